@@ -1,0 +1,60 @@
+// A vitest reporter that writes what scripts/test.js counts: vitest's own JSON report leaves out why a test was skipped.
+import { writeFileSync } from 'node:fs';
+
+/** @typedef {{ name: string, why: string }} Entry */
+/** @typedef {{ passed: number, failed: Entry[], skipped: Entry[] }} Report */
+
+export default class TestReporter {
+  /** With `-t`, vitest reports every test that does not match as skipped; those were not asked for. */
+  filtered = false;
+
+  /** @param {import('vitest/node').Vitest} vitest */
+  onInit(vitest) {
+    this.filtered = vitest.config.testNamePattern !== undefined;
+  }
+
+  /**
+   * @param {readonly import('vitest/node').TestModule[]} modules
+   * @param {readonly import('vitest').SerializedError[]} unhandled
+   */
+  onTestRunEnd(modules, unhandled) {
+    /** @type {Report} */
+    const report = {
+      passed: 0,
+      failed: unhandled.map((error) => failure('outside of any test', [error])),
+      skipped: [],
+    };
+    for (const module of modules) {
+      const file = module.relativeModuleId;
+      if (module.errors().length > 0) report.failed.push(failure(file, module.errors()));
+      for (const suite of module.children.allSuites()) {
+        if (suite.errors().length > 0) report.failed.push(failure(`${file} > ${suite.fullName}`, suite.errors()));
+      }
+      for (const test of module.children.allTests()) this.count(test, `${file} > ${test.fullName}`, report);
+    }
+    writeFileSync(/** @type {string} */ (process.env.THROUGHLINE_TEST_REPORT), JSON.stringify(report));
+  }
+
+  /**
+   * @param {import('vitest/node').TestCase} test
+   * @param {string} name
+   * @param {Report} report
+   */
+  count(test, name, report) {
+    const result = test.result();
+    if (result.state === 'passed') report.passed += 1;
+    else if (result.state === 'failed') report.failed.push(failure(name, result.errors));
+    else if (result.state === 'pending') report.failed.push({ name, why: 'never finished' });
+    else if (result.note) report.skipped.push({ name, why: result.note });
+    else if (!this.filtered) report.failed.push({ name, why: 'skipped without a reason' });
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {readonly { message?: string }[]} errors
+ * @returns {Entry}
+ */
+function failure(name, errors) {
+  return { name, why: errors[0]?.message?.split('\n')[0] ?? 'failed' };
+}

@@ -1,0 +1,87 @@
+// `npm test`: type check, lint and format check, all tests; each runs even when an earlier one failed.
+//
+//   npm test                       everything
+//   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
+//   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
+//
+// Closes with `N passed, N failed` and, if any were skipped, `, N skipped`; above it, each failure and skip with why.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const args = process.argv.slice(2);
+const vitestArgs = args.filter((arg) => arg !== '--long');
+if (vitestArgs.length < args.length) process.env.THROUGHLINE_LONG = '1';
+
+// vitest colours its output wherever TERM is set, also into a file.
+const plain = process.stdout.isTTY || 'FORCE_COLOR' in process.env ? {} : { NO_COLOR: '1' };
+
+const total = checks();
+const tests = runTests();
+total.passed += tests.passed;
+total.failed.push(...tests.failed);
+total.skipped.push(...tests.skipped);
+
+console.log('');
+for (const { name, why } of total.skipped) console.log(`skipped: ${name}: ${why}`);
+for (const { name, why } of total.failed) console.log(`failed: ${name}: ${why}`);
+const skipped = total.skipped.length > 0 ? `, ${total.skipped.length} skipped` : '';
+console.log(`${total.passed} passed, ${total.failed.length} failed${skipped}`);
+process.exitCode = total.failed.length > 0 ? 1 : 0;
+
+/** @returns {import('./test-reporter.js').Report} */
+function checks() {
+  /** @type {import('./test-reporter.js').Report} */
+  const report = { passed: 0, failed: [], skipped: [] };
+  const steps = /** @type {const} */ ([
+    ['type check', 'typescript/bin/tsc', ['--noEmit']],
+    ['lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings']],
+  ]);
+  for (const [name, program, programArgs] of steps) {
+    if (run(name, program, programArgs)) report.passed += 1;
+    else report.failed.push({ name, why: 'see above' });
+  }
+  return report;
+}
+
+/** @returns {import('./test-reporter.js').Report} */
+function runTests() {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-test-'));
+  const file = join(folder, 'report.json');
+  try {
+    const reporters = ['--reporter=default', '--reporter=./scripts/test-reporter.js'];
+    const ok = run('tests', 'vitest/vitest.mjs', ['run', ...reporters, ...vitestArgs], {
+      THROUGHLINE_TEST_REPORT: file,
+    });
+    const report = JSON.parse(readFileSync(file, 'utf8'));
+    if (!ok && report.failed.length === 0) report.failed.push({ name: 'tests', why: 'vitest failed, see above' });
+    if (report.passed + report.failed.length === 0) report.failed.push({ name: 'tests', why: 'no test ran' });
+    return report;
+  } catch (error) {
+    return { passed: 0, failed: [{ name: 'tests', why: `vitest left no report (${error})` }], skipped: [] };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Runs a program of node_modules on this very Node, between a heading and its duration.
+ * @param {string} name
+ * @param {string} program
+ * @param {readonly string[]} programArgs
+ * @param {Record<string, string>} [env]
+ */
+function run(name, program, programArgs, env) {
+  console.log(`\n== ${name}`);
+  const start = performance.now();
+  const { status } = spawnSync(process.execPath, [join(root, 'node_modules', program), ...programArgs], {
+    cwd: root,
+    env: { ...process.env, ...plain, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  console.log(`-- ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return status === 0;
+}

@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { brokenImportRules, isTest } from './architecture/import-rules.ts';
+import { impurities, runtimeCode } from './architecture/purity.ts';
+
+const root = dirname(import.meta.dirname);
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Every TypeScript file of src/, relative to it, with its text. */
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => [path.split(sep).join('/'), read(join('src', path))] as const);
+const sourcesOf = (folder: string) => sources.filter(([path]) => path.startsWith(`${folder}/`) && !isTest(path));
+
+/** What a rule says about many files: one line for each break, so that a failure shows them all. */
+const report = (files: typeof sources, rule: (path: string, source: string) => string[]) =>
+  files.flatMap(([path, source]) => rule(path, source).map((what) => `${path}: ${what}`));
+
+describe('src', () => {
+  test('imports only what the layout allows', () => {
+    expect(report(sources, brokenImportRules)).toEqual([]);
+  });
+
+  test('core is pure', () => {
+    expect(report(sourcesOf('core'), impurities)).toEqual([]);
+  });
+
+  test('ports holds no code', () => {
+    expect(report(sourcesOf('ports'), runtimeCode)).toEqual([]);
+  });
+});
+
+describe('the import rule', () => {
+  test.each([
+    ['core/turn.ts', `import { readFile } from 'node:fs'`, 'core imports node:fs'],
+    ['core/turn.ts', `import type { Command } from 'commander'`, 'core imports commander'],
+    ['core/turn.ts', `import type { Store } from '../ports/store.ts'`, 'core imports ports'],
+    ['ports/store.ts', `export type { Db } from '../stores/sqlite/db.ts'`, 'ports imports stores/sqlite'],
+    ['ports/clock.ts', `import type { Stats } from 'node:fs'`, 'ports imports node:fs'],
+    ['engine/worker.ts', `import { open } from '../stores/sqlite/store.ts'`, 'engine imports stores/sqlite'],
+    ['engine/worker.ts', `const { open } = await import('../host/clock.ts')`, 'engine imports host'],
+    ['engine/worker.ts', `type Turn = import('../wire/turn.ts').Turn`, 'engine imports wire'],
+    ['tasks/task.ts', `import type { Engine } from '../engine/engine.ts'`, 'tasks imports engine'],
+    ['stores/sqlite/store.ts', `import '../postgres/store.ts'`, 'stores/sqlite imports stores/postgres'],
+    ['stores/sqlite/store.ts', `export * from '../../agents/acp/agent.ts'`, 'stores/sqlite imports agents/acp'],
+    ['agents/shared.ts', `import './acp/agent.ts'`, 'agents/shared.ts imports agents/acp'],
+    ['faces/cli/send.ts', `import { compose } from '../../compose.ts'`, 'faces/cli imports compose.ts'],
+    ['faces/cli/send.ts', `import { open } from 'throughline'`, 'faces/cli imports the package itself'],
+    ['faces/cli/send.ts', `import '../../../test/help.ts'`, 'imports ../../../test/help.ts from outside of src'],
+    ['faces/cli/send.ts', 'await import(name)', 'a computed import cannot be checked'],
+    ['wire/turn.ts', `import { Buffer } from 'node:buffer'`, 'wire runs in browsers and imports node:buffer'],
+    ['utils/text.ts', '', 'the folder utils is not part of the layout'],
+    ['helpers.ts', '', 'only compose.ts, main.ts, index.ts lie at the top of src'],
+  ])('refuses in %s: %s', (path, source, why) => {
+    expect(brokenImportRules(path, source)).toEqual([why]);
+  });
+
+  test.each([
+    ['core/turn.ts', `import { fail } from './errors.ts'`],
+    ['core/turn.test.ts', `import fc from 'fast-check'; import { test } from 'vitest'; import './turn.ts'`],
+    ['ports/store.ts', `import type { Turn } from '../core/turn.ts'; import type { Clock } from './clock.ts'`],
+    ['engine/worker.ts', `import { plan } from '../core/plan.ts'; import type { Store } from '../ports/store.ts'`],
+    ['stores/sqlite/store.ts', `import { DatabaseSync } from 'node:sqlite'; import './migrations/list.ts'`],
+    ['agents/claude/sdk/agent.ts', `import { read } from '../transcript/read.ts'`],
+    ['clients/http/client.ts', `import { turn } from '../../wire/turn.ts'`],
+    ['faces/http/server.ts', `import { turn } from '../../wire/turn.ts'`],
+    ['compose.ts', `const store = await import('./stores/sqlite/store.ts'); import './engine/engine.ts'`],
+  ])('allows in %s: %s', (path, source) => {
+    expect(brokenImportRules(path, source)).toEqual([]);
+  });
+});
+
+describe('the purity rule', () => {
+  test.each([
+    ['Date.now', 'const at = Date.now()'],
+    ['new Date()', 'const at = new Date()'],
+    ['new Date()', 'const at = Date()'],
+    ['Math.random', 'const { length } = [Math.random]'],
+    ['process', 'export const home = () => process.env.HOME'],
+    ['process', 'const found = { at: process }'],
+    ['crypto', 'export const id = (random = crypto) => random.randomUUID()'],
+    ['setTimeout', 'setTimeout(() => {}, 1)'],
+    ['fetch', 'await fetch(url)'],
+    ['performance', 'performance.now()'],
+    ['console', 'console.log(1)'],
+    ['globalThis', `globalThis['process']`],
+  ])('finds %s in: %s', (name, source) => {
+    expect(impurities('core/x.ts', source)).toEqual([name]);
+  });
+
+  test.each([
+    'const at = new Date(0).toISOString()',
+    'type Sent = { process: number }; const pid = (sent: Sent) => sent.process',
+    'export const same = ({ process }: Sent) => ({ process, fetch: 1 })',
+    'function end(process: Process): void { stop(process) }',
+    `const word = 'process'; // console`,
+  ])('finds nothing in: %s', (source) => {
+    expect(impurities('core/x.ts', source)).toEqual([]);
+  });
+
+  test('code in a port is found, types and empty exports are not', () => {
+    const types = `import type { A } from './a.ts'; export type { B } from './b.ts'; export interface C { a: A } export {};`;
+    expect(runtimeCode('ports/x.ts', types)).toEqual([]);
+    expect(runtimeCode('ports/x.ts', 'export const limit: number = 1;')).toEqual(['export const limit         = 1;']);
+    expect(runtimeCode('ports/x.ts', `import { type A } from './a.ts';`)).toHaveLength(1);
+  });
+});
+
+describe('tracked files', () => {
+  test('the lock file names no download addresses', () => {
+    expect(read('package-lock.json')).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);
+  });
+
+  test('none names a path of the machine it was written on', (context) => {
+    const files = trackedFiles();
+    if (files.length === 0) context.skip('this is not a git checkout');
+    const parent = dirname(root);
+    const neighbours = parent === dirname(parent) ? [] : readdirSync(parent);
+    // A neighbour counts only as a whole path, so that /tmp/a is not found in /tmp/agents.
+    const paths = [root, ...neighbours.map((name) => join(parent, name))].map((path) => RegExp.escape(path));
+    const pattern = new RegExp(`(?<![\\w.-])(${paths.join('|')})(?![\\w.-])`);
+    expect(files.filter((file) => pattern.test(read(file)))).toEqual([]);
+  });
+});
+
+function trackedFiles(): string[] {
+  try {
+    const list = execFileSync('git', ['ls-files', '-z'], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return list.split('\0').filter((path) => path !== '' && existsSync(join(root, path)));
+  } catch {
+    return [];
+  }
+}

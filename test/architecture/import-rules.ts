@@ -1,0 +1,61 @@
+// Who may import whom in src/. A function over one file's text, so that it can be tried on made-up files.
+import { posix } from 'node:path';
+import { type Node, placesIn } from './syntax.ts';
+
+/** Folders whose direct children are siblings that do not know each other. */
+const GROUPS = ['stores', 'agents', 'sandboxes', 'clients', 'faces'];
+const FOLDERS = ['core', 'ports', 'engine', 'tasks', 'wire', 'host', ...GROUPS];
+/** The only files at the top of src/, and the only ones that reach implementations. */
+const ENTRIES = ['compose.ts', 'main.ts', 'index.ts'];
+
+/** Every import rule that the file breaks, in words. `path` is relative to src/, with forward slashes. */
+export function brokenImportRules(path: string, source: string): string[] {
+  const imported = placesIn(path, source).flatMap(({ node }) => importedBy(node));
+  return [misplaced(path), ...imported.map((specifier) => whyNot(path, specifier))].filter((why) => why !== undefined);
+}
+
+export const isTest = (path: string) => path.endsWith('.test.ts');
+
+function misplaced(path: string): string | undefined {
+  const [first = '', ...rest] = path.split('/');
+  if (rest.length > 0) return FOLDERS.includes(first) ? undefined : `the folder ${first} is not part of the layout`;
+  return ENTRIES.includes(first) ? undefined : `only ${ENTRIES.join(', ')} lie at the top of src`;
+}
+
+/** The part of the program a file belongs to: `core`, `stores/sqlite`, or at the top of src/ the file itself. */
+function unitOf(path: string): string {
+  const [first = '', second = ''] = path.split('/');
+  return GROUPS.includes(first) ? `${first}/${second}` : first;
+}
+
+/** Why `path` may not import `specifier`, or undefined when it may. Types are held to the same rules as values. */
+function whyNot(path: string, specifier: string | undefined): string | undefined {
+  const from = unitOf(path);
+  if (specifier === undefined) return 'a computed import cannot be checked';
+  if (!specifier.startsWith('.')) return isTest(path) ? undefined : whyNotPackage(from, specifier);
+  const target = posix.join(posix.dirname(path), specifier);
+  if (target.startsWith('../')) return isTest(path) ? undefined : `imports ${specifier} from outside of src`;
+  const to = unitOf(target);
+  if (from === to || ENTRIES.includes(from)) return undefined;
+  if (to === 'core' || (to === 'ports' && from !== 'core')) return undefined;
+  if (to === 'wire' && /^(faces|clients)\//.test(from)) return undefined;
+  return `${from} imports ${to}`;
+}
+
+function whyNotPackage(from: string, name: string): string | undefined {
+  if (from === 'core' || from === 'ports') return `${from} imports ${name}`;
+  if (name === 'throughline' || name.startsWith('throughline/')) return `${from} imports the package itself`;
+  if (from === 'wire' && name.startsWith('node:')) return `wire runs in browsers and imports ${name}`;
+  return undefined;
+}
+
+const IMPORTING = new Set(
+  'ImportDeclaration ExportNamedDeclaration ExportAllDeclaration ImportExpression TSImportType'.split(' '),
+);
+
+/** The module that a node names, if it is an import of any kind; undefined in the list stands for a computed name. */
+function importedBy(node: Node): (string | undefined)[] {
+  const source = IMPORTING.has(node.type) ? (node.source as { value?: unknown } | null) : null;
+  if (!source) return [];
+  return [typeof source.value === 'string' ? source.value : undefined];
+}
