@@ -1,0 +1,92 @@
+import { ThroughlineError } from './errors.ts';
+
+/** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
+export type ContentBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: string; readonly mimeType: string; readonly uri?: string }
+  | { readonly type: 'audio'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
+  | { readonly type: 'resource'; readonly resource: EmbeddedResource };
+
+export type EmbeddedResource =
+  | { readonly uri: string; readonly text: string; readonly mimeType?: string }
+  | { readonly uri: string; readonly blob: string; readonly mimeType?: string };
+
+/** What a person or a program says to an agent in one turn. Never empty. */
+export type Prompt = readonly ContentBlock[];
+
+const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
+  text: ['text'],
+  image: ['data', 'mimeType'],
+  audio: ['data', 'mimeType'],
+  resource_link: ['uri', 'name'],
+  resource: [],
+};
+
+/** Accepts a string or a list of blocks. Throws `invalid` with the place of the fault. */
+export function parsePrompt(input: unknown): Prompt {
+  if (typeof input === 'string') return parsePrompt([{ type: 'text', text: input }]);
+  if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
+  const blocks = input.map(parseBlock);
+  if (blocks.every((block) => block.type === 'text' && block.text.trim() === '')) throw invalid('the prompt is empty');
+  return blocks;
+}
+
+function parseBlock(input: unknown, index: number): ContentBlock {
+  const at = `prompt block ${index + 1}`;
+  if (!isObject(input)) throw invalid(`${at} is not an object`);
+  const type = input['type'];
+  if (typeof type !== 'string' || !Object.hasOwn(REQUIRED, type)) {
+    throw invalid(`${at} has the type ${JSON.stringify(type)}; known are ${Object.keys(REQUIRED).join(', ')}`);
+  }
+  for (const field of REQUIRED[type as ContentBlock['type']]) {
+    if (typeof input[field] !== 'string') throw invalid(`${at} (${type}) needs the text field "${field}"`);
+  }
+  if (type === 'resource') checkResource(input['resource'], at);
+  return input as unknown as ContentBlock;
+}
+
+function checkResource(resource: unknown, at: string): void {
+  if (!isObject(resource) || typeof resource['uri'] !== 'string') throw invalid(`${at} (resource) needs resource.uri`);
+  const bodies = [resource['text'], resource['blob']].filter((body) => typeof body === 'string');
+  if (bodies.length !== 1) throw invalid(`${at} (resource) needs either resource.text or resource.blob`);
+}
+
+/** A prompt as readable text; what is not text is named in brackets. */
+export function promptText(prompt: Prompt): string {
+  return prompt.map(blockText).join('\n');
+}
+
+function blockText(block: ContentBlock): string {
+  switch (block.type) {
+    case 'text':
+      return block.text;
+    case 'image':
+      return `[image ${block.mimeType}]`;
+    case 'audio':
+      return `[audio ${block.mimeType}]`;
+    case 'resource_link':
+      return `[link ${block.name}: ${block.uri}]`;
+    case 'resource':
+      return 'text' in block.resource
+        ? `[file ${block.resource.uri}]\n${block.resource.text}`
+        : `[file ${block.resource.uri}]`;
+  }
+}
+
+const TITLE_LENGTH = 80;
+
+/** A title for a conversation that nobody has named: the first line of its first prompt. */
+export function titleOf(prompt: Prompt): string {
+  const line = promptText(prompt).trim().split('\n', 1)[0]?.trim() ?? '';
+  const characters = [...line];
+  return characters.length <= TITLE_LENGTH ? line : `${characters.slice(0, TITLE_LENGTH - 1).join('').trimEnd()}…`;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(message: string): ThroughlineError {
+  return new ThroughlineError('invalid', `${message}.`.replace(/\.\.$/, '.'));
+}

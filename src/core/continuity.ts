@@ -1,0 +1,145 @@
+import type { Proof } from './receipt.ts';
+import type { ReceiptRung, RestoreSettings } from './restore-settings.ts';
+import { isUsable, type Session } from './session.ts';
+import type { AgentTraits } from './traits.ts';
+
+/** What the conversation, its sessions and its agent look like when a prompt is about to be sent. */
+export interface Situation {
+  /** The last turn of the history; 0: there is none. */
+  readonly head: number;
+  /** This agent's sessions in this conversation, most recently used first. Only the first usable one is a candidate. */
+  readonly sessions: readonly Session[];
+  /** Our reference of the session whose process we hold; null: none. */
+  readonly live: string | null;
+  readonly traits: AgentTraits;
+  readonly restore: RestoreSettings;
+  /** The native session that the caller named; null: none. It is used or refused, never replaced (R7). */
+  readonly explicit: string | null;
+}
+
+/** How a step opens the agent's session. */
+export type Opening =
+  | { readonly how: 'live'; readonly session: Session }
+  | { readonly how: 'resume'; readonly session: Session }
+  /** A native session that the conversation has not lived in so far. */
+  | { readonly how: 'adopt'; readonly id: string }
+  | { readonly how: 'rehydrate' }
+  | { readonly how: 'new' };
+
+/** What a step gives the session before the prompt: nothing, the records after `after`, or the earlier prompts one by one. */
+export type Delivery =
+  | { readonly what: 'nothing' }
+  | { readonly what: 'records'; readonly after: number; readonly unsettled: boolean }
+  | { readonly what: 'prompts' };
+
+/** One way to bring a session to the head: an opening × a delivery. */
+export interface Step {
+  readonly rung: ReceiptRung;
+  readonly open: Opening;
+  readonly deliver: Delivery;
+  /** The proof that this step has before the prompt is sent, when all goes well. */
+  readonly proof: Proof;
+}
+
+/** A plan is steps, best first; or, when there is none, the reason to give to the caller. */
+export interface Plan {
+  readonly steps: readonly Step[];
+  readonly refusal: string | null;
+}
+
+/** Every way to bring a session to the head of the conversation, best first. Same inputs, same plan. */
+export function planContinuity(situation: Situation): Plan {
+  const { restore, explicit } = situation;
+  if (explicit !== null) return planExplicit(situation, explicit);
+  if (restore.policy === 'off') return { steps: [freshStep(situation)], refusal: null };
+  const steps = [...cachedSteps(situation, candidate(situation)), ...rebuildingSteps(situation)].filter((step) =>
+    allowed(step, restore),
+  );
+  if (restore.policy === 'auto' && restore.rung === null && situation.head > 0) steps.push(freshStep(situation));
+  return steps.length > 0 ? { steps, refusal: null } : { steps, refusal: refusal(situation) };
+}
+
+/** The caller named a session: it is the only one that may be used. */
+function planExplicit(situation: Situation, id: string): Plan {
+  const known = situation.sessions.find((session) => session.id === id);
+  if (known === undefined) {
+    const { traits, head } = situation;
+    if (!traits.resume && !traits.load) return refuse('this agent cannot reopen a session');
+    const deliver: Delivery = head > 0 ? { what: 'records', after: 0, unsettled: false } : { what: 'nothing' };
+    return { steps: [{ rung: 'resume', open: { how: 'adopt', id }, deliver, proof: reopenProof(traits) }], refusal: null };
+  }
+  if (!isUsable(known)) return refuse(`that session is ${known.state}`);
+  const steps = cachedSteps(situation, known);
+  return steps.length > 0 ? { steps, refusal: null } : refuse('this agent cannot reopen a session');
+}
+
+/** Only the newest session of an agent is a candidate (R1): an older one, however healthy, is a past. */
+function candidate({ sessions }: Situation): Session | null {
+  const newest = sessions[0];
+  return newest !== undefined && isUsable(newest) ? newest : null;
+}
+
+/** Steps that use a session which has been told something already. */
+function cachedSteps(situation: Situation, session: Session | null): Step[] {
+  if (session === null) return [];
+  const { head, traits, live } = situation;
+  const unsettled = session.state === 'unsettled';
+  const behind = session.watermark < head;
+  const deliver: Delivery = behind ? { what: 'records', after: session.watermark, unsettled } : { what: 'nothing' };
+  const steps: Step[] = [];
+  if (live === session.ref) {
+    steps.push({ rung: 'live', open: { how: 'live', session }, deliver, proof: traits.position ? 'proved' : 'counted' });
+  }
+  if (traits.resume || traits.load) {
+    steps.push({ rung: 'resume', open: { how: 'resume', session }, deliver, proof: reopenProof(traits) });
+  }
+  return steps;
+}
+
+/** Steps that begin a session anew and tell it the history. */
+function rebuildingSteps({ head, traits, restore }: Situation): Step[] {
+  if (head === 0) return [{ rung: 'new', open: { how: 'new' }, deliver: { what: 'nothing' }, proof: 'counted' }];
+  const steps: Step[] = [];
+  if (traits.rehydrate) {
+    steps.push({ rung: 'rehydrate', open: { how: 'rehydrate' }, deliver: { what: 'nothing' }, proof: 'proved' });
+  }
+  steps.push({
+    rung: 'transcript',
+    open: { how: 'new' },
+    deliver: { what: 'records', after: 0, unsettled: false },
+    proof: 'counted',
+  });
+  // A replay calls the model once a turn and could run tools: only when asked for, and only where tools cannot run.
+  if (restore.rung === 'replay' && (traits.noTools || restore.allowTools)) {
+    steps.push({ rung: 'replay', open: { how: 'new' }, deliver: { what: 'prompts' }, proof: 'counted' });
+  }
+  return steps;
+}
+
+function freshStep({ head }: Situation): Step {
+  const rung = head === 0 ? 'new' : 'fresh';
+  return { rung, open: { how: 'new' }, deliver: { what: 'nothing' }, proof: head === 0 ? 'counted' : 'none' };
+}
+
+/** Reopening is proved by the agent's own storage, or shown by the history it repeats; an id alone proves nothing. */
+function reopenProof(traits: AgentTraits): Proof {
+  if (traits.position) return 'proved';
+  return traits.load ? 'consistent' : 'none';
+}
+
+function allowed(step: Step, restore: RestoreSettings): boolean {
+  if (restore.rung !== null && step.rung !== restore.rung && step.rung !== 'new') return false;
+  return restore.policy === 'auto' || step.proof !== 'none';
+}
+
+function refusal({ restore, traits }: Situation): string {
+  if (restore.rung === 'replay' && !traits.noTools) {
+    return 'a replay could run tools again: this agent has no proved no-tools profile; set allowTools to accept that';
+  }
+  if (restore.rung !== null) return `the rung "${restore.rung}" that was asked for is not possible here`;
+  return 'no way to restore the context is proved for this agent';
+}
+
+function refuse(reason: string): Plan {
+  return { steps: [], refusal: reason };
+}

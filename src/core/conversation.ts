@@ -1,0 +1,47 @@
+import type { RestoreSettings } from './restore-settings.ts';
+
+/** Where a title came from, in rising order: a higher one replaces a lower one, never the other way round. */
+export const TITLE_SOURCES = ['none', 'prompt', 'agent', 'caller'] as const;
+export type TitleSource = (typeof TITLE_SOURCES)[number];
+
+/** Who runs the turns: our workers, or a program that drives its agent itself through the ConversationTracker. */
+export type Driver = 'worker' | 'tracker';
+
+/** A durable, ordered sequence of turns. Owner, sandbox, directory and place never change (R8). */
+export interface Conversation {
+  readonly id: string;
+  readonly owner: string;
+  /** The caller's own name for it, unique per owner; null: it has none. */
+  readonly key: string | null;
+  readonly title: string;
+  readonly titleSource: TitleSource;
+  /** The agent of the first turn when the turn names none; null: the settings' default. */
+  readonly agent: string | null;
+  readonly driver: Driver;
+  readonly sandbox: string;
+  /** The working directory the caller named; null: the sandbox's own `work`. */
+  readonly cwd: string | null;
+  readonly place: string;
+  readonly restore: RestoreSettings;
+  readonly parent: Parent | null;
+  /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
+  readonly head: number;
+  /** How many turns the history has; numbers of turns that were never sent are not in it. */
+  readonly historyCount: number;
+  readonly lastSeq: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** Where a fork was taken: the parent's turn and the hash of the records copied up to it. */
+export interface Parent {
+  readonly conversation: string;
+  readonly n: number;
+  readonly hash: string;
+}
+
+/** Whether a title from `next` may replace one from `current`. The first prompt only ever names an unnamed one. */
+export function titleWins(next: TitleSource, current: TitleSource): boolean {
+  const rise = TITLE_SOURCES.indexOf(next) - TITLE_SOURCES.indexOf(current);
+  return next === 'prompt' ? rise > 0 : rise >= 0;
+}

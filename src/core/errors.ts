@@ -1,0 +1,56 @@
+/**
+ * The closed set of things that can go wrong by a caller's fault or by the state of the system.
+ * A turn that goes wrong is not thrown: its failure is data (`Failure`) with one of the same codes.
+ * Anything that is not a `ThroughlineError` is a bug.
+ */
+export const ERROR_CODES = [
+  'invalid', // the request cannot be understood; nothing was stored
+  'not_found', // no such thing, or not the caller's
+  'conflict', // the id, key or request id is taken by something else
+  'refused', // what the caller set explicitly cannot be honoured
+  'agent_unavailable', // the agent's program is missing or does not start
+  'agent_failed', // the agent reported an error
+  'agent_died', // the agent's process ended in the middle of a turn
+  'too_long', // the agent refused the prompt as too long
+  'restore_failed', // the context could not be restored as the policy demands
+  'context_refuted', // after sending, the agent's own storage showed that it lacked the context
+  'session_locked', // somebody else held the agent's session longer than we wait
+  'permission_denied', // a permission was denied and the agent gave up
+  'cancelled', // a person or a program asked for it
+  'interrupted', // the outcome is unknown: a process ended between sending and the end
+  'lease_lost', // another worker owns the conversation now; this one writes nothing
+  'storage_full', // no room on the disk
+  'storage_readonly', // the file or its directory cannot be written
+  'storage_damaged', // not a database, or a damaged one
+  'storage_newer', // written by a newer version of this program
+  'storage_busy', // another process kept the database locked for too long
+  'closed', // used after close()
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** What went wrong with a turn, as data. `message` says what happened, `hint` what to do. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export class ThroughlineError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ThroughlineError';
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+/** The failure that a thrown `ThroughlineError` amounts to. */
+export function failureOf(error: ThroughlineError): Failure {
+  return error.hint === undefined
+    ? { code: error.code, message: error.message }
+    : { code: error.code, message: error.message, hint: error.hint };
+}

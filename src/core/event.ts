@@ -1,0 +1,59 @@
+import type { PermissionOption } from './permission.ts';
+import type { Parent, TitleSource } from './conversation.ts';
+import type { Failure } from './errors.ts';
+import type { Receipt, RestoreProgress, Tried } from './receipt.ts';
+import type { SessionOrigin, SessionState } from './session.ts';
+import type { Sent, TurnEnd } from './turn.ts';
+import type { Update } from './update.ts';
+import type { Usage } from './usage.ts';
+
+/** The payload of every kind of event. What an agent does is `turn.update`, an ACP value; the rest is ours. */
+export interface EventPayloads {
+  'conversation.created': { key: string | null; agent: string | null; cwd: string | null };
+  'conversation.forked': Parent;
+  'conversation.imported': { turns: number };
+  'conversation.titled': { title: string; source: TitleSource };
+  'turn.queued': { n: number; agent: string; requestId: string | null; retryOf: string | null; preview: string };
+  'turn.started': { n: number; attempt: number };
+  /** A worker ended before anything was sent; the turn waits for the next one. */
+  'turn.requeued': { n: number; attempt: number };
+  'turn.sent': { n: number; sent: Sent };
+  /** An ACP `session/update` value; `acp` is the protocol version that it follows. */
+  'turn.update': { acp: number; update: Update };
+  /** This attempt failed in a way that may be tried again within the turn. */
+  'turn.retrying': { n: number; attempt: number; failure: Failure };
+  'turn.cancel_requested': { n: number; by: string };
+  'turn.ended': { n: number; outcome: TurnEnd; failure: Failure | null; reply: string; usage: Usage };
+  'session.opened': { id: string; agent: string; origin: SessionOrigin; parent: string | null };
+  'session.changed': { id: string; state: SessionState; watermark: number; reason: string | null };
+  /** The agent's session is in use elsewhere; we wait and try again. */
+  'session.locked': { id: string | null; waits: number; ms: number };
+  'restore.progress': RestoreProgress;
+  'restore.tried': Tried;
+  'restore.receipt': Receipt;
+  'permission.asked': { id: string; title: string; toolCall: unknown; options: readonly PermissionOption[] };
+  'permission.answered': { id: string; optionId: string; by: string };
+  'permission.withdrawn': { id: string; reason: string };
+  'sandbox.opened': { id: string; work: string };
+  usage: { usage: Usage };
+}
+
+export type EventKind = keyof EventPayloads;
+
+/** One immutable fact of a conversation. `seq` counts from 1 without gaps (R5). */
+export type ConversationEvent = {
+  [K in EventKind]: {
+    readonly conversation: string;
+    readonly seq: number;
+    readonly kind: K;
+    /** The id of the turn it belongs to; null: none. */
+    readonly turn: string | null;
+    readonly at: number;
+    readonly payload: EventPayloads[K];
+  };
+}[EventKind];
+
+/** An event before it has a number. */
+export type EventDraft = {
+  [K in EventKind]: { readonly kind: K; readonly turn: string | null; readonly payload: EventPayloads[K] };
+}[EventKind];

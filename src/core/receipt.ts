@@ -1,0 +1,55 @@
+import type { ReceiptRung, Rung } from './restore-settings.ts';
+import type { Usage } from './usage.ts';
+
+/**
+ * How far it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and
+ * replayed history agree. `counted`: we delivered all of it ourselves. `none`: we only hope. `refuted`: shown to be wrong.
+ */
+export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
+
+/** A step that was tried and did not work, and why. */
+export interface Tried {
+  readonly rung: ReceiptRung;
+  readonly sessionId: string | null;
+  readonly failure: string;
+}
+
+/** The record of how a session was brought to the head, or of how that failed. One for every prompt, and for every warm-up. */
+export interface Receipt {
+  /** The turn it was for; null: a warm-up. */
+  readonly turn: number | null;
+  readonly attempt: number;
+  readonly agent: string;
+  readonly rung: ReceiptRung;
+  /** Null: the agent has not named its session yet, or none could be had. */
+  readonly sessionId: string | null;
+  /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
+  readonly carried: number;
+  readonly dropped: number;
+  /** Turns that we put before the prompt ourselves, a part of `carried`. */
+  readonly delivered: number;
+  /** Estimated tokens of what was delivered. */
+  readonly deliveredTokens: number;
+  /** The last turn of the session was interrupted, and it was told so. */
+  readonly unsettled: boolean;
+  /** Calls to the model made for restoring alone, and what they cost. */
+  readonly modelCalls: number;
+  readonly usage: Usage;
+  /** Tools that ran during a replay with `allowTools`. */
+  readonly toolsRan: readonly string[];
+  /** The worth of the proof in all: the after-proof where there is one, else the one before. */
+  readonly proof: Proof;
+  readonly before: Proof;
+  /** Null: not known (yet), or the agent's storage cannot be read. */
+  readonly after: Proof | null;
+  readonly tried: readonly Tried[];
+  readonly lockWaits: { readonly count: number; readonly ms: number };
+  readonly ms: number;
+}
+
+/** Progress of a restore that takes a while. */
+export interface RestoreProgress {
+  readonly rung: Rung;
+  readonly done: number;
+  readonly total: number;
+}

@@ -1,0 +1,133 @@
+import { isObject, type Prompt } from './content.ts';
+import type { Failure } from './errors.ts';
+import type { TurnEnd } from './turn.ts';
+import { chunkText, type ToolCallFields, type Update } from './update.ts';
+import type { Usage } from './usage.ts';
+
+/**
+ * What a finished turn amounts to, written once. Restore, fork, export and search read records, never events.
+ * This is the frozen schema: a change of its meaning is a new `version`.
+ */
+export interface TurnRecord {
+  readonly version: 1;
+  readonly n: number;
+  readonly agent: string;
+  /** The agent's id of the session that answered; null: it never named one. */
+  readonly sessionId: string | null;
+  readonly outcome: TurnEnd;
+  readonly prompt: Prompt;
+  /** Text, thoughts and tools in the order in which they came. */
+  readonly parts: readonly RecordPart[];
+  readonly failure: Failure | null;
+  readonly usage: Usage;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export type RecordPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thought'; readonly text: string }
+  | ToolPart;
+
+export interface ToolPart {
+  readonly type: 'tool';
+  readonly id: string;
+  readonly name: string;
+  readonly kind: string;
+  /** What it worked on: a path, a command; null: the agent did not say. */
+  readonly target: string | null;
+  readonly input: unknown;
+  readonly output: string | null;
+  /** `unknown`: it began, and nobody saw its end. */
+  readonly status: 'completed' | 'failed' | 'unknown';
+}
+
+/** The agent's answer as one text. */
+export function replyText(parts: readonly RecordPart[]): string {
+  const texts = parts.filter((part) => part.type === 'text').map((part) => part.text);
+  return texts.join('\n\n');
+}
+
+const MAX_TOOL_OUTPUT = 16_384;
+
+/** Gathers updates into the parts of a record. Chunks of one kind merge; a tool is one part however often it is updated. */
+export class PartsBuilder {
+  readonly #parts: (RecordPart | { type: 'text' | 'thought'; chunks: string[] })[] = [];
+  readonly #tools = new Map<string, number>();
+  #title: string | null = null;
+
+  add(update: Update): void {
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        this.#text('text', update);
+        break;
+      case 'agent_thought_chunk':
+        this.#text('thought', update);
+        break;
+      case 'tool_call':
+      case 'tool_call_update':
+        this.#tool(update as ToolCallFields);
+        break;
+      case 'session_info_update':
+        if (typeof update.title === 'string' && update.title.trim() !== '') this.#title = update.title.trim();
+        break;
+    }
+  }
+
+  /** Whether any tool has begun: from then on, trying again could repeat a side effect. */
+  get toolBegun(): boolean {
+    return this.#tools.size > 0;
+  }
+
+  /** The title that the agent offered; null: none. */
+  get title(): string | null {
+    return this.#title;
+  }
+
+  parts(): RecordPart[] {
+    return this.#parts.map((part) => ('chunks' in part ? { type: part.type, text: part.chunks.join('') } : part));
+  }
+
+  #text(type: 'text' | 'thought', update: Update): void {
+    const text = chunkText(update);
+    if (text === null || text === '') return;
+    const last = this.#parts.at(-1);
+    if (last && 'chunks' in last && last.type === type) last.chunks.push(text);
+    else this.#parts.push({ type, chunks: [text] });
+  }
+
+  #tool(fields: ToolCallFields): void {
+    const at = this.#tools.get(fields.toolCallId);
+    const before = at === undefined ? undefined : (this.#parts[at] as ToolPart);
+    const part: ToolPart = {
+      type: 'tool',
+      id: fields.toolCallId,
+      name: fields.title ?? before?.name ?? 'tool',
+      kind: fields.kind ?? before?.kind ?? 'other',
+      target: fields.locations?.[0]?.path ?? before?.target ?? null,
+      input: fields.rawInput ?? before?.input ?? null,
+      output: outputText(fields) ?? before?.output ?? null,
+      status: toolStatus(fields) ?? before?.status ?? 'unknown',
+    };
+    if (at === undefined) this.#tools.set(fields.toolCallId, this.#parts.push(part) - 1);
+    else this.#parts[at] = part;
+  }
+}
+
+function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
+  return fields.status === 'completed' || fields.status === 'failed' ? fields.status : null;
+}
+
+function outputText(fields: ToolCallFields): string | null {
+  const texts: string[] = [];
+  for (const item of fields.content ?? []) {
+    if (isObject(item) && isObject(item['content']) && typeof item['content']['text'] === 'string') {
+      texts.push(item['content']['text']);
+    }
+  }
+  const raw = fields.rawOutput;
+  if (texts.length === 0 && raw !== undefined && raw !== null) texts.push(typeof raw === 'string' ? raw : JSON.stringify(raw));
+  if (texts.length === 0) return null;
+  const text = texts.join('\n');
+  return text.length <= MAX_TOOL_OUTPUT ? text : `${text.slice(0, MAX_TOOL_OUTPUT)}… [${text.length - MAX_TOOL_OUTPUT} more]`;
+}

@@ -1,0 +1,48 @@
+import type { ProcessIdentity } from './process.ts';
+import type { Usage } from './usage.ts';
+
+/*
+ * A session is one agent's own native context: a cache of the conversation, told up to its watermark.
+ *
+ *   live ◀──▶ dormant          a process holds it / only the agent's storage does
+ *     └─▶ unsettled            it saw a turn that did not complete; told that turn's record again, it settles
+ *   diverged                   somebody else used it: its position is not the recorded one (R10). Never used again
+ *   lost                       the agent no longer has it, or it was shown to lack what it should know. Never used again
+ *   closed                     we ended it, or it came from elsewhere for the record only. Never used again
+ */
+export const SESSION_STATES = ['live', 'dormant', 'unsettled', 'diverged', 'lost', 'closed'] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
+
+export const USABLE_SESSION_STATES: readonly SessionState[] = ['live', 'dormant', 'unsettled'];
+
+export const SESSION_ORIGINS = ['new', 'resumed', 'rotated', 'rehydrated', 'adopted', 'imported'] as const;
+export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
+
+export interface Session {
+  /** Our own reference; stays inside. */
+  readonly ref: string;
+  /** The agent's id. Ours only for an agent that takes an assigned one (R1). */
+  readonly id: string;
+  readonly conversation: string;
+  readonly agent: string;
+  readonly origin: SessionOrigin;
+  /** Our reference of the session it came from; null: none. */
+  readonly parent: string | null;
+  /** The last turn it was told (R9). */
+  readonly watermark: number;
+  /** How many turns of the history up to the watermark it was never told, because a budget left them out. */
+  readonly dropped: number;
+  readonly state: SessionState;
+  /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
+  readonly position: string | null;
+  /** The process that holds it; null: none does. */
+  readonly process: ProcessIdentity | null;
+  readonly turns: number;
+  readonly usage: Usage;
+  readonly openedAt: number;
+  readonly usedAt: number;
+}
+
+export function isUsable(session: Session): boolean {
+  return USABLE_SESSION_STATES.includes(session.state);
+}

@@ -1,0 +1,28 @@
+import type { Usage } from './usage.ts';
+
+/** A conversation at a glance; costs the same at any length. */
+export interface Summary {
+  readonly conversation: string;
+  readonly key: string | null;
+  readonly title: string;
+  /** Completed turns. */
+  readonly contexts: number;
+  /** The numbers and times of the first and the last completed turn; null: none yet. */
+  readonly first: { readonly n: number; readonly at: number } | null;
+  readonly last: { readonly n: number; readonly at: number } | null;
+  /** How many native sessions the conversation has lived in, and how often it moved from one to another. */
+  readonly sessions: number;
+  readonly changes: number;
+  readonly open: number;
+  readonly lock: Lock | null;
+  readonly usage: Usage;
+}
+
+/** Who holds a conversation, and until when unless renewed. */
+export interface Lock {
+  readonly holder: string;
+  readonly pid: number;
+  readonly epoch: number;
+  /** Milliseconds left. */
+  readonly expiresIn: number;
+}

@@ -1,0 +1,21 @@
+/** What an agent can do. Probed by its adapter, never assumed. */
+export interface AgentTraits {
+  readonly version: string;
+  /** Whether the agent issues its session ids or takes one that we assign when opening. */
+  readonly id: 'issued' | 'assigned';
+  /** Reopens a session of its own storage without repeating the history. */
+  readonly resume: boolean;
+  /** Reopens one and repeats the history, which we then compare. */
+  readonly load: boolean;
+  readonly list: boolean;
+  /** Reads a transcript file that we can write. */
+  readonly rehydrate: boolean;
+  /** Shows the model an embedded resource, so the block can be one. */
+  readonly embeddedContext: boolean;
+  /** Has a profile in which no tool can run, proved on this very version. */
+  readonly noTools: boolean;
+  /** Its storage can be read back: the position of a session is known. */
+  readonly position: boolean;
+  /** The model's window in tokens. */
+  readonly window: number;
+}

@@ -1,0 +1,93 @@
+import type { Prompt } from './content.ts';
+import type { Failure } from './errors.ts';
+import type { ProcessIdentity } from './process.ts';
+import type { ReceiptRung, RestoreOverride } from './restore-settings.ts';
+import type { Usage } from './usage.ts';
+
+/*
+ * A turn is one prompt from acceptance to its end.
+ *
+ *   queued ──▶ running ◀──▶ waiting (for a person's answer to a permission)
+ *     ▲            │
+ *     └────────────┤  a crash before anything was sent
+ *                  ▼
+ *   completed | failed | cancelled | interrupted      exactly one of these, once (R4)
+ *
+ * Only a queued turn is cancelled on the spot; a running one is asked to stop and ends itself. A turn that was sent and
+ * whose stream was lost is interrupted: nobody knows what happened, so nobody repeats it (R6).
+ */
+export const TURN_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const;
+export type TurnEnd = (typeof TURN_ENDS)[number];
+export const TURN_STATES = ['queued', 'running', 'waiting', ...TURN_ENDS] as const;
+export type TurnState = (typeof TURN_STATES)[number];
+
+const NEXT: Record<TurnState, readonly TurnState[]> = {
+  queued: ['running', 'cancelled', 'failed'],
+  running: ['waiting', 'queued', ...TURN_ENDS],
+  waiting: ['running', 'queued', ...TURN_ENDS],
+  completed: [],
+  failed: [],
+  cancelled: [],
+  interrupted: [],
+};
+
+export function mayBecome(from: TurnState, to: TurnState): boolean {
+  return NEXT[from].includes(to);
+}
+
+export function hasEnded(state: TurnState): state is TurnEnd {
+  return NEXT[state].length === 0;
+}
+
+/** What happens when an agent asks for permission: ask a person and wait, or deny at once because nobody can answer. */
+export type PermissionMode = 'ask' | 'deny';
+
+/** What the caller set for this one turn; it beats every setting (R7). */
+export interface TurnOptions {
+  /** An existing native session to take into the lineage, or to go back to. */
+  readonly session?: string;
+  readonly restore?: RestoreOverride;
+  readonly permissions?: PermissionMode;
+}
+
+export interface Turn {
+  readonly id: string;
+  readonly conversation: string;
+  readonly n: number;
+  /** The caller's idempotency key, unique per owner; null: none given. */
+  readonly requestId: string | null;
+  readonly state: TurnState;
+  readonly agent: string;
+  readonly prompt: Prompt;
+  readonly options: TurnOptions;
+  /** How many times a worker has begun it. */
+  readonly attempt: number;
+  /** The agent's id of the session that was given it; null: pending, no session yet. */
+  readonly sessionId: string | null;
+  /** The turn this one tries again; null: none. */
+  readonly retryOf: string | null;
+  /** Null: not sent. Once set, the prompt may have reached the agent. */
+  readonly sent: Sent | null;
+  readonly cancelRequested: boolean;
+  /** Null while open and when it completed. */
+  readonly failure: Failure | null;
+  readonly usage: Usage;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+}
+
+/** The fact that a prompt left us, written before its first byte does (R6). */
+export interface Sent {
+  readonly attempt: number;
+  /** Our reference of the session; null: the agent has not named it yet. */
+  readonly session: string | null;
+  /** The session's position before the prompt; null: new, or not readable. */
+  readonly position: string | null;
+  readonly rung: ReceiptRung;
+  /** Numbers of the turns delivered before the prompt, first and last; null: none. */
+  readonly delivered: { readonly from: number; readonly to: number; readonly count: number; readonly hash: string } | null;
+  /** The process that was given the prompt; null: there is none (a remote agent). */
+  readonly process: ProcessIdentity | null;
+  readonly at: number;
+}

@@ -1,0 +1,49 @@
+/**
+ * What an agent does during a turn, as Agent Client Protocol `session/update` values: one vocabulary for every adapter.
+ * Only the kinds that our records are made of are spelled out; every other kind is kept and passed on as it came.
+ */
+export type Update =
+  | { readonly sessionUpdate: 'user_message_chunk'; readonly content: UpdateContent }
+  | { readonly sessionUpdate: 'agent_message_chunk'; readonly content: UpdateContent; readonly messageId?: string }
+  | { readonly sessionUpdate: 'agent_thought_chunk'; readonly content: UpdateContent }
+  | ({ readonly sessionUpdate: 'tool_call' } & ToolCallFields)
+  | ({ readonly sessionUpdate: 'tool_call_update' } & ToolCallFields)
+  | { readonly sessionUpdate: 'session_info_update'; readonly title?: string | null }
+  | { readonly sessionUpdate: OtherUpdate; readonly [field: string]: unknown };
+
+/** Kinds that records do not read: plans, modes, commands, notices, and whatever a later protocol adds. */
+export type OtherUpdate =
+  | 'plan'
+  | 'available_commands_update'
+  | 'current_mode_update'
+  | 'config_option_update'
+  | 'usage_update'
+  | 'notice'
+  | 'compaction_update'
+  | 'compaction_summary_chunk'
+  | `_${string}`;
+
+/** The version of the protocol that the update values in our events follow. */
+export const UPDATE_VERSION = 1;
+
+export type UpdateContent = { readonly type: string; readonly text?: string };
+
+export type ToolStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
+
+export interface ToolCallFields {
+  readonly toolCallId: string;
+  readonly title?: string | null;
+  readonly kind?: string | null;
+  readonly status?: ToolStatus | null;
+  readonly locations?: readonly { readonly path: string }[] | null;
+  readonly rawInput?: unknown;
+  readonly rawOutput?: unknown;
+  readonly content?: readonly unknown[] | null;
+}
+
+/** The text of a message chunk; null: the update is not a chunk of text. */
+export function chunkText(update: Update): string | null {
+  if (!('content' in update)) return null;
+  const content = update.content as UpdateContent | undefined;
+  return content?.type === 'text' && typeof content.text === 'string' ? content.text : null;
+}

@@ -1,0 +1,30 @@
+/** What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  /** In millionths of a US dollar, so that sums stay exact. */
+  readonly costMicros: number;
+  readonly modelCalls: number;
+}
+
+export const NO_USAGE: Usage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  costMicros: 0,
+  modelCalls: 0,
+};
+
+export function addUsage(a: Usage, b: Partial<Usage>): Usage {
+  return {
+    inputTokens: a.inputTokens + (b.inputTokens ?? 0),
+    outputTokens: a.outputTokens + (b.outputTokens ?? 0),
+    cacheReadTokens: a.cacheReadTokens + (b.cacheReadTokens ?? 0),
+    cacheWriteTokens: a.cacheWriteTokens + (b.cacheWriteTokens ?? 0),
+    costMicros: a.costMicros + (b.costMicros ?? 0),
+    modelCalls: a.modelCalls + (b.modelCalls ?? 0),
+  };
+}

@@ -1,0 +1,123 @@
+import type { Prompt } from '../core/content.ts';
+import type { PermissionOption } from '../core/permission.ts';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Proof } from '../core/receipt.ts';
+import type { TurnRecord } from '../core/record.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { Update } from '../core/update.ts';
+import type { Usage } from '../core/usage.ts';
+import type { Room } from './sandbox.ts';
+
+/** A configured program that answers prompts. One object for all conversations; it holds no conversation's state. */
+export interface Agent {
+  readonly name: string;
+  /** Probes once and remembers. Throws `agent_unavailable` with what to do. */
+  traits(): Promise<AgentTraits>;
+  /**
+   * Opens a session. What the agent answers is data, also a refusal; throws only `agent_unavailable`. An aborted signal ends
+   * whatever was started.
+   */
+  open(request: OpenRequest): Promise<Opened>;
+  /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
+  position(sessionId: string, room: Room): Promise<string | null>;
+  /**
+   * What the agent's own storage holds after `position`: the part of a turn that nobody saw. Called after the agent's process
+   * was ended. Null: the storage cannot be read.
+   */
+  tail(sessionId: string, position: string | null, room: Room): Promise<Tail | null>;
+}
+
+export interface OpenRequest {
+  readonly how: OpenHow;
+  readonly room: Room;
+  /** No tool may run in this session (only for replaying, and only where the traits say that it holds). */
+  readonly noTools: boolean;
+  readonly signal: AbortSignal;
+}
+
+export type OpenHow =
+  /** `id`: the one that we assign, recorded already; null: the agent issues it. */
+  | { readonly kind: 'new'; readonly id: string | null }
+  | { readonly kind: 'resume'; readonly id: string }
+  /** Put the history into the agent's own storage and open that. Records come oldest first, within the budget. */
+  | { readonly kind: 'rehydrate'; readonly records: readonly TurnRecord[] };
+
+export type Opened =
+  | {
+      readonly ok: true;
+      readonly session: AgentSession;
+      /** What the adapter itself can vouch for; the engine compares positions on top of it. */
+      readonly proof: Proof;
+    }
+  | {
+      readonly ok: false;
+      /** `not_found`: the agent has no such session. `locked`: wait and try again. `refused`: anything else it said. */
+      readonly reason: 'not_found' | 'locked' | 'in_use' | 'refused';
+      readonly message: string;
+    };
+
+/** One open session: a process, or a connection, that takes one prompt at a time. */
+export interface AgentSession {
+  /** Null: the agent names it with its first answer (`session`). */
+  readonly id: string | null;
+  readonly process: ProcessIdentity | null;
+  readonly alive: boolean;
+  /** Reads the session's position back from the agent's own storage; null: not readable. */
+  position(): Promise<string | null>;
+  /**
+   * Sends one prompt and yields what happens. Never throws once started; the last event is always `ended`, also after an
+   * abort, which asks the agent to stop and, when it does not, ends it. One prompt in flight, always.
+   */
+  prompt(request: PromptRequest): AsyncIterable<AgentEvent>;
+  /** Passes on the answer to a permission that this session asked; null: the question is cancelled. */
+  answer(permissionId: string, optionId: string | null): void;
+  /** Ends the process in good order, or by force. Idempotent; never throws. */
+  close(): Promise<void>;
+  /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
+  kill(): Promise<void>;
+}
+
+export interface PromptRequest {
+  /** The attempt's own id: the same one twice is the same prompt. */
+  readonly id: string;
+  readonly content: Prompt;
+  /** The position that the prompt must land on; a different one makes a `proof` event `refuted`. Null: nothing to check. */
+  readonly expected: string | null;
+  readonly signal: AbortSignal;
+}
+
+export type AgentEvent =
+  | { readonly type: 'update'; readonly update: Update }
+  /** The agent names its session, or says that it is another one from now on. */
+  | { readonly type: 'session'; readonly id: string }
+  /** What the agent's storage shows after the prompt arrived. */
+  | { readonly type: 'proof'; readonly proof: 'proved' | 'refuted'; readonly detail: string }
+  | {
+      readonly type: 'permission';
+      readonly id: string;
+      readonly title: string;
+      readonly toolCall: unknown;
+      readonly options: readonly PermissionOption[];
+    }
+  | { readonly type: 'usage'; readonly usage: Partial<Usage> }
+  | { readonly type: 'ended'; readonly outcome: AgentOutcome };
+
+export type AgentOutcome =
+  | { readonly kind: 'completed' }
+  | { readonly kind: 'cancelled' }
+  /** The agent said that it failed, and we read all it had to say. */
+  | {
+      readonly kind: 'failed';
+      readonly code: 'agent_failed' | 'too_long' | 'session_locked' | 'permission_denied';
+      readonly message: string;
+      /** Whether the same prompt may succeed when sent again. */
+      readonly again: boolean;
+    }
+  /** The process ended or the stream broke: nobody knows what happened. */
+  | { readonly kind: 'lost'; readonly message: string };
+
+/** The part of a turn that was found in the agent's storage, and where that storage stands now. */
+export interface Tail {
+  readonly updates: readonly Update[];
+  readonly position: string | null;
+}

@@ -1,0 +1,117 @@
+import type { Prompt } from '../core/content.ts';
+import type { Conversation } from '../core/conversation.ts';
+import type { ConversationEvent } from '../core/event.ts';
+import type { Permission } from '../core/permission.ts';
+import type { ExportedConversation } from '../core/portable.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { RestoreOverride } from '../core/restore-settings.ts';
+import type { Session } from '../core/session.ts';
+import type { Summary } from '../core/summary.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { PermissionMode, Turn } from '../core/turn.ts';
+import type { SearchHit, UsageRow } from './store.ts';
+
+/**
+ * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers.
+ * Wherever a conversation is named, our id and the caller's key both serve. Unknown or another owner's: `not_found`.
+ */
+export interface Engine {
+  readonly owner: string;
+  /** The same engine on behalf of another owner. */
+  as(owner: string): Engine;
+
+  /** Finds the conversation by its key or makes it. What is set and pinned otherwise already is `refused` (R7, R8). */
+  ensure(spec: ConversationSpec): Promise<Conversation>;
+  conversation(idOrKey: string): Promise<Conversation>;
+  list(page?: { limit?: number; before?: { updatedAt: number; id: string } }): Promise<Conversation[]>;
+  rename(conversation: string, title: string): Promise<Conversation>;
+
+  /** Accepts a prompt durably and returns at once; no agent was touched. `follow` from `seq` shows what becomes of it. */
+  submit(conversation: string, prompt: Prompt | string, options?: SubmitOptions): Promise<Submitted>;
+  turn(id: string): Promise<Turn>;
+  turns(conversation: string, page?: { after?: number; limit?: number }): Promise<Turn[]>;
+  /** Returns the turn as it is after asking; a running one ends a little later. */
+  cancel(turn: string): Promise<Turn>;
+  /** Submits the prompt of an ended turn again, as a new turn with `retryOf`. */
+  retry(turn: string, options?: { requestId?: string }): Promise<Submitted>;
+
+  /** Yields events after `after` in order, without gaps or doubles, and waits for more until the signal aborts. */
+  follow(conversation: string, options?: { after?: number; signal?: AbortSignal }): AsyncIterable<ConversationEvent>;
+  /** Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation. */
+  warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<Receipt | null>;
+
+  show(conversation: string): Promise<ConversationView>;
+  summary(conversation: string): Promise<Summary>;
+  sessions(conversation: string): Promise<Session[]>;
+  receipts(conversation: string): Promise<Receipt[]>;
+  permissions(filter?: { conversation?: string; open?: boolean }): Promise<Permission[]>;
+  answer(permission: string, optionId: string): Promise<Permission>;
+
+  /** `turn`: the number of the last turn to take along; left out: the head. */
+  fork(conversation: string, options?: ForkOptions): Promise<Conversation>;
+  export(conversation: string): Promise<ExportedConversation>;
+  import(exported: unknown, options?: { key?: string; cwd?: string }): Promise<Conversation>;
+  search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  usage(filter?: { since?: string }): Promise<UsageRow[]>;
+  /** Walks the chain of events. Null: whole; else the first number that does not fit. */
+  verify(conversation: string): Promise<number | null>;
+  agents(): Promise<AgentInfo[]>;
+
+  /** Stops taking turns, lets running ones end within `graceMs`, interrupts the rest, and closes. Idempotent. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface ConversationSpec {
+  readonly key?: string;
+  readonly agent?: string;
+  readonly title?: string;
+  readonly cwd?: string;
+  /** A name, unique per owner, of a sandbox that several conversations share; left out: one of its own. */
+  readonly sandbox?: string;
+  readonly restore?: RestoreOverride;
+}
+
+export interface SubmitOptions {
+  readonly requestId?: string;
+  readonly agent?: string;
+  readonly session?: string;
+  readonly restore?: RestoreOverride;
+  readonly permissions?: PermissionMode;
+}
+
+export interface Submitted {
+  readonly turn: Turn;
+  /** The number of the event that accepted the turn. */
+  readonly seq: number;
+  /** The request id was known already: this is the turn of then. */
+  readonly duplicate: boolean;
+}
+
+export interface ForkOptions {
+  readonly turn?: number;
+  readonly key?: string;
+  readonly title?: string;
+  readonly cwd?: string;
+}
+
+/** A whole conversation for a person or a script: turns with their answers, lineage and receipts. */
+export interface ConversationView {
+  readonly conversation: Conversation;
+  readonly turns: readonly TurnView[];
+  readonly sessions: readonly SessionView[];
+  readonly receipts: readonly Receipt[];
+}
+
+export type TurnView = Turn & { readonly reply: string };
+
+/** A session as people see it: `parent` is the agent's id of the parent. */
+export type SessionView = Omit<Session, 'parent' | 'ref'> & { readonly parent: string | null };
+
+export interface AgentInfo {
+  readonly name: string;
+  readonly adapter: string;
+  readonly isDefault: boolean;
+  /** Null: not available, `problem` says why. */
+  readonly traits: AgentTraits | null;
+  readonly problem: string | null;
+}

@@ -1,0 +1,41 @@
+import type { Readable, Writable } from 'node:stream';
+import type { ProcessIdentity } from '../core/process.ts';
+
+/** Makes and reopens the places where agents act. */
+export interface Sandboxes {
+  /** The place that these sandboxes are tied to; a conversation is only run by workers of its place. */
+  readonly place: string;
+  /**
+   * Opens the sandbox `id`, making what is missing; any number of times, by any number of processes. Existing directories
+   * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
+   */
+  open(id: string, options: { cwd: string | null }): Promise<Room>;
+}
+
+/** An open sandbox. */
+export interface Room {
+  readonly id: string;
+  /** The working directory, its links resolved. */
+  readonly work: string;
+  /** Where an agent's own files may live, apart from the work. */
+  readonly state: string;
+  /** Starts a program in it, in a process group of its own. Throws `agent_unavailable` when it cannot be started. */
+  spawn(command: readonly string[], options: SpawnOptions): Promise<Child>;
+}
+
+export interface SpawnOptions {
+  /** Added to the allowlisted environment; the rest of our own environment never reaches an agent. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Child {
+  readonly identity: ProcessIdentity;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves once, when the process has ended and its output was read to the end. Never rejects. */
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  readonly alive: boolean;
+  /** Signals the whole process group. Does nothing once it has ended. */
+  kill(signal: 'SIGTERM' | 'SIGKILL'): void;
+}
