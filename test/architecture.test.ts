@@ -113,6 +113,16 @@ describe('tracked files', () => {
     expect(read('package-lock.json')).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);
   });
 
+  test('the lock file has the packages of every platform, or `npm ci` fails on all of them', () => {
+    const packages: Record<string, { optionalDependencies?: object }> = JSON.parse(read('package-lock.json')).packages;
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter((name) => {
+        return !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`];
+      }),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test('none names a path of the machine it was written on', (context) => {
     const files = trackedFiles();
     if (files.length === 0) context.skip('this is not a git checkout');
