@@ -19,7 +19,7 @@ if (process.argv[2] === 'published') {
 }
 
 /** @param {Record<string, any>} checkout */
-function published({ scripts, devDependencies, allowScripts, ...rest }) {
+function published({ scripts, devDependencies, overrides, allowScripts, ...rest }) {
   const exports = Object.entries(rest.exports).map(([name, target]) => {
     const compiled = target.replace(/^\.\/src\/(.*)\.ts$/, './dist/$1');
     return [name, compiled === target ? target : { types: `${compiled}.d.ts`, default: `${compiled}.js` }];

@@ -77,12 +77,12 @@ function systemPath() {
 
 function checkNode() {
   const run = spawnSync(ownNode, ['--version'], { encoding: 'utf8', shell: process.platform === 'win32' });
-  const found = run.status === 0 ? run.stdout.trim() : 'none that runs';
+  const found = run.status === 0 ? run.stdout.trim() : '';
   const [major = 0, minor = 0] = found.replace('v', '').split('.').map(Number);
   if (major > NEEDED.major || (major === NEEDED.major && minor >= NEEDED.minor)) return;
   fail(
     `setup: Throughline needs Node ${NEEDED.major}.${NEEDED.minor} or newer and the npm package "node" should have brought it, ` +
-      `but node_modules/.bin/node is ${found}; if npm's ignore-scripts setting is on, turn it off for this folder.`,
+      `but node_modules/.bin/node ${found ? `is ${found}` : 'does not run'}; if npm's ignore-scripts setting is on, turn it off for this folder.`,
   );
 }
 
