@@ -69,6 +69,8 @@ export interface AgentSession {
    * abort, which asks the agent to stop and, when it does not, ends it. One prompt in flight, always.
    */
   prompt(request: PromptRequest): AsyncIterable<AgentEvent>;
+  /** Ends the no-tools profile in place. False: it cannot; the session has to be reopened without the profile. */
+  allowTools(): Promise<boolean>;
   /** Passes on the answer to a permission that this session asked; null: the question is cancelled. */
   answer(permissionId: string, optionId: string | null): void;
   /** Ends the process in good order, or by force. Idempotent; never throws. */

@@ -1,4 +1,3 @@
-import type { Readable, Writable } from 'node:stream';
 import type { ProcessIdentity } from '../core/process.ts';
 
 /** Makes and reopens the places where agents act. */
@@ -30,12 +29,23 @@ export interface SpawnOptions {
 
 export interface Child {
   readonly identity: ProcessIdentity;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Resolves once, when the process has ended and its output was read to the end. Never rejects. */
+  readonly stdin: ByteSink;
+  /** Both outputs must be read by whoever spawned it, to their end: a full pipe stops the program. */
+  readonly stdout: AsyncIterable<Uint8Array>;
+  readonly stderr: AsyncIterable<Uint8Array>;
+  /**
+   * Resolves once, when the process has ended and its output was read to the end, or a moment later when something it left
+   * behind keeps the output open. Never rejects.
+   */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   readonly alive: boolean;
   /** Signals the whole process group. Does nothing once it has ended. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+/** Where bytes go to a program, in order. A program that has ended takes nothing, silently: `exited` tells. */
+export interface ByteSink {
+  /** False: the program reads slower than we write. */
+  write(bytes: string | Uint8Array): boolean;
+  end(): unknown;
 }

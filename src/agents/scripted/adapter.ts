@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
+import type { Room } from '../../ports/sandbox.ts';
+import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
+import { ScriptedSession } from './session.ts';
+import { entriesAfter, positionAt, readPosition, storageDir, storageFile } from './storage.ts';
+
+/** Raised whenever the program behaves differently. */
+const VERSION = '1';
+
+/** Plain JavaScript: the same file in a checkout and in the published package. */
+const PROGRAM = fileURLToPath(new URL('program.js', import.meta.url));
+
+export interface ScriptedSettings {
+  readonly name: string;
+  /** `ScriptedOptions` in part, as they stand in the settings; checked here. */
+  readonly options?: Partial<ScriptedOptions> | Readonly<Record<string, unknown>> | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** An agent that answers by rule and misbehaves as its options say. Throws `invalid` for options that it does not have. */
+export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettings): Agent {
+  const options = parseScriptedOptions(given);
+  const onDisk = options.memory === 'disk';
+  const readable = onDisk && options.position;
+  const fileOf = (id: string, room: Room) => (readable ? storageFile(storageDir(room, options), id) : null);
+
+  return {
+    name,
+    traits: async () => traitsOf(options),
+    open: (request) => open(request, options, env),
+    async position(sessionId, room) {
+      const file = fileOf(sessionId, room);
+      return file === null ? null : readPosition(file);
+    },
+    async tail(sessionId, position, room) {
+      const file = fileOf(sessionId, room);
+      const entries = file === null ? null : entriesAfter(file, position);
+      if (entries === null) return null;
+      const last = entries.at(-1);
+      return {
+        updates: entries.flatMap((entry) => (entry.role === 'agent' ? [entry.update] : [])),
+        position: last === undefined ? position : positionAt(last.n, last.uuid),
+      };
+    },
+  };
+}
+
+function traitsOf(options: ScriptedOptions): AgentTraits {
+  if (!existsSync(PROGRAM)) {
+    throw new ThroughlineError('agent_unavailable', `The scripted agent's program ${PROGRAM} is missing.`, {
+      hint: 'install Throughline again',
+    });
+  }
+  const onDisk = options.memory === 'disk';
+  return {
+    version: VERSION,
+    id: options.ids === 'assigned' ? 'assigned' : 'issued',
+    resume: onDisk && options.resume !== 'none',
+    load: false,
+    list: false,
+    rehydrate: false,
+    embeddedContext: options.embeddedContext,
+    noTools: options.noTools,
+    position: onDisk && options.position,
+    window: options.window,
+  };
+}
+
+async function open(
+  request: OpenRequest,
+  options: ScriptedOptions,
+  env: Readonly<Record<string, string>>,
+): Promise<Opened> {
+  const { how, room, noTools, signal } = request;
+  if (how.kind === 'rehydrate') return refused('refused', 'this agent reads no transcript of ours');
+  if (noTools && !options.noTools) return refused('refused', 'this agent has no profile without tools');
+  if (signal.aborted) return refused('refused', 'opening was cancelled');
+  const dir = storageDir(room, options);
+  if (how.id !== null && storageFile(dir, how.id) === null) {
+    return refused(
+      how.kind === 'resume' ? 'not_found' : 'refused',
+      `${JSON.stringify(how.id)} cannot be a session's id`,
+    );
+  }
+  const child = await room.spawn([process.execPath, PROGRAM], { env });
+  const session = new ScriptedSession(child, {
+    type: 'open',
+    how: how.kind,
+    id: how.id,
+    dir,
+    noTools,
+    system: '',
+    options,
+  });
+  const stop = () => child.kill('SIGKILL');
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const answer = await session.start();
+    if (answer.type === 'opened' && !signal.aborted) {
+      const known = how.kind === 'resume' && (await session.position()) !== null;
+      return { ok: true, session, proof: how.kind === 'new' ? 'counted' : known ? 'proved' : 'none' };
+    }
+    await session.close();
+    return answer.type === 'refused'
+      ? refused(answer.reason, answer.message)
+      : refused('refused', 'opening was cancelled');
+  } catch (error) {
+    if (signal.aborted) return refused('refused', 'opening was cancelled');
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function refused(reason: Extract<Opened, { ok: false }>['reason'], message: string): Opened {
+  return { ok: false, reason, message };
+}

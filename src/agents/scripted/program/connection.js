@@ -1,0 +1,56 @@
+import { writeSync } from 'node:fs';
+
+/** @import { FromProgram, ToProgram } from '../protocol.ts' */
+
+/** Messages in and out: one JSON object a line. */
+export class Connection {
+  /** @type {string[]} */
+  #partial = [];
+  #onMessage;
+
+  /**
+   * @param {(message: ToProgram) => void} onMessage
+   * @param {() => void} onEnd
+   */
+  constructor(onMessage, onEnd) {
+    this.#onMessage = onMessage;
+    process.stdin.setEncoding('utf8');
+    process.stdin.on('data', (/** @type {string} */ text) => this.#read(text));
+    process.stdin.on('end', onEnd);
+    process.stdin.on('error', onEnd);
+  }
+
+  /** @param {FromProgram} message */
+  send(message) {
+    this.write(1, `${JSON.stringify(message)}\n`);
+  }
+
+  /**
+   * Blocks until all is written: what was sent has left also when the next thing is a SIGKILL of ourselves.
+   * @param {1 | 2} fd
+   * @param {string} text
+   */
+  write(fd, text) {
+    const bytes = Buffer.from(text);
+    for (let done = 0; done < bytes.length; ) {
+      try {
+        done += writeSync(fd, bytes, done);
+      } catch (error) {
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') return; // nobody listens any more
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      }
+    }
+  }
+
+  /** @param {string} text */
+  #read(text) {
+    const lines = text.split('\n');
+    const rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const whole = this.#partial.join('') + line;
+      this.#partial = [];
+      if (whole !== '') this.#onMessage(JSON.parse(whole));
+    }
+    if (rest !== '') this.#partial.push(rest);
+  }
+}

@@ -1,0 +1,90 @@
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Room } from '../../ports/sandbox.ts';
+import type { ScriptedOptions } from './options.ts';
+import type { Entry } from './protocol.ts';
+
+/*
+ * The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, only ever appended to.
+ * Reads are synchronous: a few kilobytes from the page cache take less time than handing them to another thread.
+ */
+
+/** Where the sessions of a room are kept. Those of a tied agent are kept by working directory, as Claude does. */
+export function storageDir(room: Room, options: ScriptedOptions): string {
+  const base = resolve(room.state, options.dir ?? 'scripted');
+  return options.tied ? join(base, room.work.replaceAll(/[^A-Za-z0-9]/g, '-')) : base;
+}
+
+/** Null: no session can have this id. */
+export function storageFile(dir: string, sessionId: string): string | null {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(sessionId) ? join(dir, `${sessionId}.jsonl`) : null;
+}
+
+/** Where a storage stands: how many entries there are, and which is the last. */
+export function positionAt(n: number, uuid: string | null): string {
+  return `${n}:${uuid ?? ''}`;
+}
+
+/** Null: there is no such storage, or nothing in it. Costs the same at any length. */
+export function readPosition(file: string): string | null {
+  const last = readFromEnd(file, (entries) => entries.length > 0)?.at(-1);
+  return last === undefined ? null : positionAt(last.n, last.uuid);
+}
+
+/** Looks for a recent entry from the end. Null: not there. */
+export function findEntry(file: string, uuid: string): Entry | null {
+  const has = (entry: Entry) => entry.uuid === uuid;
+  return readFromEnd(file, (entries) => entries.some(has))?.find(has) ?? null;
+}
+
+/** The entries after a position. Null: no storage, or the position is not in it. */
+export function entriesAfter(file: string, position: string | null): Entry[] | null {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+  const entries = parseLines(text.split('\n'));
+  if (position === null) return entries;
+  const at = entries.findIndex((entry) => positionAt(entry.n, entry.uuid) === position);
+  return at === -1 ? null : entries.slice(at + 1);
+}
+
+const FIRST_READ = 4_096;
+
+/** Reads ever more from the end until `enough`, or the whole file. */
+function readFromEnd(file: string, enough: (entries: Entry[]) => boolean): Entry[] | null {
+  let fd: number;
+  try {
+    fd = openSync(file, 'r');
+  } catch {
+    return null;
+  }
+  try {
+    const { size } = fstatSync(fd);
+    for (let length = FIRST_READ; ; length *= 4) {
+      const from = Math.max(0, size - length);
+      const bytes = Buffer.alloc(size - from);
+      const read = readSync(fd, bytes, 0, bytes.length, from);
+      const lines = bytes.toString('utf8', 0, read).split('\n');
+      if (from > 0) lines.shift(); // its beginning lies before what was read
+      const entries = parseLines(lines);
+      if (from === 0 || enough(entries)) return entries;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A line that is torn or damaged is no entry. */
+function parseLines(lines: readonly string[]): Entry[] {
+  return lines.flatMap((line) => {
+    try {
+      const entry = line === '' ? null : (JSON.parse(line) as Partial<Entry> | null);
+      return typeof entry?.uuid === 'string' && typeof entry.n === 'number' ? [entry as Entry] : [];
+    } catch {
+      return [];
+    }
+  });
+}

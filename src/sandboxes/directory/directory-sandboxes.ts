@@ -1,0 +1,94 @@
+import { mkdir, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Room, Sandboxes } from '../../ports/sandbox.ts';
+import { spawnInGroup } from './spawn.ts';
+
+export interface DirectorySettings {
+  /** Where sandboxes lie; made when missing. */
+  readonly root: string;
+  readonly place: string;
+  /** Tells a process from a later one with the same pid. */
+  readonly identify: (pid: number) => ProcessIdentity | null;
+}
+
+/**
+ * Sandboxes that are plain directories, `root/<id>/{work,state}`: tidy, not isolated. A program in one can do what we can.
+ * The id alone makes the path, so no directory that an agent reports or a caller repeats can ever be put below another.
+ */
+export function directorySandboxes({ root, place, identify }: DirectorySettings): Sandboxes {
+  return {
+    place,
+    async open(id, { cwd }) {
+      const home = join(root, checkedId(id));
+      const state = await directory(join(home, 'state'));
+      const work = cwd === null ? await directory(join(home, 'work')) : await named(cwd);
+      const room: Room = {
+        id,
+        work,
+        state,
+        spawn: (command, options) => spawnInGroup(command, { cwd: work, env: options.env, identify }),
+      };
+      return room;
+    },
+  };
+}
+
+function checkedId(id: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
+  throw new ThroughlineError('refused', `${JSON.stringify(id)} cannot name a sandbox.`, {
+    hint: 'use 1 to 64 letters, digits, "-" and "_"',
+  });
+}
+
+/** Makes the directory or keeps what is there, also a link to a directory elsewhere. Returns it with its links resolved. */
+async function directory(path: string): Promise<string> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return await realpath(path);
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+function unusable(path: string, cause: unknown): ThroughlineError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new ThroughlineError('storage_full', `No room left to make the sandbox directory ${path}.`, { cause });
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new ThroughlineError('storage_readonly', `The sandbox directory ${path} cannot be made.`, { cause });
+    case 'EEXIST':
+    case 'ENOTDIR':
+    case 'ENOENT':
+    case 'ELOOP':
+      return new ThroughlineError('refused', `The sandbox directory ${path} cannot be made: something is in the way.`, {
+        hint: 'move away the file or broken link that has its name, or that of a directory above it',
+        cause,
+      });
+    default:
+      return new ThroughlineError('refused', `The sandbox directory ${path} cannot be used: ${message}`, { cause });
+  }
+}
+
+/** The directory that the caller named: used as it is, never made. */
+async function named(cwd: string): Promise<string> {
+  const refuse = (why: string, hint: string) =>
+    new ThroughlineError('refused', `The working directory ${cwd} ${why}.`, { hint });
+  // Against which directory a relative one would be resolved depends on the process that happens to run the turn.
+  if (!isAbsolute(cwd)) throw refuse('is not an absolute path', 'give the whole path');
+  try {
+    const resolved = await realpath(cwd);
+    if (!(await stat(resolved)).isDirectory()) throw refuse('is not a directory', 'name a directory');
+    return resolved;
+  } catch (error) {
+    if (error instanceof ThroughlineError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw refuse('does not exist', 'make it first, or name another one');
+    throw refuse(`cannot be used (${code})`, 'check its permissions, or name another one');
+  }
+}

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Child } from '../../ports/sandbox.ts';
+import { allowedEnvironment } from './environment.ts';
+import { endWithUs, signalGroup } from './group.ts';
+
+export interface SpawnSettings {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly identify: (pid: number) => ProcessIdentity | null;
+}
+
+/** How long output may still come after a process has ended: something it left behind can hold the pipe open for ever. */
+const OUTPUT_AFTER_EXIT_MS = 1_000;
+
+/** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
+export async function spawnInGroup(command: readonly string[], settings: SpawnSettings): Promise<Child> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, {
+    cwd: settings.cwd,
+    env: { ...allowedEnvironment(process.env), ...settings.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    shell: false,
+  });
+  // In this very tick: a child that ends at once stays visible as a zombie until the event loop gets to reap it.
+  const identity = child.pid === undefined ? null : settings.identify(child.pid);
+  await started(child, program, settings.cwd);
+  if (identity === null) {
+    child.kill('SIGKILL');
+    throw new ThroughlineError('agent_unavailable', `${program} was started, and its process cannot be identified.`, {
+      hint: 'Throughline needs /proc on Linux, and ps elsewhere',
+    });
+  }
+  return asChild(child as Running, identity, settings);
+}
+
+type Running = ChildProcess & { stdin: Writable; stdout: Readable; stderr: Readable };
+
+function asChild(child: Running, identity: ProcessIdentity, { identify }: SpawnSettings): Child {
+  const { pid } = identity;
+  let alive = true;
+  const forget = endWithUs(pid);
+  // A program that has ended takes no input and gives no output: that is what `exited` says, and no error of its own.
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
+
+  const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
+    child.once('exit', (code, signal) => {
+      alive = false;
+      forget();
+      // What the program started and left behind would go on working unseen, so it ends as well. While such a process
+      // lives, the number of the group cannot be given to another; when none does, we signal nothing.
+      if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
+      const timer = setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+      }, OUTPUT_AFTER_EXIT_MS);
+      child.once('close', () => {
+        clearTimeout(timer);
+        resolve({ code, signal });
+      });
+    });
+  });
+
+  return {
+    identity,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited,
+    get alive() {
+      return alive;
+    },
+    kill(signal) {
+      if (alive) signalGroup(pid, signal);
+    },
+  };
+}
+
+function started(child: ChildProcess, program: string, cwd: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', () => {
+      child.on('error', () => {}); // later ones are failed signals, and `exited` tells what matters
+      resolve();
+    });
+    child.once('error', (error: NodeJS.ErrnoException) => reject(notStarted(program, cwd, error)));
+  });
+}
+
+function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException): ThroughlineError {
+  const fail = (message: string, hint: string) => new ThroughlineError('agent_unavailable', message, { hint, cause });
+  if (!existsSync(cwd))
+    return fail(`${program} cannot be started: its working directory ${cwd} is gone.`, 'make it again');
+  if (cause.code === 'ENOENT') {
+    return fail(`The program ${program} was not found.`, 'install it, or set the agent\'s "command" to its whole path');
+  }
+  if (cause.code === 'EACCES') {
+    return fail(
+      `The program ${program} may not be executed.`,
+      'check its permissions, or set the agent\'s "command" to another',
+    );
+  }
+  return fail(`The program ${program} could not be started: ${cause.message}`, 'check the agent\'s "command"');
+}
