@@ -7,11 +7,12 @@ export class EventQueue {
   #events: AgentEvent[] = [];
   #ended = false;
   #released = false;
+  #abandoned = false;
   #wakeConsumer: (() => void) | null = null;
   #wakeProducer: (() => void) | null = null;
 
   push(event: AgentEvent): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#abandoned) return;
     this.#events.push(event);
     this.#wakeConsumer?.();
   }
@@ -39,6 +40,13 @@ export class EventQueue {
   release(): void {
     this.#released = true;
     this.#wakeProducer?.();
+  }
+
+  /** Nobody consumes any more: what still comes is dropped. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#events = [];
+    this.release();
   }
 
   /** Every event up to and with `ended`. */

@@ -43,11 +43,16 @@ let session = null;
 let turn = null;
 let inputEnded = false;
 
+/** An orphan that hangs, and that nobody comes to end, ends itself. */
+const LONGEST_SURVIVAL_MS = 300_000;
+
 const connection = new Connection(
   (message) => void handle(message),
   () => {
     inputEnded = true;
     if (!(turn && session?.options.survives)) process.exit(0);
+    turn.deny();
+    setTimeout(() => process.exit(1), LONGEST_SURVIVAL_MS);
   },
 );
 

@@ -89,7 +89,7 @@ export class ScriptedSession implements AgentSession {
       request.signal.removeEventListener('abort', stop);
       // Whoever leaves in the middle must not leave the agent working.
       if (!flight.events.ended) this.#stop(flight);
-      flight.events.release();
+      flight.events.abandon();
     }
   }
 

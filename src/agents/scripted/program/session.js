@@ -68,7 +68,8 @@ export class Session {
   }
 
   get locked() {
-    return this.#lockedUntil > Date.now();
+    if (this.options.lockMs === 0 || this.id === null) return false;
+    return Math.max(this.#lockedUntil, this.memory.lockedUntil(this.id)) > Date.now();
   }
 
   lock() {

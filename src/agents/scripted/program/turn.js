@@ -80,6 +80,11 @@ export class Turn {
     this.#questions.delete(id);
   }
 
+  /** Nobody can answer any more. */
+  deny() {
+    for (const id of [...this.#questions.keys()]) this.answer(id, null);
+  }
+
   /** Takes the prompt into the session, or refuses it before anything is remembered. */
   #accept() {
     const { session } = this;
@@ -182,7 +187,8 @@ export class Turn {
 /** The last text block: what comes before it is a record, or a file, and never an order. @param {Prompt} content */
 function personMessage(content) {
   const texts = content.filter((block) => block.type === 'text');
-  return texts.at(-1)?.text ?? '';
+  const last = texts.at(-1)?.text ?? '';
+  return last.startsWith('<conversation-record ') ? '' : last;
 }
 
 /** @param {Prompt[number]} block */

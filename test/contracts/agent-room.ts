@@ -1,0 +1,102 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Prompt } from '../../src/core/content.ts';
+import { chunkText } from '../../src/core/update.ts';
+import { identify } from '../../src/host/processes.ts';
+import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
+import type { Room } from '../../src/ports/sandbox.ts';
+import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
+
+/** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
+export class TestRooms {
+  readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
+  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', identify });
+  readonly #sessions: AgentSession[] = [];
+  #counter = 0;
+
+  room(cwd: string | null = null): Promise<Room> {
+    this.#counter += 1;
+    return this.#sandboxes.open(`room-${this.#counter}`, { cwd });
+  }
+
+  async open(
+    agent: Agent,
+    room: Room,
+    how: OpenHow = { kind: 'new', id: null },
+    noTools = false,
+  ): Promise<AgentSession> {
+    const opened = await agent.open({ how, room, noTools, signal: new AbortController().signal });
+    if (!opened.ok) throw new Error(`not opened: ${opened.reason}: ${opened.message}`);
+    this.#sessions.push(opened.session);
+    return opened.session;
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.kill()));
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+export const text = (...texts: string[]): Prompt => texts.map((one) => ({ type: 'text', text: one }));
+
+let prompts = 0;
+
+/** Sends a prompt and hands on every event as it comes. */
+export function send(
+  session: AgentSession,
+  content: Prompt | string,
+  options: { expected?: string | null; signal?: AbortSignal; id?: string } = {},
+): AsyncIterable<AgentEvent> {
+  prompts += 1;
+  return session.prompt({
+    id: options.id ?? `prompt-${prompts}`,
+    content: typeof content === 'string' ? text(content) : content,
+    expected: options.expected ?? null,
+    signal: options.signal ?? new AbortController().signal,
+  });
+}
+
+export interface Told {
+  readonly events: readonly AgentEvent[];
+  readonly reply: string;
+  readonly outcome: AgentOutcome;
+  readonly proof: string | null;
+}
+
+/** Consumes a prompt to its end. */
+export async function told(stream: AsyncIterable<AgentEvent>): Promise<Told> {
+  const events: AgentEvent[] = [];
+  for await (const event of stream) events.push(event);
+  const last = events.at(-1);
+  if (last?.type !== 'ended') throw new Error('the last event is not the end');
+  const proof = events.find((event) => event.type === 'proof');
+  return { events, reply: replyOf(events), outcome: last.outcome, proof: proof?.proof ?? null };
+}
+
+export const ask = (...args: Parameters<typeof send>): Promise<Told> => told(send(...args));
+
+export function replyOf(events: readonly AgentEvent[]): string {
+  const texts = events.map((event) =>
+    event.type === 'update' && event.update.sessionUpdate === 'agent_message_chunk' ? chunkText(event.update) : '',
+  );
+  return texts.join('');
+}
+
+/** How often a tool that appends a line to the file has had its effect. */
+export function effects(file: string): number {
+  try {
+    return readFileSync(file, 'utf8').trim().split('\n').length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Polls until it holds; fails after a while. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,272 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Prompt } from '../../src/core/content.ts';
+import type { AgentTraits } from '../../src/core/traits.ts';
+import { systemProcesses } from '../../src/host/processes.ts';
+import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
+import type { Room } from '../../src/ports/sandbox.ts';
+import { ask, effects, send, type TestRooms, told, until } from './agent-room.ts';
+
+/** What the suite needs of an agent, besides the port: words that make it do what is to be seen. */
+export interface AgentUnderTest {
+  readonly agent: Agent;
+  readonly rooms: TestRooms;
+  /** Tells it a codeword. */
+  tell(codeword: string): Prompt;
+  /** Asks for every codeword it knows; its answer must hold each of them. */
+  readonly recall: Prompt;
+  /** Makes it answer a little and then go on until it is cancelled. */
+  readonly endless: Prompt;
+  /** Makes it call a tool that appends a line to the file in the working directory, then end. */
+  tool(file: string): Prompt;
+  /** Makes it call that tool, answer a little, and then go on until it is cancelled. */
+  toolThenEndless(file: string): Prompt;
+}
+
+/** One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. */
+export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>): void {
+  describe(`the agent contract: ${name}`, () => {
+    let given: AgentUnderTest;
+    let agent: Agent;
+    let room: Room;
+    let traits: AgentTraits;
+    let ids = 0;
+
+    beforeEach(async () => {
+      given = await setUp();
+      agent = given.agent;
+      room = await given.rooms.room();
+      traits = await agent.traits();
+    });
+    afterEach(() => given.rooms.dispose());
+
+    const fresh = (): OpenHow => {
+      ids += 1;
+      const id = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
+      return { kind: 'new', id: traits.id === 'assigned' ? id : null };
+    };
+    const open = (how: OpenHow = fresh(), noTools = false) => given.rooms.open(agent, room, how, noTools);
+    const idOf = (session: AgentSession) => {
+      if (session.id === null) throw new Error('the session has no name yet');
+      return session.id;
+    };
+
+    test('traits are the same whenever they are asked for', async () => {
+      expect(await agent.traits()).toEqual(traits);
+      expect(traits.version).not.toBe('');
+      expect(traits.window).toBeGreaterThan(0);
+    });
+
+    test('a new session has a process of its own, and the id that was assigned if one was', async () => {
+      const how = fresh();
+      const session = await open(how);
+      expect(session.alive).toBe(true);
+      if (session.process) expect(systemProcesses.status(session.process)).toBe('alive');
+      if (how.kind === 'new' && how.id !== null) expect(session.id).toBe(how.id);
+    });
+
+    test('a prompt is answered; `ended` comes once, and last', async () => {
+      const { events, outcome, reply } = await ask(await open(), given.tell('amber'));
+      expect(outcome).toEqual({ kind: 'completed' });
+      expect(reply).not.toBe('');
+      expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
+      expect(events.at(-1)?.type).toBe('ended');
+    });
+
+    test('a session has a name by the end of its first turn', async () => {
+      const session = await open();
+      await ask(session, given.tell('amber'));
+      expect(session.id).toEqual(expect.any(String));
+    });
+
+    test('a live session knows what it was told, and another one does not', async () => {
+      const [session, other] = [await open(), await open()];
+      await ask(session, given.tell('amber'));
+      await ask(session, given.tell('birch'));
+      const { reply } = await ask(session, given.recall);
+      expect(reply).toContain('amber');
+      expect(reply).toContain('birch');
+      expect((await ask(other, given.recall)).reply).not.toContain('amber');
+    });
+
+    test('a changed id is announced', async () => {
+      const session = await open();
+      let id = session.id;
+      for (const word of ['amber', 'birch', 'cedar']) {
+        const { events } = await ask(session, given.tell(word));
+        id = events.findLast((event) => event.type === 'session')?.id ?? id;
+        expect(session.id).toBe(id);
+      }
+    });
+
+    test('an abort ends the turn as cancelled', async () => {
+      const session = await open();
+      const abort = new AbortController();
+      const events: AgentEvent[] = [];
+      for await (const event of send(session, given.endless, { signal: abort.signal })) {
+        events.push(event);
+        if (event.type === 'update') abort.abort();
+      }
+      expect(events.at(-1)).toEqual({ type: 'ended', outcome: { kind: 'cancelled' } });
+      expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
+    });
+
+    test('a prompt whose signal was aborted before is never sent', async () => {
+      const session = await open();
+      const { outcome } = await ask(session, given.tell('amber'), { signal: AbortSignal.abort() });
+      expect(outcome).toEqual({ kind: 'cancelled' });
+      expect((await ask(session, given.recall)).reply).not.toContain('amber');
+    });
+
+    test('one prompt in flight: a second one is refused, and the first is not disturbed', async () => {
+      const session = await open();
+      const abort = new AbortController();
+      let second: Awaited<ReturnType<typeof ask>> | null = null;
+      const first: AgentEvent[] = [];
+      for await (const event of send(session, given.endless, { signal: abort.signal })) {
+        first.push(event);
+        if (event.type !== 'update' || second !== null) continue;
+        second = await ask(session, given.tell('amber'));
+        abort.abort();
+      }
+      expect(second?.events).toHaveLength(1);
+      expect(second?.outcome.kind).toBe('failed');
+      expect(first.at(-1)).toEqual({ type: 'ended', outcome: { kind: 'cancelled' } });
+    });
+
+    test('killed in the middle of a turn, the process is gone and the turn is lost', async () => {
+      const session = await open();
+      const events: AgentEvent[] = [];
+      for await (const event of send(session, given.endless)) {
+        events.push(event);
+        if (event.type === 'update') await session.kill();
+      }
+      expect(events.at(-1)).toMatchObject({ type: 'ended', outcome: { kind: 'lost' } });
+      expect(session.alive).toBe(false);
+      if (session.process) expect(systemProcesses.status(session.process)).toBe('dead');
+    });
+
+    test('a session whose process has ended takes no prompt, and says so without throwing', async () => {
+      const session = await open();
+      await session.kill();
+      const { events, outcome } = await ask(session, given.tell('amber'));
+      expect(events).toHaveLength(1);
+      expect(outcome.kind).toBe('failed');
+    });
+
+    test('close and kill may be called in any order, any number of times', async () => {
+      const session = await open();
+      await Promise.all([session.close(), session.close(), session.kill()]);
+      await session.kill();
+      await session.close();
+      session.answer('no such question', null);
+      expect(session.alive).toBe(false);
+    });
+
+    test('whoever stops listening does not leave the agent working', async () => {
+      const session = await open();
+      for await (const event of send(session, given.endless)) if (event.type === 'update') break;
+      await until('the session is free or gone', async () => {
+        return !session.alive || (await ask(session, given.tell('amber'))).outcome.kind === 'completed';
+      });
+    });
+
+    test('an aborted opening leaves nothing open', async () => {
+      const abort = new AbortController();
+      const opening = agent.open({ how: fresh(), room, noTools: false, signal: abort.signal });
+      abort.abort();
+      expect(await opening).toMatchObject({ ok: false });
+    });
+
+    test('the position rises with every turn and is read without the process; without the trait it is null', async () => {
+      const session = await open();
+      const positions: (string | null)[] = [];
+      for (const word of ['amber', 'birch', 'cedar']) {
+        await ask(session, given.tell(word));
+        positions.push(await session.position());
+      }
+      expect(await agent.position(idOf(session), room)).toBe(positions[2]);
+      await session.close();
+      expect(await agent.position(idOf(session), room)).toBe(positions[2]);
+      if (traits.position) expect(new Set(positions).size).toBe(3);
+      else expect(positions).toEqual([null, null, null]);
+      expect(await agent.position('no-such-session', room)).toBeNull();
+    });
+
+    test('a prompt that lands where it should is proved; one that does not is refuted', async () => {
+      const session = await open();
+      const first = await ask(session, given.tell('amber'));
+      const second = await ask(session, given.tell('birch'), { expected: await session.position() });
+      const wrong = await ask(session, given.tell('cedar'), { expected: '7:some-other-entry' });
+      const proofs = [first, second, wrong].map(({ proof }) => proof);
+      expect(proofs).toEqual(traits.position ? ['proved', 'proved', 'refuted'] : [null, null, null]);
+    });
+
+    test('a resumed session knows what it was told before its process ended', async () => {
+      const session = await open();
+      await ask(session, given.tell('amber'));
+      const before = await session.position();
+      const id = idOf(session);
+      await session.kill();
+      const request = { room, noTools: false, signal: new AbortController().signal };
+      const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
+      expect(opened.ok).toBe(traits.resume);
+      if (!opened.ok) return;
+      const { reply, proof } = await ask(opened.session, given.recall, { expected: before });
+      await opened.session.kill();
+      expect(reply).toContain('amber');
+      expect(proof).toBe(traits.position ? 'proved' : null);
+    });
+
+    test('a session that the agent does not have cannot be resumed', async () => {
+      for (const id of ['00000000-0000-4000-8000-00000000dead', '../../etc/passwd', '']) {
+        const request = { room, noTools: false, signal: new AbortController().signal };
+        const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
+        expect(opened).toMatchObject({ ok: false, reason: traits.resume ? 'not_found' : expect.any(String) });
+      }
+    });
+
+    test('after a kill, the tail shows what the storage has of the turn: text, and tools', async () => {
+      const session = await open();
+      await ask(session, given.tell('amber'));
+      const before = await session.position();
+      for await (const event of send(session, given.toolThenEndless('tail.log'))) {
+        if (event.type === 'update' && event.update.sessionUpdate === 'agent_message_chunk') await session.kill();
+      }
+      const tail = await agent.tail(idOf(session), before, room);
+      if (!traits.position) {
+        expect(tail).toBeNull();
+        return;
+      }
+      const kinds = tail?.updates.map((update) => update.sessionUpdate);
+      expect(kinds).toContain('tool_call');
+      expect(kinds).toContain('agent_message_chunk');
+      expect(tail?.position).toBe(await agent.position(idOf(session), room));
+      expect(await agent.tail('no-such-session', null, room)).toBeNull();
+    });
+
+    test('a tool runs once; in the no-tools profile it does not run, until tools are allowed', async () => {
+      const file = join(room.work, 'effects.log');
+      await ask(await open(), given.tool('effects.log'));
+      expect(effects(file)).toBe(1);
+      if (!traits.noTools) return;
+      const session = await open(fresh(), true);
+      await ask(session, given.tool('effects.log'));
+      expect(effects(file)).toBe(1);
+      if (!(await session.allowTools())) return;
+      await ask(session, given.tool('effects.log'));
+      expect(effects(file)).toBe(2);
+    });
+
+    test('events that nobody takes for a while are all there, in order', async () => {
+      const session = await open();
+      const stream = send(session, given.tell('amber'));
+      const iterator = stream[Symbol.asyncIterator]();
+      const first = await iterator.next();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const rest = await told({ [Symbol.asyncIterator]: () => iterator });
+      expect(first.done).toBe(false);
+      expect(rest.outcome.kind).toBe('completed');
+    });
+  });
+}
