@@ -25,6 +25,7 @@ export const ERROR_CODES = [
   'storage_newer', // written by a newer version of this program
   'storage_busy', // another process kept the database locked for too long
   'closed', // used after close()
+  'internal', // a fault of this program; the log has its cause
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -48,6 +48,22 @@ export function replyText(parts: readonly RecordPart[]): string {
   return texts.join('\n\n');
 }
 
+/**
+ * Joins what was seen in the stream with what was found in the agent's own storage afterwards. Whichever has more of the
+ * answer wins; a tool that only one of them knows is kept, and a known end replaces an unknown one.
+ */
+export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPart[]): RecordPart[] {
+  const [base, other] = replyText(found).length >= replyText(seen).length ? [found, seen] : [seen, found];
+  const others = new Map(other.filter((part) => part.type === 'tool').map((tool) => [tool.id, tool]));
+  const merged = base.map((part) => {
+    if (part.type !== 'tool') return part;
+    const twin = others.get(part.id);
+    others.delete(part.id);
+    return twin !== undefined && part.status === 'unknown' ? twin : part;
+  });
+  return [...merged, ...others.values()];
+}
+
 const MAX_TOOL_OUTPUT = 16_384;
 
 /** Gathers updates into the parts of a record. Chunks of one kind merge; a tool is one part however often it is updated. */

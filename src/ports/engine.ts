@@ -29,6 +29,8 @@ export interface Engine {
   /** Accepts a prompt durably and returns at once; no agent was touched. `follow` from `seq` shows what becomes of it. */
   submit(conversation: string, prompt: Prompt | string, options?: SubmitOptions): Promise<Submitted>;
   turn(id: string): Promise<Turn>;
+  /** The answer of a turn that has ended, with the receipt of its last attempt. */
+  answerOf(turn: string): Promise<{ turn: Turn; reply: string; receipt: Receipt }>;
   turns(conversation: string, page?: { after?: number; limit?: number }): Promise<Turn[]>;
   /** Returns the turn as it is after asking; a running one ends a little later. */
   cancel(turn: string): Promise<Turn>;

@@ -70,6 +70,8 @@ export interface Store {
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
   events(owner: string, conversation: string, range: { after: number; limit: number }): Promise<ConversationEvent[]>;
   findTurn(owner: string, turn: string): Promise<Turn | null>;
+  /** By the caller's idempotency key. */
+  findRequest(owner: string, requestId: string): Promise<Turn | null>;
   /** By number, rising. */
   turns(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
   /** Events of one turn, rising. */

@@ -1,0 +1,143 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { ThroughlineError } from './core/errors.ts';
+import { DEFAULT_RESTORE } from './core/restore-settings.ts';
+import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
+import { createEngine } from './engine/engine.ts';
+import { type ConfiguredAgent, DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from './engine/parts.ts';
+import { systemClock } from './host/clock.ts';
+import { placeOf } from './host/place.ts';
+import { bootId, identify, systemProcesses } from './host/processes.ts';
+import type { Agent } from './ports/agent.ts';
+import type { Engine } from './ports/engine.ts';
+import type { Store } from './ports/store.ts';
+import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
+
+/** The only file that names concrete parts: settings in, a running engine out. */
+
+export interface ComposeOptions {
+  /** Where the data lives; left out: $THROUGHLINE_HOME, else the XDG data directory. */
+  readonly home?: string;
+  /** A settings file; left out: $THROUGHLINE_CONFIG, else throughline.config.json here, else in the data home. */
+  readonly config?: string;
+  /** Settings as a value, instead of any file. */
+  readonly settings?: unknown;
+  readonly owner?: string;
+  /** What this process wants otherwise than the defaults. */
+  readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+  readonly onBug?: EngineParts['onBug'];
+}
+
+export interface Composed {
+  readonly engine: Engine;
+  readonly parts: EngineParts;
+  readonly home: string;
+}
+
+type MakeAgent = (name: string, settings: AgentSettings) => Promise<Agent>;
+
+/** Every adapter there is, loaded when an agent uses it. */
+const MAKE_AGENT: Record<AdapterName, MakeAgent> = {
+  scripted: async (name, { options, env }) => {
+    const { scriptedAgent } = await import('./agents/scripted/adapter.ts');
+    return scriptedAgent({ name, options, env });
+  },
+};
+
+/** What a person has who has set nothing: an agent that needs no model. */
+const WITHOUT_SETTINGS: Record<string, AgentSettings> = { scripted: { adapter: 'scripted', env: {}, options: {} } };
+
+export async function compose(options: ComposeOptions = {}): Promise<Composed> {
+  const home = resolve(options.home ?? dataHome());
+  makeHome(home);
+  const { settings, base } = readSettings(options, home);
+  const agentSettings = Object.keys(settings.agents).length > 0 ? settings.agents : WITHOUT_SETTINGS;
+  const agents = new Map<string, ConfiguredAgent>();
+  for (const [name, value] of Object.entries(agentSettings)) {
+    agents.set(name, { agent: await MAKE_AGENT[value.adapter](name, value), adapter: value.adapter });
+  }
+  const names = [...agents.keys()];
+  const parts: EngineParts = {
+    store: await openStore(settings.store, base, home),
+    agents,
+    sandboxes: directorySandboxes({ root: sandboxRoot(settings, base, home), place: placeOf(home), identify }),
+    processes: systemProcesses,
+    clock: systemClock,
+    settings: {
+      ...DEFAULT_ENGINE_SETTINGS,
+      ...options.engine,
+      defaultAgent: settings.defaultAgent ?? (names.length === 1 ? (names[0] ?? null) : null),
+      restore: { ...DEFAULT_RESTORE, ...settings.restore },
+    },
+    onBug: options.onBug ?? reportBug,
+  };
+  return { engine: createEngine(parts, options.owner ?? 'local'), parts, home };
+}
+
+function dataHome(): string {
+  const { THROUGHLINE_HOME, XDG_DATA_HOME } = process.env;
+  if (THROUGHLINE_HOME) return THROUGHLINE_HOME;
+  return join(XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), '.local', 'share'), 'throughline');
+}
+
+function makeHome(home: string): void {
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ThroughlineError('storage_readonly', `The data home ${home} cannot be made.`, {
+      hint: 'Set THROUGHLINE_HOME to a directory that you may write.',
+      cause,
+    });
+  }
+}
+
+/** The settings and the directory that paths in them are relative to. */
+function readSettings(options: ComposeOptions, home: string): { settings: Settings; base: string } {
+  if (options.settings !== undefined) return { settings: parseSettings(options.settings), base: process.cwd() };
+  const named = options.config ?? process.env['THROUGHLINE_CONFIG'];
+  const candidates = named ? [named] : ['throughline.config.json', join(home, 'throughline.config.json')];
+  for (const candidate of candidates) {
+    const file = resolve(candidate);
+    const text = readIfThere(file, named !== undefined);
+    if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..') };
+  }
+  return { settings: parseSettings({}), base: home };
+}
+
+function readIfThere(file: string, required: boolean): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    if (!required && (cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new ThroughlineError('invalid', `The settings file ${file} cannot be read.`, { hint: String(cause), cause });
+  }
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ThroughlineError('invalid', `The settings file ${file} is not JSON: ${(cause as Error).message}.`, { cause });
+  }
+}
+
+async function openStore(store: string | undefined, base: string, home: string): Promise<Store> {
+  const address = store ?? `sqlite:${join(home, 'throughline.db')}`;
+  const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
+  if (kind !== 'sqlite' || path === undefined) {
+    throw new ThroughlineError('invalid', `The store "${address}" is not known.`, { hint: 'Write "sqlite:PATH".' });
+  }
+  const { openSqliteStore } = await import('./stores/sqlite/store.ts');
+  return openSqliteStore({ file: resolve(base, path), clock: systemClock, boot: bootId() });
+}
+
+function sandboxRoot(settings: Settings, base: string, home: string): string {
+  return settings.sandbox.root === undefined ? join(home, 'sandboxes') : resolve(base, settings.sandbox.root);
+}
+
+/** A fault of this program: said in one line; the whole of it for those who look for it. */
+function reportBug(error: unknown, where: string): void {
+  const detail = process.env['THROUGHLINE_DEBUG'] && error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`throughline: a fault of this program while ${where}: ${detail}\n`);
+}

@@ -1,0 +1,82 @@
+import { isObject } from './content.ts';
+import { ThroughlineError } from './errors.ts';
+import { parseRestore, type RestoreOverride } from './restore-settings.ts';
+
+/** What `throughline.config.json` may say. Everything is optional; what is not known is refused, never ignored (R7). */
+export interface Settings {
+  /** `sqlite:PATH`; left out: `throughline.db` in the data home. */
+  readonly store?: string;
+  /** The agent of a conversation whose first turn names none. */
+  readonly defaultAgent?: string;
+  readonly agents: Readonly<Record<string, AgentSettings>>;
+  readonly restore: RestoreOverride;
+  readonly sandbox: { readonly root?: string };
+}
+
+export const ADAPTERS = ['scripted'] as const;
+export type AdapterName = (typeof ADAPTERS)[number];
+
+export interface AgentSettings {
+  readonly adapter: AdapterName;
+  /** Added to the allowlisted environment that the agent starts with. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What this adapter alone understands, and checks itself. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox'];
+const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
+
+/** Checks settings that came from a file or a caller. Throws `invalid` with the place of the fault. */
+export function parseSettings(input: unknown): Settings {
+  if (!isObject(input)) throw fault('the settings must be an object');
+  onlyKnown(input, KNOWN, '');
+  const agents = input['agents'] ?? {};
+  if (!isObject(agents)) throw fault('"agents" must be an object');
+  const sandbox = input['sandbox'] ?? {};
+  if (!isObject(sandbox)) throw fault('"sandbox" must be an object');
+  onlyKnown(sandbox, ['root'], 'sandbox.');
+  const { store, defaultAgent } = input;
+  const parsed = Object.fromEntries(Object.entries(agents).map(([name, value]) => [name, parseAgent(name, value)]));
+  if (defaultAgent !== undefined && !Object.hasOwn(parsed, text(defaultAgent, 'defaultAgent'))) {
+    throw fault(`"defaultAgent" names "${defaultAgent}", which is not among the agents`);
+  }
+  return {
+    ...(store === undefined ? {} : { store: text(store, 'store') }),
+    ...(defaultAgent === undefined ? {} : { defaultAgent: text(defaultAgent, 'defaultAgent') }),
+    agents: parsed,
+    restore: parseRestore(input['restore']),
+    sandbox: sandbox['root'] === undefined ? {} : { root: text(sandbox['root'], 'sandbox.root') },
+  };
+}
+
+function parseAgent(name: string, input: unknown): AgentSettings {
+  const at = `agents.${name}`;
+  if (!isObject(input)) throw fault(`"${at}" must be an object`);
+  onlyKnown(input, KNOWN_OF_AGENT, `${at}.`);
+  const adapter = input['adapter'];
+  if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
+    throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${JSON.stringify(adapter)}`);
+  }
+  const env = input['env'] ?? {};
+  if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {
+    throw fault(`"${at}.env" must be an object of texts`);
+  }
+  const options = input['options'] ?? {};
+  if (!isObject(options)) throw fault(`"${at}.options" must be an object`);
+  return { adapter: adapter as AdapterName, env: env as Record<string, string>, options };
+}
+
+function onlyKnown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
+  const strange = Object.keys(value).find((name) => !known.includes(name));
+  if (strange !== undefined) throw fault(`"${prefix}${strange}" is not known; known are ${known.join(', ')}`);
+}
+
+function text(value: unknown, where: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw fault(`"${where}" must be a non-empty text`);
+}
+
+function fault(what: string): ThroughlineError {
+  return new ThroughlineError('invalid', `Settings: ${what}.`, { hint: 'See throughline.schema.json for what can be set.' });
+}

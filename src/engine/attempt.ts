@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { type Failure, ThroughlineError } from '../core/errors.ts';
+import type { Proof, Receipt } from '../core/receipt.ts';
+import type { RecordPart } from '../core/record.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { Sent, Turn } from '../core/turn.ts';
+import { addUsage, type Usage } from '../core/usage.ts';
+import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../ports/agent.ts';
+import type { NewSession, Write } from '../ports/store.ts';
+import { EventWriter } from './event-writer.ts';
+import type { Hold } from './hold.ts';
+import { PermissionDesk } from './permissions.ts';
+import type { OpenSession, Restored } from './restore.ts';
+import type { TurnSignal } from './turn-signal.ts';
+
+export interface AttemptRequest {
+  readonly hold: Hold;
+  readonly agent: Agent;
+  readonly traits: AgentTraits;
+  readonly turn: Turn;
+  readonly signal: TurnSignal;
+  readonly restored: Restored & { ok: true };
+  /** What earlier attempts of the turn have cost. */
+  readonly spent: Usage;
+}
+
+/** What came of one prompt that was sent. */
+export interface AttemptResult {
+  readonly session: AgentSession;
+  /** Our reference of the session; null: the agent never named it. */
+  readonly ref: string | null;
+  readonly sessionId: string | null;
+  readonly sent: Sent;
+  readonly outcome: AgentOutcome | { readonly kind: 'refuted' };
+  /** Null: it completed. */
+  readonly failure: Failure | null;
+  /** We read all that the agent had to say, and no tool had begun: sending again could repeat nothing. */
+  readonly harmless: boolean;
+  /** The agent says that the same prompt may work when sent again. */
+  readonly again: boolean;
+  readonly parts: readonly RecordPart[];
+  readonly title: string | null;
+  readonly usage: Usage;
+  readonly receipt: Receipt;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+/** Sends one prompt to a restored session and stores all that comes back. */
+export async function runAttempt(request: AttemptRequest): Promise<AttemptResult> {
+  return new Attempt(request).run();
+}
+
+class Attempt {
+  readonly #request: AttemptRequest;
+  readonly #session: AgentSession;
+  readonly #open: OpenSession;
+  readonly #writer: EventWriter;
+  readonly #desk: PermissionDesk;
+  /** Aborts the prompt: by the turn's signal, or because the context was refuted. */
+  readonly #abort = new AbortController();
+  #ref: string | null;
+  #sessionId: string | null;
+  #usage: Usage;
+  #after: Proof | null = null;
+  #fault: Failure | null = null;
+
+  constructor(request: AttemptRequest) {
+    const { hold, turn, signal, restored } = request;
+    const { settings } = hold.parts;
+    this.#request = request;
+    this.#open = restored.open;
+    this.#session = restored.open.session;
+    this.#ref = restored.open.ref;
+    this.#usage = request.spent;
+    this.#sessionId = restored.open.session.id;
+    this.#writer = new EventWriter(hold.lease, turn.id, settings.flushMs);
+    const mode = turn.options.permissions ?? settings.permissions;
+    this.#desk = new PermissionDesk(hold.lease, signal, turn, mode, settings.permissionMs);
+  }
+
+  async run(): Promise<AttemptResult> {
+    const { hold, turn, signal, restored, agent } = this.#request;
+    const startedAt = hold.parts.clock.now();
+    const stop = () => this.#abort.abort(signal.reason);
+    signal.signal.addEventListener('abort', stop, { once: true });
+    let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without a word.' };
+    const sent = await this.#recordSent();
+    try {
+      if (signal.reason) stop();
+      const content = [...restored.preface, ...turn.prompt];
+      const expected = this.#open.position;
+      const prompt = { id: randomUUID(), content, expected, signal: this.#abort.signal };
+      for await (const event of this.#session.prompt(prompt)) {
+        if (event.type === 'ended') outcome = event.outcome;
+        else await this.#handle(event);
+      }
+    } catch (error) {
+      // The lease or the storage is gone: the agent must not go on unwatched.
+      await this.#session.kill();
+      throw error;
+    } finally {
+      signal.signal.removeEventListener('abort', stop);
+      this.#writer.flush();
+      this.#desk.close();
+    }
+    if (this.#session.alive && this.#ref) {
+      hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled: outcome.kind !== 'completed' });
+    } else hold.live.delete(agent.name);
+    return this.#result(outcome, sent, startedAt);
+  }
+
+  /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
+  async #recordSent(): Promise<Sent> {
+    const { hold, turn, restored, agent } = this.#request;
+    const writes: Write[] = [];
+    const { session } = this.#open;
+    if (this.#ref === null && session.id !== null) writes.push(this.#openSession(session.id, this.#open.origin, this.#open.parent));
+    const sent: Sent = {
+      attempt: turn.attempt,
+      session: this.#ref,
+      position: this.#open.position,
+      rung: restored.receipt.rung,
+      delivered: restored.delivered,
+      process: session.process,
+      at: hold.parts.clock.now(),
+    };
+    writes.push({ write: 'receipt', receipt: restored.receipt, turn: turn.id, session: this.#ref });
+    writes.push({ write: 'send', turn: turn.id, sent });
+    // From here on the process is ours to end; until it is in `live`, only this attempt knows of it.
+    try {
+      await hold.lease.write(...writes);
+    } catch (error) {
+      hold.live.delete(agent.name);
+      await session.kill();
+      throw error;
+    }
+    return sent;
+  }
+
+  async #handle(event: Exclude<AgentEvent, { type: 'ended' }>): Promise<void> {
+    switch (event.type) {
+      case 'update':
+        return this.#writer.add(event.update);
+      case 'session':
+        return this.#named(event.id);
+      case 'usage':
+        this.#usage = addUsage(this.#usage, event.usage);
+        return;
+      case 'permission':
+        this.#writer.flush();
+        return this.#desk.ask(event, this.#session);
+      case 'proof':
+        this.#after = event.proof;
+        if (event.proof === 'refuted') this.#stopBecause({ code: 'context_refuted', message: event.detail });
+        return;
+    }
+  }
+
+  /** The agent names its session, or has moved to another: recorded when seen (R1). */
+  async #named(id: string): Promise<void> {
+    if (id === this.#sessionId && this.#ref !== null) return;
+    const known = this.#ref;
+    const origin = known === null ? this.#open.origin : 'rotated';
+    const open = this.#openSession(id, origin, known ?? this.#open.parent);
+    const writes: Write[] = [open];
+    if (known !== null) {
+      const change = { state: 'dormant', process: null } as const;
+      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent went on as ${id}` });
+    }
+    try {
+      await this.#request.hold.lease.write(...writes);
+    } catch (error) {
+      if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+      this.#ref = known;
+      this.#stopBecause({ code: 'refused', message: `The agent answered with the session ${id}, which belongs to another conversation.` });
+    }
+  }
+
+  #openSession(id: string, origin: NewSession['origin'], parent: string | null): Write {
+    const { turn, agent } = this.#request;
+    const session: NewSession = {
+      ref: randomUUID(),
+      id,
+      agent: agent.name,
+      origin,
+      parent,
+      // What it was told is not known to be in it before a turn completes (R9).
+      watermark: 0,
+      dropped: 0,
+      state: 'live',
+      position: null,
+      process: this.#session.process,
+    };
+    this.#ref = session.ref;
+    this.#sessionId = id;
+    return { write: 'open-session', session, turn: turn.id };
+  }
+
+  /** The agent must not go on: its answer would be given without the context, or in another's name. */
+  #stopBecause(failure: Failure): void {
+    this.#fault ??= failure;
+    this.#abort.abort(failure.code);
+    void this.#session.kill();
+  }
+
+  #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
+    const { signal, restored } = this.#request;
+    const { parts } = this.#writer;
+    const failure = this.#fault ?? failureOfOutcome(outcome, signal);
+    // A session that we killed ourselves has said all it will ever say.
+    const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
+    const after = this.#after;
+    return {
+      session: this.#session,
+      ref: this.#ref,
+      sessionId: this.#sessionId,
+      sent,
+      outcome: this.#fault === null ? outcome : { kind: 'refuted' },
+      failure,
+      harmless: readToTheEnd && !parts.toolBegun,
+      again: outcome.kind === 'failed' && outcome.again,
+      parts: parts.parts(),
+      title: parts.title,
+      usage: this.#usage,
+      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: after ?? restored.receipt.before },
+      startedAt,
+      endedAt: this.#request.hold.parts.clock.now(),
+    };
+  }
+}
+
+function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | null {
+  if (outcome.kind === 'completed') return null;
+  if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
+  if (signal.reason === 'shutdown') return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
+  if (outcome.kind === 'failed') return { code: outcome.code, message: outcome.message };
+  if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
+  return { code: 'agent_died', message: outcome.message, hint: 'What it had done is kept. "throughline retry" asks again.' };
+}

@@ -1,0 +1,82 @@
+import type { Store } from '../ports/store.ts';
+
+/** Waits for a conversation to move. A bell is a hint only: every wait also ends by itself after `pollMs`. */
+export class Changes {
+  readonly #watches = new Map<string, Set<Watch>>();
+  readonly #any = new Set<(moved: readonly string[] | null) => void>();
+  readonly #pollMs: number;
+  readonly #stop: () => void;
+
+  constructor(store: Store, pollMs: number) {
+    this.#pollMs = pollMs;
+    this.#stop = store.listen((moved) => this.#ring(moved));
+  }
+
+  watch(conversation: string): Watch {
+    const watches = this.#watches.get(conversation) ?? new Set();
+    this.#watches.set(conversation, watches);
+    const watch = new Watch(this.#pollMs, () => {
+      watches.delete(watch);
+      if (watches.size === 0) this.#watches.delete(conversation);
+    });
+    watches.add(watch);
+    return watch;
+  }
+
+  /** Calls back on every bell, with the conversations that moved; null: any may have. */
+  onAny(listener: (moved: readonly string[] | null) => void): () => void {
+    this.#any.add(listener);
+    return () => this.#any.delete(listener);
+  }
+
+  close(): void {
+    this.#stop();
+    for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
+  }
+
+  #ring(moved: readonly string[] | null): void {
+    if (moved === null) for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
+    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.ring();
+    for (const listener of this.#any) listener(moved);
+  }
+}
+
+/** One reader's view of the bell. A ring between two waits is not lost: the next wait ends at once. */
+export class Watch {
+  readonly #pollMs: number;
+  readonly #onClose: () => void;
+  #rung = false;
+  #wake: (() => void) | null = null;
+
+  constructor(pollMs: number, onClose: () => void) {
+    this.#pollMs = pollMs;
+    this.#onClose = onClose;
+  }
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  /** Resolves at the next ring, at once when there was one since the last wait, when the signal aborts, or after a while. */
+  async next(signal?: AbortSignal): Promise<void> {
+    if (!this.#rung && !signal?.aborted) {
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', done);
+          this.#wake = null;
+          resolve();
+        };
+        const timer = setTimeout(done, this.#pollMs);
+        signal?.addEventListener('abort', done);
+        this.#wake = done;
+      });
+    }
+    this.#rung = false;
+  }
+
+  close(): void {
+    this.#onClose();
+  }
+}

@@ -1,0 +1,168 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ContentBlock } from '../core/content.ts';
+import type { Step } from '../core/continuity.ts';
+import { PartsBuilder, type TurnRecord } from '../core/record.ts';
+import { BudgetFiller, budgetFor, byteLength, estimateTokens, renderBlock, renderTurn } from '../core/transcript.ts';
+import type { Sent } from '../core/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
+import type { AgentSession } from '../ports/agent.ts';
+import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
+
+/** What was given to a session before the prompt. */
+export interface Delivered {
+  /** Blocks to put before the prompt. */
+  readonly preface: readonly ContentBlock[];
+  readonly sent: Sent['delivered'];
+  readonly turns: number;
+  readonly tokens: number;
+  readonly dropped: number;
+  readonly unsettled: boolean;
+  readonly usage: Usage;
+  readonly toolsRan: readonly string[];
+  /** The session to go on with, when delivering meant opening it once more; null: the same. */
+  readonly session: AgentSession | null;
+}
+
+export const NOTHING_DELIVERED: Delivered = {
+  preface: [],
+  sent: null,
+  turns: 0,
+  tokens: 0,
+  dropped: 0,
+  unsettled: false,
+  usage: NO_USAGE,
+  toolsRan: [],
+  session: null,
+};
+
+export function deliver(step: Step, open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
+  if (step.deliver.what === 'prompts') return replay(open, request);
+  const { after, unsettled } = step.deliver as { after: number; unsettled: boolean };
+  return deliverBlock(step, after, unsettled, request);
+}
+
+/** All that the session lacks, as one block before the prompt. */
+async function deliverBlock(
+  step: Step,
+  after: number,
+  unsettled: boolean,
+  request: RestoreRequest,
+): Promise<Delivered | StepFailure> {
+  const { records, rendered, dropped } = await recordsWithin(after, request);
+  const first = records[0];
+  const last = records.at(-1);
+  if (first === undefined || last === undefined) {
+    // With the policy "auto" a session that knows a part may go on; one that would know nothing is no restore at all.
+    if (request.settings.policy === 'auto' && after > 0) return { ...NOTHING_DELIVERED, dropped, unsettled };
+    return { failure: `none of the ${dropped} turns that it lacks fits into the budget` };
+  }
+  const text = renderBlock(rendered, { nonce: randomBytes(12).toString('hex'), dropped, unsettled });
+  if (step.rung !== 'live') await progress(step, records.length, records.length, request);
+  return {
+    ...NOTHING_DELIVERED,
+    preface: [asBlock(text, request)],
+    sent: { from: first.n, to: last.n, count: records.length, hash: createHash('sha256').update(text).digest('hex') },
+    turns: records.length,
+    tokens: estimateTokens(byteLength(text)),
+    dropped,
+    unsettled,
+  };
+}
+
+function asBlock(text: string, { traits }: RestoreRequest): ContentBlock {
+  if (!traits.embeddedContext) return { type: 'text', text };
+  return { type: 'resource', resource: { uri: 'throughline://conversation-record', mimeType: 'text/plain', text } };
+}
+
+/** Whole turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. */
+export async function recordsWithin(
+  after: number,
+  request: RestoreRequest,
+): Promise<{ records: TurnRecord[]; rendered: string[]; dropped: number }> {
+  const { hold, settings, traits, shrink } = request;
+  const { owner, id, head, historyCount } = hold.conversation;
+  const { store } = hold.parts;
+  const lacking = after === 0 ? historyCount : await store.countRecordsAfter(owner, id, after);
+  const filler = new BudgetFiller(budgetFor(settings, traits, shrink));
+  const records: TurnRecord[] = [];
+  for (let upTo = head; upTo > after && !filler.full; ) {
+    const page = await store.recordsBefore(owner, id, { upTo, limit: PAGE });
+    for (const record of page) {
+      if (record.n <= after || !filler.offer(renderTurn(record))) break;
+      records.push(record);
+    }
+    const oldest = page.at(-1);
+    if (oldest === undefined || page.length < PAGE) break;
+    upTo = oldest.n - 1;
+  }
+  return { records: records.reverse(), rendered: filler.turns(), dropped: lacking - records.length };
+}
+
+/**
+ * The earlier prompts of the person, one by one. Only where no tool can run, or where the caller accepted that: the answers
+ * belong to the restore and never become turns.
+ */
+async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
+  const { hold, traits, signal } = request;
+  const { records, dropped } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: 'none of the history fits into the budget' };
+  const step = { rung: 'replay' } as const;
+  let usage = NO_USAGE;
+  const toolsRan: string[] = [];
+  await progress(step, 0, records.length, request);
+  for (const [i, record] of records.entries()) {
+    signal.throwIfAborted();
+    const said = await replayOne(open.session, record, signal);
+    usage = addUsage(usage, said.usage);
+    toolsRan.push(...said.tools);
+    if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}` };
+    if (said.tools.length > 0 && !request.settings.allowTools) {
+      return { failure: `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out` };
+    }
+    await progress(step, i + 1, records.length, request);
+  }
+  const session = traits.noTools ? await withTools(open, request) : null;
+  if (session && 'failure' in session) return session;
+  if (hold.lease.lost.aborted) return { failure: 'the lease was lost' };
+  return { ...NOTHING_DELIVERED, turns: records.length, dropped, usage: counted(usage, records.length), toolsRan, session };
+}
+
+async function replayOne(session: AgentSession, record: TurnRecord, signal: AbortSignal) {
+  const parts = new PartsBuilder();
+  let usage = NO_USAGE;
+  let failure: string | null = null;
+  const request = { id: crypto.randomUUID(), content: record.prompt, expected: null, signal };
+  for await (const event of session.prompt(request)) {
+    if (event.type === 'update') parts.add(event.update);
+    else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+    else if (event.type === 'permission') session.answer(event.id, null);
+    else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
+      failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
+    }
+  }
+  const tools = parts.parts().filter((part) => part.type === 'tool');
+  return { usage, failure, tools: tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name)) };
+}
+
+/** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
+async function withTools(open: OpenSession, { hold, agent, signal }: RestoreRequest): Promise<AgentSession | null | StepFailure> {
+  if (await open.session.allowTools()) return null;
+  const id = open.session.id;
+  if (id === null) return { failure: 'the agent did not name its session during the replay' };
+  await open.session.close();
+  const opened = await agent.open({ how: { kind: 'resume', id }, room: await hold.room(), noTools: false, signal });
+  return opened.ok ? opened.session : { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
+}
+
+/** An agent that reports no calls made at least one for each prompt. */
+function counted(usage: Usage, prompts: number): Usage {
+  return usage.modelCalls >= prompts ? usage : { ...usage, modelCalls: prompts };
+}
+
+async function progress(step: Pick<Step, 'rung'>, done: number, total: number, { hold, turn }: RestoreRequest): Promise<void> {
+  if (step.rung !== 'resume' && step.rung !== 'rehydrate' && step.rung !== 'transcript' && step.rung !== 'replay') return;
+  const event = { kind: 'restore.progress', turn: turn?.id ?? null, payload: { rung: step.rung, done, total } } as const;
+  await hold.lease.write({ write: 'event', event });
+}
+
+const PAGE = 100;

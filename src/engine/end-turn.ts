@@ -1,0 +1,108 @@
+import type { Failure } from '../core/errors.ts';
+import type { Receipt } from '../core/receipt.ts';
+import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../core/record.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { Turn, TurnEnd } from '../core/turn.ts';
+import { NO_USAGE } from '../core/usage.ts';
+import type { Agent } from '../ports/agent.ts';
+import type { SessionChange, Write } from '../ports/store.ts';
+import type { AttemptResult } from './attempt.ts';
+import type { Hold } from './hold.ts';
+
+/** Ends a turn of which nothing was sent in this attempt: it is no part of the history. */
+export async function endUnsent(hold: Hold, turn: Turn, failure: Failure, receipt: Receipt | null): Promise<void> {
+  const outcome: TurnEnd = failure.code === 'cancelled' || failure.code === 'interrupted' ? failure.code : 'failed';
+  const writes: Write[] = [];
+  if (receipt) writes.push({ write: 'receipt', receipt, turn: turn.id, session: null });
+  writes.push({ write: 'end', turn: turn.id, end: { outcome, failure, record: null, session: null, usage: NO_USAGE } });
+  await hold.lease.write(...writes);
+}
+
+/** Ends a turn that was sent: the record, the session and its watermark, and the receipt, in one commit. */
+export async function endTurn(hold: Hold, agent: Agent, traits: AgentTraits, turn: Turn, result: AttemptResult): Promise<void> {
+  const outcome = outcomeOf(result);
+  const completed = outcome === 'completed';
+  const { session, ref } = result;
+  const storage = await readStorage(hold, agent, traits, result);
+  const parts = completed ? result.parts : mergeParts(result.parts, storage.found);
+  const record = recordOf(turn, outcome, result.failure, parts, result);
+  const writes: Write[] = [];
+  if (ref !== null) {
+    const change = completed
+      ? settled(turn.n, result.receipt.dropped, storage.position, session.alive, traits)
+      : unsettled(storage.position, session.alive, traits);
+    const reason = completed ? null : `turn ${turn.n} ended as ${outcome}`;
+    const process = session.alive ? session.process : null;
+    writes.push({ write: 'change-session', ref, change: { ...change, process }, reason });
+  }
+  writes.push({ write: 'receipt', receipt: result.receipt, turn: turn.id, session: null });
+  writes.push({ write: 'end', turn: turn.id, end: { outcome, failure: result.failure, record, session: ref, usage: result.usage } });
+  await hold.lease.write(...writes);
+  hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };
+  const { owner, id } = hold.conversation;
+  if (result.title !== null) await hold.parts.store.setTitle(owner, id, result.title, 'agent');
+}
+
+/** After an attempt that will be followed by another: the session has seen a prompt that came to nothing. */
+export async function unsettle(hold: Hold, agent: Agent, traits: AgentTraits, result: AttemptResult): Promise<void> {
+  if (result.ref === null) return;
+  const { session } = result;
+  const { position } = await readStorage(hold, agent, traits, result);
+  const change = { ...unsettled(position, session.alive, traits), process: session.alive ? session.process : null };
+  await hold.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
+}
+
+function outcomeOf(result: AttemptResult): TurnEnd {
+  const { failure, outcome, harmless } = result;
+  if (failure === null) return 'completed';
+  if (failure.code === 'cancelled' || failure.code === 'interrupted') return failure.code;
+  // The agent told us how it ended, or we saw that nothing happened: a failure. Else nobody knows, and nobody repeats it.
+  return outcome.kind === 'failed' || harmless ? 'failed' : 'interrupted';
+}
+
+/** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
+function settled(n: number, dropped: number, position: string | null, alive: boolean, traits: AgentTraits): SessionChange {
+  const known = position !== null || alive;
+  const state = alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
+  return known ? { state, watermark: n, dropped, position } : { state, position };
+}
+
+function unsettled(position: string | null, alive: boolean, traits: AgentTraits): SessionChange {
+  return { state: alive || traits.resume || traits.load ? 'unsettled' : 'lost', position };
+}
+
+/** Where the agent's storage stands, and, when the stream was lost, what it holds of the turn that we did not see. */
+async function readStorage(
+  hold: Hold,
+  agent: Agent,
+  traits: AgentTraits,
+  { session, sessionId, failure, sent }: AttemptResult,
+): Promise<{ position: string | null; found: RecordPart[] }> {
+  if (!traits.position || sessionId === null) return { position: null, found: [] };
+  if (failure === null || session.alive) return { position: await session.position(), found: [] };
+  return readTail(hold, agent, sessionId, sent.position);
+}
+
+/** What the agent's own storage holds after a position: the part of a turn that nobody saw. */
+export async function readTail(
+  hold: Hold,
+  agent: Agent,
+  sessionId: string,
+  position: string | null,
+): Promise<{ position: string | null; found: RecordPart[] }> {
+  const tail = await agent.tail(sessionId, position, await hold.room());
+  const parts = new PartsBuilder();
+  for (const update of tail?.updates ?? []) parts.add(update);
+  return { position: tail?.position ?? null, found: parts.parts() };
+}
+
+export function recordOf(
+  turn: Turn,
+  outcome: TurnEnd,
+  failure: Failure | null,
+  parts: readonly RecordPart[],
+  run: { readonly sessionId: string | null; readonly usage: TurnRecord['usage']; readonly startedAt: number; readonly endedAt: number },
+): TurnRecord {
+  const { sessionId, usage, startedAt, endedAt } = run;
+  return { version: 1, n: turn.n, agent: turn.agent, sessionId, outcome, prompt: turn.prompt, parts, failure, usage, startedAt, endedAt };
+}

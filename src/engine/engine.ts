@@ -1,0 +1,286 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { parsePrompt } from '../core/content.ts';
+import type { Conversation } from '../core/conversation.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import type { Receipt } from '../core/receipt.ts';
+import { replyText } from '../core/record.ts';
+import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
+import { hasEnded, type Turn, type TurnOptions } from '../core/turn.ts';
+import type { ConversationSpec, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
+import { Changes } from './changes.ts';
+import { newConversation } from './conversations.ts';
+import { follow } from './follow.ts';
+import type { EngineParts } from './parts.ts';
+import { exportConversation, importConversation } from './portable.ts';
+import { listAgents, showConversation } from './views.ts';
+import { warm } from './warm.ts';
+import { Worker } from './worker.ts';
+
+/** Puts the engine together and starts its worker. */
+export function createEngine(parts: EngineParts, owner: string): Engine {
+  const changes = new Changes(parts.store, parts.settings.pollMs);
+  const worker = new Worker(parts, changes);
+  let closing: Promise<void> | null = null;
+  const close = (graceMs: number) => {
+    closing ??= worker.close(graceMs).finally(async () => {
+      changes.close();
+      await parts.store.close();
+    });
+    return closing;
+  };
+  return new EmbeddedEngine({ parts, changes, worker, close }, owner);
+}
+
+interface Machinery {
+  readonly parts: EngineParts;
+  readonly changes: Changes;
+  readonly worker: Worker;
+  readonly close: (graceMs: number) => Promise<void>;
+}
+
+class EmbeddedEngine implements Engine {
+  readonly owner: string;
+  readonly #machinery: Machinery;
+
+  constructor(machinery: Machinery, owner: string) {
+    if (typeof owner !== 'string' || owner === '') throw new ThroughlineError('invalid', 'An owner is a non-empty text.');
+    this.#machinery = machinery;
+    this.owner = owner;
+  }
+
+  as(owner: string): Engine {
+    return new EmbeddedEngine(this.#machinery, owner);
+  }
+
+  get #parts(): EngineParts {
+    return this.#machinery.parts;
+  }
+
+  get #store() {
+    return this.#parts.store;
+  }
+
+  // ── conversations ──
+
+  async ensure(spec: ConversationSpec): Promise<Conversation> {
+    this.#knownAgent(spec.agent);
+    const fresh = await newConversation(this.#parts, this.owner, spec);
+    const { conversation, created } = await this.#store.ensureConversation(this.owner, fresh);
+    if (!created) refuseOtherwisePinned(conversation, spec, fresh);
+    if (!created && spec.title !== undefined) return this.rename(conversation.id, spec.title);
+    return conversation;
+  }
+
+  async conversation(idOrKey: string): Promise<Conversation> {
+    const found = await this.#store.findConversation(this.owner, idOrKey);
+    if (found === null) throw notFound('conversation', idOrKey, 'See "throughline list".');
+    return found;
+  }
+
+  list(page: Parameters<Engine['list']>[0] = {}): Promise<Conversation[]> {
+    return this.#store.listConversations(this.owner, { ...page, limit: page.limit ?? 50 });
+  }
+
+  async rename(conversation: string, title: string): Promise<Conversation> {
+    if (title.trim() === '') throw new ThroughlineError('invalid', 'A title must not be empty.');
+    const { id } = await this.conversation(conversation);
+    return this.#store.setTitle(this.owner, id, title.trim(), 'caller');
+  }
+
+  // ── turns ──
+
+  async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
+    const blocks = parsePrompt(prompt);
+    this.#knownAgent(options.agent);
+    const found = await this.conversation(conversation);
+    if (found.driver === 'tracker') throw drivenElsewhere(found);
+    return this.#enqueue(found.id, {
+      requestId: options.requestId ?? null,
+      agent: options.agent ?? null,
+      prompt: blocks,
+      options: turnOptions(options),
+      retryOf: null,
+    });
+  }
+
+  async turn(id: string): Promise<Turn> {
+    const turn = await this.#store.findTurn(this.owner, id);
+    if (turn === null) throw notFound('turn', id);
+    return turn;
+  }
+
+  async answerOf(id: string) {
+    const turn = await this.turn(id);
+    const { conversation, n } = turn;
+    const [record] = await this.#store.recordsBefore(this.owner, conversation, { upTo: n, limit: 1 });
+    const receipt = (await this.#store.receipts(this.owner, conversation, { turn: n })).at(-1);
+    if (receipt === undefined) throw notFound('receipt of turn', id);
+    return { turn, reply: record?.n === n ? replyText(record.parts) : '', receipt };
+  }
+
+  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<Turn[]> {
+    const { id } = await this.conversation(conversation);
+    return this.#store.turns(this.owner, id, { after: page.after ?? 0, limit: page.limit ?? 100 });
+  }
+
+  async cancel(turn: string): Promise<Turn> {
+    const cancelled = await this.#store.requestCancel(this.owner, turn, this.owner);
+    // Its worker may be dead: then this process ends the turn.
+    if (!hasEnded(cancelled.state)) this.#machinery.worker.want(cancelled.conversation, turn);
+    return cancelled;
+  }
+
+  async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
+    const { conversation, agent, prompt, state, options: before } = await this.turn(turn);
+    if (!hasEnded(state)) {
+      throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint: 'Cancel it first, or wait for its end.' });
+    }
+    const { session: _, ...kept } = before;
+    return this.#enqueue(conversation, { requestId: options.requestId ?? null, agent, prompt, options: kept, retryOf: turn });
+  }
+
+  // ── watching ──
+
+  async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
+    const { id } = await this.conversation(conversation);
+    yield* follow(this.#store, this.#machinery.changes, this.owner, id, options.after ?? 0, options.signal);
+  }
+
+  async warm(conversation: string, options: { agent?: string; restore?: RestoreOverride } = {}): Promise<Receipt | null> {
+    this.#knownAgent(options.agent);
+    const { id } = await this.conversation(conversation);
+    const restore = parseRestore(options.restore);
+    return this.#machinery.worker.withHold(id, (hold) => warm(hold, options.agent ?? null, restore));
+  }
+
+  async show(conversation: string) {
+    return showConversation(this.#store, await this.conversation(conversation));
+  }
+
+  async summary(conversation: string) {
+    return this.#store.summary(this.owner, (await this.conversation(conversation)).id);
+  }
+
+  async sessions(conversation: string) {
+    return this.#store.sessions(this.owner, (await this.conversation(conversation)).id);
+  }
+
+  async receipts(conversation: string) {
+    return this.#store.receipts(this.owner, (await this.conversation(conversation)).id);
+  }
+
+  async permissions(filter: { conversation?: string; open?: boolean } = {}) {
+    const { conversation, open } = filter;
+    const id = conversation === undefined ? {} : { conversation: (await this.conversation(conversation)).id };
+    return this.#store.permissions(this.owner, { ...id, ...(open === undefined ? {} : { open }) });
+  }
+
+  answer(permission: string, optionId: string) {
+    return this.#store.answer(this.owner, permission, optionId, this.owner);
+  }
+
+  // ── copies, search, the rest ──
+
+  async fork(conversation: string, options: ForkOptions = {}): Promise<Conversation> {
+    const source = await this.conversation(conversation);
+    const n = options.turn ?? source.head;
+    if (!Number.isSafeInteger(n) || n < 1 || n > source.head) {
+      throw new ThroughlineError('invalid', `Turn ${n} is not in the history of this conversation.`, {
+        hint: source.head === 0 ? 'It has no turns yet.' : `Name one from 1 to ${source.head}.`,
+      });
+    }
+    const { key, title, cwd } = options;
+    const spec = { agent: source.agent, key, title: title ?? source.title, cwd: cwd ?? source.cwd, restore: source.restore };
+    return this.#store.fork(this.owner, source.id, n, await newConversation(this.#parts, this.owner, given(spec)));
+  }
+
+  async export(conversation: string) {
+    return exportConversation(this.#store, await this.conversation(conversation));
+  }
+
+  import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
+    return importConversation(this.#parts, this.owner, exported, options);
+  }
+
+  search(query: string, options: { limit?: number } = {}) {
+    return this.#store.search(this.owner, query, options.limit ?? 20);
+  }
+
+  usage(filter?: { since?: string }) {
+    return this.#store.usage(this.owner, filter);
+  }
+
+  async verify(conversation: string) {
+    return this.#store.verify(this.owner, (await this.conversation(conversation)).id);
+  }
+
+  agents() {
+    return listAgents(this.#parts);
+  }
+
+  close(options: { graceMs?: number } = {}): Promise<void> {
+    return this.#machinery.close(options.graceMs ?? 5_000);
+  }
+
+  // ── helpers ──
+
+  async #enqueue(conversation: string, turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent'>) {
+    if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
+    const { defaultAgent } = this.#parts.settings;
+    const accepted = await this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
+    if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(conversation, accepted.turn.id);
+    return accepted;
+  }
+
+  #knownAgent(name: string | undefined): void {
+    const { agents } = this.#parts;
+    if (name === undefined || agents.has(name)) return;
+    throw new ThroughlineError('refused', `No agent is called "${name}".`, {
+      hint: `Known are: ${[...agents.keys()].join(', ') || 'none'}. Agents are set in throughline.config.json.`,
+    });
+  }
+}
+
+function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOptions {
+  if (session !== undefined && (typeof session !== 'string' || session.trim() === '')) {
+    throw new ThroughlineError('invalid', 'A session id must not be empty.');
+  }
+  if (permissions !== undefined && permissions !== 'ask' && permissions !== 'deny') {
+    throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
+  }
+  const parsed = restore === undefined ? undefined : parseRestore(restore);
+  return given({ session, restore: parsed, permissions });
+}
+
+/** What an existing conversation has pinned cannot be set otherwise (R8), and is not ignored either (R7). */
+function refuseOtherwisePinned(
+  existing: Conversation,
+  spec: ConversationSpec,
+  asked: { sandbox: string; cwd: string | null; restore: Conversation['restore'] },
+): void {
+  const refuse = (what: string, hint: string) => {
+    throw new ThroughlineError('refused', `The conversation "${existing.key}" exists with another ${what}.`, { hint });
+  };
+  const fork = 'It never changes; fork the conversation to have another.';
+  if (existing.driver === 'tracker') throw drivenElsewhere(existing);
+  if (spec.cwd !== undefined && existing.cwd !== asked.cwd) refuse('working directory', fork);
+  if (spec.sandbox !== undefined && existing.sandbox !== asked.sandbox) refuse('sandbox', fork);
+  if (spec.restore !== undefined && JSON.stringify(existing.restore) !== JSON.stringify(asked.restore)) {
+    refuse('restore setting', 'Give it with the turn instead.');
+  }
+}
+
+function drivenElsewhere(conversation: Conversation): ThroughlineError {
+  return new ThroughlineError('refused', `"${conversation.key ?? conversation.id}" is driven by another program through a ConversationTracker.`, {
+    hint: 'Use another key, or fork it to go on here.',
+  });
+}
+
+function notFound(what: string, id: string, hint?: string): ThroughlineError {
+  return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
+}
+
+/** Leaves out what is not set, so that "not set" and "set to undefined" are the same. */
+function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined | null> } {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined && v !== null)) as never;
+}

@@ -1,0 +1,34 @@
+import type { ConversationEvent } from '../core/event.ts';
+import type { Store } from '../ports/store.ts';
+import type { Changes } from './changes.ts';
+
+const PAGE = 200;
+
+/**
+ * Reads the table from a number on, and waits for more. A slow reader costs one page of memory: the next one is read only
+ * when the last one was taken.
+ */
+export async function* follow(
+  store: Store,
+  changes: Changes,
+  owner: string,
+  conversation: string,
+  after: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ConversationEvent> {
+  const watch = changes.watch(conversation);
+  try {
+    let last = after;
+    while (!signal?.aborted) {
+      const events = await store.events(owner, conversation, { after: last, limit: PAGE });
+      for (const event of events) {
+        if (signal?.aborted) return;
+        yield event;
+        last = event.seq;
+      }
+      if (events.length < PAGE) await watch.next(signal);
+    }
+  } finally {
+    watch.close();
+  }
+}

@@ -1,0 +1,50 @@
+import type { Failure } from '../core/errors.ts';
+import { mergeParts, PartsBuilder } from '../core/record.ts';
+import type { Turn } from '../core/turn.ts';
+import { NO_USAGE } from '../core/usage.ts';
+import type { Write } from '../ports/store.ts';
+import { readTail, recordOf } from './end-turn.ts';
+import { type Hold, reopens } from './hold.ts';
+
+/**
+ * Ends a turn that an earlier holder of the lease had sent. First its process is ended, so that nothing more can happen;
+ * then the agent's own storage is read for what nobody saw; then the turn is interrupted, with all that is known of it.
+ * Nothing is sent again, and no tool runs (R6).
+ */
+export async function recover(hold: Hold, turn: Turn): Promise<void> {
+  const { store, processes, clock, agents } = hold.parts;
+  const { owner, id } = hold.conversation;
+  if (turn.sent?.process) await processes.end(turn.sent.process);
+  const agent = agents.get(turn.agent)?.agent;
+  const sessions = await store.sessions(owner, id, { agent: turn.agent, limit: 20 });
+  const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
+  if (session?.process) await processes.end(session.process);
+
+  const seen = new PartsBuilder();
+  for (const event of await store.turnEvents(owner, turn.id)) {
+    if (event.kind === 'turn.update') seen.add(event.payload.update);
+  }
+  const keeps = agent !== undefined && (await reopens(agent).catch(() => false));
+  const readable = keeps && (await agent.traits()).position;
+  const tail = session && readable ? await readTail(hold, agent, session.id, turn.sent?.position ?? null) : null;
+  const failure: Failure = {
+    code: 'interrupted',
+    message: 'The program that ran this turn ended in the middle of it; whether the agent finished is not known.',
+    hint: 'What is known of it is kept, and the next turn is told of it. "throughline retry" asks again.',
+  };
+  const parts = mergeParts(seen.parts(), tail?.found ?? []);
+  const run = { sessionId: turn.sessionId, usage: NO_USAGE, startedAt: turn.startedAt ?? turn.createdAt, endedAt: clock.now() };
+  const record = recordOf(turn, 'interrupted', failure, parts, run);
+  const writes: Write[] = [];
+  if (session) {
+    const change = { state: keeps ? 'unsettled' : 'lost', position: tail?.position ?? null, process: null } as const;
+    writes.push({ write: 'change-session', ref: session.ref, change, reason: `turn ${turn.n} was interrupted` });
+  }
+  writes.push({
+    write: 'end',
+    turn: turn.id,
+    end: { outcome: 'interrupted', failure, record, session: session?.ref ?? null, usage: NO_USAGE },
+  });
+  await hold.lease.write(...writes);
+  hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };
+}

@@ -1,0 +1,152 @@
+import type { ContentBlock } from '../core/content.ts';
+import { planContinuity, type Step } from '../core/continuity.ts';
+import type { Failure } from '../core/errors.ts';
+import type { Proof, Receipt, Tried } from '../core/receipt.ts';
+import type { ReceiptRung, RestoreSettings } from '../core/restore-settings.ts';
+import type { SessionOrigin } from '../core/session.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { Sent } from '../core/turn.ts';
+import type { Agent, AgentSession } from '../ports/agent.ts';
+import { type Delivered, deliver, NOTHING_DELIVERED } from './deliver.ts';
+import type { Hold } from './hold.ts';
+import type { LockWait } from './lock-wait.ts';
+import { openStep } from './open-step.ts';
+
+/** Brings one session to the head of the conversation, by the best step that works, and leaves a receipt (never silently fresh). */
+export interface RestoreRequest {
+  readonly hold: Hold;
+  readonly agent: Agent;
+  readonly traits: AgentTraits;
+  readonly settings: RestoreSettings;
+  /** The native session that the caller named; null: none. */
+  readonly explicit: string | null;
+  /** The turn it is for; null: a warm-up. */
+  readonly turn: { readonly id: string; readonly n: number } | null;
+  readonly attempt: number;
+  /** How often the block was already refused as too long. */
+  readonly shrink: number;
+  /** Steps that earlier attempts of this turn have tried; those tried now are added. */
+  readonly tried: Tried[];
+  readonly lock: LockWait;
+  readonly signal: AbortSignal;
+}
+
+export type Restored =
+  | { readonly ok: true; readonly open: OpenSession; readonly receipt: Receipt; readonly preface: readonly ContentBlock[]; readonly delivered: Sent['delivered'] }
+  | { readonly ok: false; readonly failure: Failure; readonly receipt: Receipt };
+
+/** A session that is open and told everything, with what has to be written about it. */
+export interface OpenSession {
+  readonly session: AgentSession;
+  /** Our reference, when it is in the lineage already; null: it is written when the prompt is sent, or when it is named. */
+  readonly ref: string | null;
+  readonly origin: SessionOrigin;
+  /** Our reference of the session it follows; null: none. */
+  readonly parent: string | null;
+  readonly watermark: number;
+  readonly dropped: number;
+  readonly position: string | null;
+}
+
+/** A step that did not work. `final`: no other step may be tried either. */
+export interface StepFailure {
+  readonly failure: string;
+  readonly final?: Failure;
+}
+
+export async function restore(request: RestoreRequest): Promise<Restored> {
+  const { hold, agent, traits, settings, tried } = request;
+  const started = hold.parts.clock.monotonic();
+  const { owner, id, head } = hold.conversation;
+  const sessions = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const live = hold.living(agent.name)?.ref ?? null;
+  const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
+  const receipt = (rung: ReceiptRung, sessionId: string | null, before: Proof, given: Delivered, dropped: number): Receipt => ({
+    turn: request.turn?.n ?? null,
+    attempt: request.attempt,
+    agent: agent.name,
+    rung,
+    sessionId,
+    carried: hold.conversation.historyCount - dropped,
+    dropped,
+    delivered: given.turns,
+    deliveredTokens: given.tokens,
+    unsettled: given.unsettled,
+    modelCalls: given.usage.modelCalls,
+    usage: given.usage,
+    toolsRan: given.toolsRan,
+    proof: before,
+    before,
+    after: null,
+    tried: [...tried],
+    lockWaits: request.lock.waits,
+    ms: Math.round(hold.parts.clock.monotonic() - started),
+  });
+  const fail = (failure: Failure): Restored => {
+    const lost = hold.conversation.historyCount;
+    return { ok: false, failure, receipt: receipt('none', null, 'none', NOTHING_DELIVERED, lost) };
+  };
+  if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
+
+  for (const step of plan.steps) {
+    const taken = await takeStep(step, request);
+    if ('failure' in taken) {
+      const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
+      tried.push(attempt);
+      const event = { kind: 'restore.tried', turn: request.turn?.id ?? null, payload: attempt } as const;
+      await hold.lease.write({ write: 'event', event });
+      if (taken.final) return fail(taken.final);
+      if (request.explicit !== null) return fail(refusal(request, taken.failure));
+      continue;
+    }
+    const { open, given, proof } = taken;
+    return {
+      ok: true,
+      open,
+      preface: given.preface,
+      delivered: given.sent,
+      receipt: receipt(step.rung, open.session.id, proof, given, open.dropped),
+    };
+  }
+  return fail({
+    code: 'restore_failed',
+    message: `The context could not be restored: ${tried.map((t) => `${t.rung}: ${t.failure}`).join('; ')}.`,
+    hint: 'Nothing was sent. Raise the budget, name another agent, or allow unproved steps with the policy "auto".',
+  });
+}
+
+type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };
+
+/** Opens and delivers. Whatever was opened is closed again when the delivery does not work. */
+async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | StepFailure> {
+  const opened = await openStep(step, request);
+  if ('failure' in opened) return opened;
+  const given = step.deliver.what === 'nothing' ? withoutDelivery(step) : await deliver(step, opened.open, request);
+  if ('failure' in given) {
+    if (step.open.how === 'live') await request.hold.letGo(request.agent);
+    else await opened.open.session.close();
+    return given;
+  }
+  const dropped = step.rung === 'fresh' ? request.hold.conversation.historyCount : opened.open.dropped + given.dropped;
+  return { open: { ...opened.open, session: given.session ?? opened.open.session, dropped }, given, proof: opened.proof };
+}
+
+function withoutDelivery(step: Step): Delivered {
+  const unsettled = 'session' in step.open && step.open.session.state === 'unsettled';
+  return { ...NOTHING_DELIVERED, unsettled };
+}
+
+function sessionIdOf(step: Step): string | null {
+  if (step.open.how === 'adopt') return step.open.id;
+  return 'session' in step.open ? step.open.session.id : null;
+}
+
+function refusal({ explicit, agent }: RestoreRequest, reason: string): Failure {
+  if (explicit === null) return { code: 'restore_failed', message: `The context cannot be restored: ${reason}.` };
+  return {
+    code: 'refused',
+    message: `The session ${explicit} of ${agent.name} cannot be used: ${reason}.`,
+    hint: 'Nothing was sent. Leave the session out to let the conversation go on in its own.',
+  };
+}
+

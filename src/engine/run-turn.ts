@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Failure } from '../core/errors.ts';
+import { failureOf, ThroughlineError } from '../core/errors.ts';
+import type { Receipt, Tried } from '../core/receipt.ts';
+import type { RestoreSettings } from '../core/restore-settings.ts';
+import type { Turn } from '../core/turn.ts';
+import { NO_USAGE, type Usage } from '../core/usage.ts';
+import type { Agent } from '../ports/agent.ts';
+import { type AttemptResult, runAttempt } from './attempt.ts';
+import type { Changes } from './changes.ts';
+import { endTurn, endUnsent, unsettle } from './end-turn.ts';
+import type { Hold } from './hold.ts';
+import { LockWait } from './lock-wait.ts';
+import { restore } from './restore.ts';
+import { TurnSignal } from './turn-signal.ts';
+
+/**
+ * Runs one begun turn to its one end:
+ *
+ *   restore ─▶ the session has everything, and a receipt says how; or the turn fails and nothing was sent
+ *   send    ─▶ the fact is stored, then the prompt leaves
+ *   events  ─▶ stored as they come
+ *   end     ─▶ the record, the usage, the session and its watermark, in one commit
+ *
+ * An attempt that failed without having done anything is followed by another within the same turn (R6).
+ */
+export async function runTurn(hold: Hold, turn: Turn, changes: Changes, shutdown: AbortSignal): Promise<void> {
+  const signal = new TurnSignal(hold.parts.store, changes, hold.lease, turn.id);
+  const onShutdown = () => signal.stop('shutdown');
+  shutdown.addEventListener('abort', onShutdown, { once: true });
+  if (shutdown.aborted) onShutdown();
+  try {
+    await attempts(hold, turn, signal);
+  } finally {
+    shutdown.removeEventListener('abort', onShutdown);
+    signal.close();
+  }
+}
+
+async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<void> {
+  const { agents, settings } = hold.parts;
+  const agent = agents.get(turn.agent)?.agent;
+  if (agent === undefined) return endUnsent(hold, turn, unknownAgent(turn.agent), null);
+  const traits = await agent.traits().catch((error: unknown) => unavailable(error));
+  if ('code' in traits) return endUnsent(hold, turn, traits, null);
+
+  const restoring: RestoreSettings = { ...settings.restore, ...hold.conversation.restore, ...turn.options.restore };
+  const explicit = turn.options.session ?? null;
+  const lock = new LockWait(settings.lock);
+  const tried: Tried[] = [];
+  let shrink = 0;
+  /** The attempt before this one: it was sent, so the turn is part of the history whatever comes now. */
+  let last: AttemptResult | null = null;
+  const giveUp = (failure: Failure, receipt: Receipt | null) =>
+    last === null
+      ? endUnsent(hold, turn, failure, receipt)
+      : endTurn(hold, agent, traits, turn, { ...last, failure, receipt: receipt ?? last.receipt });
+
+  for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
+    if (signal.reason) return giveUp(stopped(signal), null);
+    const request = { hold, agent, traits, settings: restoring, explicit, turn, attempt, shrink, tried, lock };
+    const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) => interrupted(error, signal));
+    if ('code' in restored) return giveUp(restored, null);
+    if (!restored.ok) return giveUp(restored.failure, restored.receipt);
+    const spent: Usage = last?.usage ?? NO_USAGE;
+    const result = await runAttempt({ hold, agent, traits, turn: { ...turn, attempt }, signal, restored, spent });
+    const discarded = await mayTryAgain(result, { tries, shrink, lock, signal, hold, agent, tried });
+    if (discarded === 'no') return endTurn(hold, agent, traits, turn, result);
+    const failure = result.failure as Failure;
+    if (failure.code === 'too_long') shrink += 1;
+    if (discarded === 'keep') await unsettle(hold, agent, traits, result);
+    await hold.lease.write({ write: 'retry', turn: turn.id, failure });
+    last = discarded === 'keep' ? result : { ...result, ref: null };
+  }
+}
+
+interface Chance {
+  readonly tries: number;
+  readonly shrink: number;
+  readonly lock: LockWait;
+  readonly signal: TurnSignal;
+  readonly hold: Hold;
+  readonly agent: Agent;
+  readonly tried: Tried[];
+}
+
+/**
+ * Whether to try again within the turn, and whether the session is kept for it. Only after a failure that we saw to its
+ * end, in which no tool had begun: anything else could happen twice (R6).
+ */
+async function mayTryAgain(result: AttemptResult, chance: Chance): Promise<'no' | 'keep' | 'discard'> {
+  const { hold, agent, signal } = chance;
+  const { failure } = result;
+  if (failure === null || !result.harmless || signal.reason) return 'no';
+  const { settings } = hold.parts;
+  const note = (reason: string) =>
+    chance.tried.push({ rung: result.receipt.rung, sessionId: result.sessionId, failure: reason });
+  switch (failure.code) {
+    case 'session_locked':
+      return (await chance.lock.wait(signal.signal)) ? 'keep' : 'no';
+    case 'too_long':
+      if (result.receipt.delivered === 0 || chance.shrink > 0) return 'no';
+      note('refused as too long');
+      await discard(hold, agent, result, 'closed', 'it refused the history as too long');
+      return 'discard';
+    case 'context_refuted':
+      note(failure.message);
+      await discard(hold, agent, result, 'lost', failure.message);
+      return 'discard';
+    default:
+      if (!result.again || chance.tries >= settings.attempts) return 'no';
+      await delay(settings.retryMs * 2 ** (chance.tries - 1), undefined, { signal: signal.signal }).catch(() => {});
+      return signal.reason === null ? 'keep' : 'no';
+  }
+}
+
+/** Takes a session out of the running, so that the next attempt plans without it. */
+async function discard(
+  hold: Hold,
+  agent: Agent,
+  result: AttemptResult,
+  state: 'lost' | 'closed',
+  reason: string,
+): Promise<void> {
+  hold.live.delete(agent.name);
+  await result.session.kill();
+  if (result.ref === null) return;
+  await hold.lease.write({ write: 'change-session', ref: result.ref, change: { state, process: null }, reason });
+}
+
+function unknownAgent(name: string): Failure {
+  return { code: 'agent_unavailable', message: `No agent is called "${name}" here.`, hint: 'See "throughline agents".' };
+}
+
+function unavailable(error: unknown): Failure {
+  if (error instanceof ThroughlineError) return failureOf(error);
+  throw error;
+}
+
+/** A restore that was stopped by a signal, or whose agent could not be started. Anything else is a bug, and thrown. */
+function interrupted(error: unknown, signal: TurnSignal): Failure {
+  if (signal.reason) return stopped(signal);
+  if (error instanceof ThroughlineError && error.code !== 'lease_lost') return failureOf(error);
+  throw error;
+}
+
+function stopped(signal: TurnSignal): Failure {
+  if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled before anything was sent.' };
+  return { code: 'interrupted', message: 'Stopped before anything was sent.' };
+}

@@ -1,0 +1,63 @@
+import type { Conversation } from '../core/conversation.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import { replyText } from '../core/record.ts';
+import type { Session } from '../core/session.ts';
+import type { Turn } from '../core/turn.ts';
+import type { AgentInfo, ConversationView, SessionView } from '../ports/engine.ts';
+import type { Store } from '../ports/store.ts';
+import type { EngineParts } from './parts.ts';
+
+const PAGE = 500;
+
+/** A whole conversation: every turn with its answer, the lineage, the receipts. */
+export async function showConversation(store: Store, conversation: Conversation): Promise<ConversationView> {
+  const { owner, id } = conversation;
+  const turns: Turn[] = [];
+  for (let after = 0; ; after = turns.at(-1)?.n ?? after) {
+    const page = await store.turns(owner, id, { after, limit: PAGE });
+    turns.push(...page);
+    if (page.length < PAGE) break;
+  }
+  const replies = new Map<number, string>();
+  for await (const record of allRecords(store, conversation)) replies.set(record.n, replyText(record.parts));
+  const sessions = await store.sessions(owner, id);
+  return {
+    conversation,
+    turns: turns.map((turn) => ({ ...turn, reply: replies.get(turn.n) ?? '' })),
+    sessions: sessionViews(sessions),
+    receipts: await store.receipts(owner, id),
+  };
+}
+
+/** Every record, oldest first, a page at a time. */
+export async function* allRecords(store: Store, { owner, id }: Conversation) {
+  for (let after = 0; ; ) {
+    const page = await store.recordsAfter(owner, id, { after, limit: PAGE });
+    yield* page;
+    if (page.length < PAGE) return;
+    after = page.at(-1)?.n ?? after;
+  }
+}
+
+/** In the order in which they were opened, with the agent's ids instead of our references. */
+export function sessionViews(sessions: readonly Session[]): SessionView[] {
+  const ids = new Map(sessions.map((session) => [session.ref, session.id]));
+  return sessions
+    .toSorted((a, b) => a.openedAt - b.openedAt || (a.parent === b.ref ? 1 : b.parent === a.ref ? -1 : 0))
+    .map(({ ref: _, parent, ...rest }) => ({ ...rest, parent: parent === null ? null : (ids.get(parent) ?? null) }));
+}
+
+/** Probes every configured agent; one that is missing is listed with what is wrong. */
+export async function listAgents({ agents, settings }: EngineParts): Promise<AgentInfo[]> {
+  return Promise.all(
+    [...agents].map(async ([name, { agent, adapter }]): Promise<AgentInfo> => {
+      const known = { name, adapter, isDefault: name === settings.defaultAgent };
+      try {
+        return { ...known, traits: await agent.traits(), problem: null };
+      } catch (error) {
+        if (!(error instanceof ThroughlineError)) throw error;
+        return { ...known, traits: null, problem: error.hint ? `${error.message} ${error.hint}` : error.message };
+      }
+    }),
+  );
+}

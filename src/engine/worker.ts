@@ -1,0 +1,303 @@
+import { randomUUID } from 'node:crypto';
+import { ThroughlineError } from '../core/errors.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { Turn } from '../core/turn.ts';
+import type { Claim, ClaimRequest } from '../ports/store.ts';
+import type { Changes } from './changes.ts';
+import { endUnsent } from './end-turn.ts';
+import { Hold } from './hold.ts';
+import { Lease } from './lease.ts';
+import type { EngineParts } from './parts.ts';
+import { recover } from './recover.ts';
+import { runTurn } from './run-turn.ts';
+import { WarmSessions } from './warm-sessions.ts';
+
+/*
+ * The loop that claims conversations and runs their turns.
+ *
+ *   wake ──▶ claim ──▶ hold ──▶ recover what an earlier holder left ──▶ run turns in order ──▶ keep warm ──▶ let go
+ *
+ * A hold is either busy (its turns are being run) or warm (its session waits for the next turn). While it is held, every
+ * turn of the conversation runs here, whoever submitted it; all others follow the stored events.
+ */
+export class Worker {
+  readonly #parts: EngineParts;
+  readonly #changes: Changes;
+  readonly #id = randomUUID();
+  readonly #holds = new Map<string, Entry>();
+  /** With `claims: own`: conversations that this process has an open turn in, and which turns. */
+  readonly #wanted = new Map<string, Set<string>>();
+  readonly #warm: WarmSessions<Entry>;
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #shutdown = new AbortController();
+  readonly #stopListening: () => void;
+  #heartbeat: NodeJS.Timeout | null = null;
+  #claiming: Promise<void> | null = null;
+  #wokenAgain = false;
+  #closed = false;
+  #reapedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: EngineParts, changes: Changes) {
+    this.#parts = parts;
+    this.#changes = changes;
+    const { maxWarm, idleMs } = parts.settings;
+    this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
+    this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
+    if (parts.settings.claims === 'all') this.#wake();
+  }
+
+  /** This process waits for a turn: its conversation is claimed when it is free. */
+  want(conversation: string, turn: string): void {
+    const turns = this.#wanted.get(conversation) ?? new Set();
+    this.#wanted.set(conversation, turns.add(turn));
+    this.#onBell([conversation]);
+  }
+
+  /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
+  async withHold(conversation: string, work: (hold: Hold) => Promise<Receipt>): Promise<Receipt | null> {
+    const entry = this.#holds.get(conversation) ?? (await this.#claim(conversation));
+    if (entry === null) return null;
+    this.#warm.take(entry);
+    const done = entry.busy.then(() => this.#guard(entry, 'warming up', () => work(entry.hold)));
+    entry.busy = done.then(() => this.#runTurns(entry)).catch(() => {});
+    return (await done) ?? null;
+  }
+
+  /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
+  async close(graceMs: number): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#stopListening();
+    const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
+    await this.#claiming;
+    await Promise.all([...this.#holds.values()].map((entry) => entry.busy));
+    clearTimeout(timer);
+    await Promise.all([...this.#holds.values()].map((entry) => this.#letGo(entry)));
+    await Promise.all(this.#leaving);
+    this.#warm.close();
+    if (this.#heartbeat) clearInterval(this.#heartbeat);
+  }
+
+  // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #onBell(moved: readonly string[] | null): void {
+    for (const id of moved ?? this.#holds.keys()) {
+      const entry = this.#holds.get(id);
+      if (entry === undefined) continue;
+      entry.rung = true;
+      if (this.#warm.has(entry)) this.#resume(entry);
+    }
+    this.#wake();
+  }
+
+  /** Something may have become claimable. */
+  #wake(): void {
+    if (this.#closed) return;
+    this.#wokenAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => {
+      this.#claiming = null;
+    });
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#wokenAgain && !this.#closed) {
+      this.#wokenAgain = false;
+      try {
+        if (this.#parts.settings.claims === 'all') while (this.#hasRoom() && (await this.#claim())) {}
+        else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
+      } catch (error) {
+        if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
+        // The bell or the heartbeat wakes us again.
+      }
+    }
+  }
+
+  async #claimWanted(conversation: string): Promise<void> {
+    if (this.#holds.has(conversation) || !this.#hasRoom() || this.#closed) return;
+    if (await this.#claim(conversation)) return;
+    if (await this.#reap()) await this.#claim(conversation);
+  }
+
+  async #claim(conversation?: string): Promise<Entry | null> {
+    const { store, sandboxes, agents, settings, processes } = this.#parts;
+    this.#beat();
+    const request: ClaimRequest = {
+      worker: { id: this.#id, process: processes.self() },
+      place: sandboxes.place,
+      agents: [...agents.keys()],
+      driver: 'worker',
+      leaseMs: settings.leaseMs,
+      ...(conversation === undefined ? {} : { conversation }),
+    };
+    const claim = await store.claim(request);
+    return claim === null ? null : this.#hold(claim);
+  }
+
+  #hold(claim: Claim): Entry {
+    const { store, settings } = this.#parts;
+    const lease = new Lease(store, claim.fence, settings.storageMs);
+    const entry: Entry = { hold: new Hold(this.#parts, lease, claim.conversation), busy: Promise.resolve(), rung: false };
+    this.#holds.set(claim.conversation.id, entry);
+    entry.busy = this.#runTurns(entry, claim);
+    return entry;
+  }
+
+  #hasRoom(): boolean {
+    return this.#holds.size - this.#warm.size < this.#parts.settings.maxRunning;
+  }
+
+  // ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A warm hold looks whether a turn has come. */
+  #resume(entry: Entry): void {
+    this.#warm.take(entry);
+    entry.busy = entry.busy.then(() => this.#runTurns(entry));
+  }
+
+  async #runTurns(entry: Entry, claim?: Claim): Promise<void> {
+    const { hold } = entry;
+    const alive = await this.#guard(entry, 'running turns', async () => {
+      if (claim?.unfinished) {
+        await recover(hold, claim.unfinished);
+        this.#settle(hold.conversation.id, claim.unfinished.id);
+      }
+      for (let turn = claim?.turn ?? (await this.#next(entry)); turn !== null; turn = await this.#next(entry)) {
+        await this.#run(hold, turn);
+        this.#settle(hold.conversation.id, turn.id);
+      }
+      return true;
+    });
+    if (!alive || this.#closed) return;
+    if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0) this.#keepWarm(entry);
+    else await this.#letGo(entry);
+  }
+
+  /** A turn may have come after we last looked: then its bell rang for a hold that was still busy. */
+  #keepWarm(entry: Entry): void {
+    this.#warm.keep(entry);
+    if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
+  }
+
+  async #next(entry: Entry): Promise<Turn | null> {
+    if (this.#closed) return null;
+    entry.rung = false;
+    const { hold } = entry;
+    const { settings, store, agents } = this.#parts;
+    // A process that keeps nothing warm runs its conversation up to its own turns, and leaves the rest to others.
+    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(hold.conversation.id)) return null;
+    return store.begin(hold.lease.fence, [...agents.keys()]);
+  }
+
+  /** A fault of this program ends the turn as failed; it must not come back for ever. */
+  async #run(hold: Hold, turn: Turn): Promise<void> {
+    try {
+      await runTurn(hold, turn, this.#changes, this.#shutdown.signal);
+    } catch (error) {
+      if (hold.lease.lost.aborted || isStorageFault(error)) throw error;
+      this.#parts.onBug(error, `turn ${turn.id}`);
+      const now = await this.#parts.store.findTurn(hold.conversation.owner, turn.id);
+      if (now?.sent) await recover(hold, now);
+      else await endUnsent(hold, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
+    }
+  }
+
+  /** Runs work under the lease. When the lease is lost, every process of the hold is ended and nothing more is written. */
+  async #guard<T>(entry: Entry, where: string, work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!entry.hold.lease.lost.aborted && !isStorageFault(error)) this.#parts.onBug(error, where);
+      await this.#drop(entry);
+      return null;
+    }
+  }
+
+  #settle(conversation: string, turn: string): void {
+    const turns = this.#wanted.get(conversation);
+    turns?.delete(turn);
+    if (turns?.size === 0) this.#wanted.delete(conversation);
+  }
+
+  // ── letting go ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** From here on nobody finds it: the conversation is claimed anew, by us or another, once the lease is given back. */
+  async #letGo(entry: Entry): Promise<void> {
+    const { hold } = entry;
+    this.#warm.take(entry);
+    this.#forget(entry);
+    const leaving = this.#guard(entry, 'letting go', async () => {
+      for (const name of [...hold.live.keys()]) {
+        const configured = this.#parts.agents.get(name);
+        if (configured) await hold.letGo(configured.agent);
+      }
+      await this.#parts.store.release(hold.lease.fence);
+    }).then(() => {});
+    this.#leaving.add(leaving);
+    await leaving;
+    this.#leaving.delete(leaving);
+    this.#wake();
+  }
+
+  async #drop(entry: Entry): Promise<void> {
+    this.#warm.take(entry);
+    this.#forget(entry);
+    await entry.hold.abandon();
+    await this.#parts.store.release(entry.hold.lease.fence).catch(() => {});
+    this.#wake();
+  }
+
+  #forget(entry: Entry): void {
+    const { id } = entry.hold.conversation;
+    if (this.#holds.get(id) === entry) this.#holds.delete(id);
+  }
+
+  // ── keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #beat(): void {
+    this.#heartbeat ??= setInterval(() => void this.#onBeat(), this.#parts.settings.leaseMs / 3).unref();
+  }
+
+  async #onBeat(): Promise<void> {
+    const { store, settings } = this.#parts;
+    try {
+      const fences = [...this.#holds.values()].map((entry) => entry.hold.lease.fence);
+      const lost = fences.length > 0 ? await store.renew(fences, settings.leaseMs) : [];
+      for (const fence of lost) {
+        const lease = this.#holds.get(fence.conversation)?.hold.lease;
+        if (lease?.fence.epoch === fence.epoch) lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
+      }
+      await this.#reap();
+      this.#wake();
+    } catch (error) {
+      if (!isStorageFault(error)) this.#parts.onBug(error, 'heartbeat');
+    }
+  }
+
+  /** Frees the leases of workers that are provably dead (R2). True: some were. */
+  async #reap(): Promise<boolean> {
+    const { store, processes, clock } = this.#parts;
+    if (clock.monotonic() - this.#reapedAt < REAP_EVERY_MS) return false;
+    this.#reapedAt = clock.monotonic();
+    let freed = false;
+    for (const worker of await store.workers()) {
+      if (worker.id === this.#id || processes.status(worker.process) !== 'dead') continue;
+      await store.forgetWorker(worker.id);
+      freed = true;
+    }
+    return freed;
+  }
+}
+
+interface Entry {
+  readonly hold: Hold;
+  /** Resolves when nothing is being done with it; never rejects. */
+  busy: Promise<void>;
+  /** The bell has rung for it since we last looked for a turn. */
+  rung: boolean;
+}
+
+const REAP_EVERY_MS = 100;
+
+function isStorageFault(error: unknown): boolean {
+  return error instanceof ThroughlineError && (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost');
+}

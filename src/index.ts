@@ -1,0 +1,28 @@
+import { type ComposeOptions, compose } from './compose.ts';
+import { Throughline } from './library/throughline.ts';
+
+/** Opens Throughline embedded in this process: its store, its agents, and a worker for the conversations used here. */
+export async function open(options: ComposeOptions = {}): Promise<Throughline> {
+  const { engine, parts } = await compose(options);
+  return new Throughline(engine, parts);
+}
+
+export type { ComposeOptions as OpenOptions } from './compose.ts';
+export type { ContentBlock, Prompt } from './core/content.ts';
+export type { Conversation } from './core/conversation.ts';
+export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
+export type { ConversationEvent, EventKind, EventPayloads } from './core/event.ts';
+export type { Permission, PermissionOption } from './core/permission.ts';
+export type { ExportedConversation } from './core/portable.ts';
+export type { Proof, Receipt, Tried } from './core/receipt.ts';
+export type { RecordPart, TurnRecord } from './core/record.ts';
+export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore-settings.ts';
+export type { Session } from './core/session.ts';
+export type { Lock, Summary } from './core/summary.ts';
+export type { Turn, TurnState } from './core/turn.ts';
+export type { Update } from './core/update.ts';
+export type { Usage } from './core/usage.ts';
+export type { Answer, ConversationHandle, SendOptions, Sending } from './library/conversation.ts';
+export type { Throughline } from './library/throughline.ts';
+export type { ConversationTracker, TrackedRequest, TrackedSession } from './library/tracker.ts';
+export type { Engine } from './ports/engine.ts';

@@ -1,0 +1,120 @@
+import type { Prompt } from '../core/content.ts';
+import type { Conversation } from '../core/conversation.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import type { ConversationEvent } from '../core/event.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { Summary } from '../core/summary.ts';
+import type { Turn } from '../core/turn.ts';
+import type { ConversationSpec, ConversationView, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
+
+export type SendOptions = SubmitOptions & {
+  /** Aborting it cancels the turn; the events go on to the turn's end. */
+  readonly signal?: AbortSignal;
+};
+
+/** What `ask` comes back with. */
+export interface Answer {
+  readonly reply: string;
+  readonly turn: Turn;
+  /** How the session was given its context. */
+  readonly receipt: Receipt;
+}
+
+/** A turn that was sent: iterate it for its events, from its acceptance to its end. */
+export interface Sending extends AsyncIterable<ConversationEvent> {
+  /** The turn as it was accepted. Rejects when it was not. */
+  readonly accepted: Promise<Submitted>;
+}
+
+/** One conversation. Nothing happens before it is first used. */
+export class ConversationHandle {
+  readonly #engine: Engine;
+  readonly #spec: ConversationSpec;
+  #ensured: Promise<Conversation> | null = null;
+
+  constructor(engine: Engine, spec: ConversationSpec) {
+    this.#engine = engine;
+    this.#spec = spec;
+  }
+
+  /** Makes the conversation if there is none; its id, head and settings. */
+  async get(): Promise<Conversation> {
+    const { id } = await this.#ensure();
+    return this.#engine.conversation(id);
+  }
+
+  /** Submits a prompt at once; iterating shows what becomes of it. An agent named for the handle is named for the turn. */
+  send(prompt: Prompt | string, options: SendOptions = {}): Sending {
+    const { signal, ...submit } = options;
+    const named = this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
+    const accepted = this.#ensure().then(({ id }) => this.#engine.submit(id, prompt, { ...named, ...submit }));
+    accepted.catch(() => {}); // whoever iterates or awaits hears of it
+    return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted, signal) };
+  }
+
+  /** Sends, waits for the end, and gives the answer. Throws a `ThroughlineError` with the failure's code when it fails. */
+  async ask(prompt: Prompt | string, options: SendOptions = {}): Promise<Answer> {
+    const sending = this.send(prompt, options);
+    for await (const _ of sending) {
+      // Only the end matters here.
+    }
+    const { turn: accepted } = await sending.accepted;
+    const turn = await this.#engine.turn(accepted.id);
+    if (turn.state !== 'completed') {
+      const { code, message, hint } = turn.failure ?? { code: 'interrupted', message: `The turn ended as ${turn.state}.` };
+      throw new ThroughlineError(code, message, hint === undefined ? {} : { hint });
+    }
+    return this.#engine.answerOf(turn.id);
+  }
+
+  async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<Receipt | null> {
+    return this.#engine.warm((await this.#ensure()).id, options);
+  }
+
+  async summary(): Promise<Summary> {
+    return this.#engine.summary((await this.#ensure()).id);
+  }
+
+  async show(): Promise<ConversationView> {
+    return this.#engine.show((await this.#ensure()).id);
+  }
+
+  async *follow(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<ConversationEvent> {
+    yield* this.#engine.follow((await this.#ensure()).id, options);
+  }
+
+  /** A new conversation with the records up to a turn; the parent's session is never used in it. */
+  async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
+    const fork = await this.#engine.fork((await this.#ensure()).id, options);
+    const handle = new ConversationHandle(this.#engine, this.#spec.agent === undefined ? {} : { agent: this.#spec.agent });
+    handle.#ensured = Promise.resolve(fork);
+    return handle;
+  }
+
+  #ensure(): Promise<Conversation> {
+    this.#ensured ??= this.#engine.ensure(this.#spec).catch((error: unknown) => {
+      this.#ensured = null;
+      throw error;
+    });
+    return this.#ensured;
+  }
+
+  async *#eventsOf(accepted: Promise<Submitted>, signal: AbortSignal | undefined): AsyncGenerator<ConversationEvent> {
+    const { turn, seq } = await accepted;
+    const cancel = () => void this.#engine.cancel(turn.id).catch(() => {}); // an ended turn needs no cancelling
+    const over = new AbortController();
+    signal?.addEventListener('abort', cancel, { once: true });
+    if (signal?.aborted) cancel();
+    try {
+      for await (const event of this.#engine.follow(turn.conversation, { after: seq - 1, signal: over.signal })) {
+        if (event.turn !== turn.id) continue;
+        yield event;
+        if (event.kind === 'turn.ended') return;
+      }
+    } finally {
+      over.abort();
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+}
+

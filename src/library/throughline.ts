@@ -1,0 +1,54 @@
+import type { Clock } from '../ports/clock.ts';
+import type { ConversationSpec, Engine } from '../ports/engine.ts';
+import type { Processes } from '../ports/processes.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
+import type { Store } from '../ports/store.ts';
+import { ConversationHandle } from './conversation.ts';
+import { ConversationTracker } from './tracker.ts';
+
+/** What the library needs beside the engine, for those who drive an agent themselves. */
+export interface TrackerParts {
+  readonly store: Store;
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly sandboxes: Sandboxes;
+  readonly settings: { readonly leaseMs: number };
+}
+
+/** Throughline as a library, on behalf of one owner. */
+export class Throughline {
+  readonly engine: Engine;
+  readonly #parts: TrackerParts;
+  readonly #trackers: ConversationTracker[] = [];
+
+  constructor(engine: Engine, parts: TrackerParts) {
+    this.engine = engine;
+    this.#parts = parts;
+  }
+
+  /** The same for another owner; for applications with their own login. Closing either closes both. */
+  as(owner: string): Throughline {
+    return new Throughline(this.engine.as(owner), this.#parts);
+  }
+
+  /** A conversation by the caller's own name for it; made when it is first used. */
+  conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
+    return new ConversationHandle(this.engine, { ...options, key });
+  }
+
+  /** For those who drive an agent themselves: the same store, the same rules, no adapter. */
+  tracker(): ConversationTracker {
+    const tracker = new ConversationTracker(this.#parts, this.engine.owner);
+    this.#trackers.push(tracker);
+    return tracker;
+  }
+
+  async close(options: { graceMs?: number } = {}): Promise<void> {
+    await Promise.all(this.#trackers.map((tracker) => tracker.close()));
+    await this.engine.close(options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { parsePrompt } from '../core/content.ts';
+import type { Failure } from '../core/errors.ts';
+import type { TurnRecord } from '../core/record.ts';
+import type { Session } from '../core/session.ts';
+import type { Sent, Turn, TurnEnd } from '../core/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
+import type { SessionChange, Write } from '../ports/store.ts';
+
+/** How a tracked request ended, as its driver tells it. */
+export interface Outcome {
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  readonly prompt?: string;
+  readonly reply?: string;
+  readonly usage?: Partial<Usage>;
+}
+
+/** Tracked requests go out by another hand: from the moment of tracking, they may have reached the agent (R6). */
+export function sentPending(attempt: number, session: string | null, at: number): Sent {
+  return { attempt, session, position: null, rung: session === null ? 'new' : 'resume', delivered: null, process: null, at };
+}
+
+/**
+ * The writes that give a turn the session `id`. One that the conversation has left and comes back to is a new entry of the
+ * lineage: the old entry stays as it was, closed.
+ */
+export function openSessionWrites(lineage: readonly Session[], id: string, current: string | null, agent: string) {
+  const known = lineage.find((session) => session.id === id);
+  const parent = lineage.find((session) => session.id === current) ?? lineage[0] ?? null;
+  const newest = lineage[0]?.id === id ? known : undefined;
+  const ref = newest?.ref ?? randomUUID();
+  const writes = (turn: string): Write[] => {
+    if (newest) return [{ write: 'change-session', ref, change: { state: 'live' }, reason: 'the driver goes on with it' }];
+    const session = { ref, id, agent, parent: parent?.ref ?? null, watermark: 0, dropped: 0, position: null, process: null } as const;
+    const origin = current !== null || parent !== null ? 'rotated' : 'new';
+    const open: Write = { write: 'open-session', session: { ...session, origin, state: 'live' }, turn };
+    const close: Write[] = known
+      ? [{ write: 'change-session', ref: known.ref, change: { state: 'closed' }, reason: 'entered again later' }]
+      : [];
+    return [...close, open];
+  };
+  return { ref, writes };
+}
+
+/** The end of a tracked turn. Only a completed one moves its session's watermark. */
+export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
+  const { outcome, failure, prompt, reply } = done;
+  const usage = addUsage(NO_USAGE, done.usage ?? {});
+  const record: TurnRecord = {
+    version: 1,
+    n: turn.n,
+    agent: turn.agent,
+    sessionId: turn.sessionId,
+    outcome,
+    prompt: prompt === undefined ? turn.prompt : parsePrompt(prompt),
+    parts: reply === undefined || reply === '' ? [] : [{ type: 'text', text: reply }],
+    failure,
+    usage,
+    startedAt: turn.startedAt ?? turn.createdAt,
+    endedAt: now,
+  };
+  const writes: Write[] = [];
+  if (session) {
+    const change: SessionChange = outcome === 'completed' ? { state: 'dormant', watermark: turn.n } : { state: 'unsettled' };
+    writes.push({ write: 'change-session', ref: session.ref, change, reason: null });
+  }
+  const end = { outcome, failure, record: turn.sent === null ? null : record, session: session?.ref ?? null, usage };
+  writes.push({ write: 'end', turn: turn.id, end });
+  return writes;
+}
