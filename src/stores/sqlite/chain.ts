@@ -1,0 +1,37 @@
+import { hash, randomBytes } from 'node:crypto';
+
+/*
+ * The chain makes a conversation's events tamper-evident:
+ *
+ *   digest = sha256(salt ‖ payload)
+ *   chain  = sha256(chain before ‖ digest ‖ [conversation, seq, kind, turn, at])      the first "chain before" is empty
+ *
+ * To erase a payload, keep its digest and forget salt and payload: the chain can still be checked, and without the salt
+ * nobody can try out what the payload was.
+ */
+export interface Link {
+  readonly conversation: string;
+  readonly seq: number;
+  readonly kind: string;
+  readonly turn: string | null;
+  readonly at: number;
+}
+
+export const NO_CHAIN: Uint8Array = new Uint8Array(0);
+
+export function newSalt(): Uint8Array {
+  return randomBytes(16);
+}
+
+export function payloadDigest(salt: Uint8Array, payload: string): string {
+  return hash('sha256', hex(salt) + payload, 'hex');
+}
+
+export function nextChain(before: Uint8Array, digest: string, link: Link): Uint8Array {
+  const facts = JSON.stringify([link.conversation, link.seq, link.kind, link.turn, link.at]);
+  return Buffer.from(hash('sha256', hex(before) + digest + facts, 'hex'), 'hex');
+}
+
+export function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}

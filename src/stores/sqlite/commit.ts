@@ -1,0 +1,120 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { EventPayloads } from '../../core/event.ts';
+import { hasEnded } from '../../core/turn.ts';
+import type { Fence, Write } from '../../ports/store.ts';
+import { endTurn } from './end.ts';
+import { Ledger, type Stamp, type TurnName } from './ledger.ts';
+import { ask, withdraw, withdrawOpen } from './permissions.ts';
+import { writeReceipt } from './receipts.ts';
+import { TURN, type TurnRow } from './rows.ts';
+import { changeSession, openSession, useSession } from './sessions.ts';
+import type { Tx } from './write-queue.ts';
+
+const LAST_OF = 'SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter = ? ORDER BY part DESC LIMIT 1';
+const TURN_NAME = 'SELECT no, id FROM turns WHERE id = ? AND conv = ?';
+const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
+const SEND = 'UPDATE turns SET sent = ?, was_sent = 1 WHERE no = ?';
+const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
+const TOO_FAR = 'SELECT id FROM sessions WHERE conv = ? AND ref = ? AND watermark > ?';
+
+/**
+ * All writes, in order, or none. Every write has one counter of the epoch, and all its events carry it; the events of one
+ * write are its parts.
+ */
+export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): { seq: number } {
+  const ledger = Ledger.under(tx, fence);
+  if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
+  const repeated = earlierAnswer(ledger, counter, writes.length);
+  if (repeated !== null) return repeated;
+  const names = new Map<string, TurnName>();
+  for (const [index, write] of writes.entries()) {
+    apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 }, names);
+  }
+  checkWatermarks(ledger, writes);
+  ledger.save();
+  return { seq: ledger.row.next_seq - 1 };
+}
+
+/** The answer of then, when this commit was made before and only its reply was lost (R5). */
+function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { seq: number } | null {
+  const first = tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter);
+  if (first === undefined) return null;
+  const last = tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter + count - 1);
+  if (last !== undefined) return last;
+  throw new ThroughlineError('conflict', `The counter ${counter} was used for another commit.`);
+}
+
+function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, TurnName>): void {
+  switch (write.write) {
+    case 'event': {
+      const { kind, turn, payload } = write.event;
+      ledger.append(kind, turnName(ledger, turn, names), payload as EventPayloads[typeof kind], stamp);
+      break;
+    }
+    case 'open-session':
+      openSession(ledger, write.session, turnName(ledger, write.turn, names), stamp);
+      break;
+    case 'change-session':
+      changeSession(ledger, write.ref, write.change, write.reason, stamp);
+      break;
+    case 'receipt':
+      writeReceipt(ledger, write.receipt, turnName(ledger, write.turn, names), write.session, stamp);
+      break;
+    case 'send': {
+      const turn = begunTurn(ledger, write.turn);
+      if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was sent already.`);
+      ledger.tx.db.run(SEND, JSON.stringify(write.sent), turn.no);
+      if (write.sent.session !== null) useSession(ledger, write.sent.session, turn);
+      ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
+      break;
+    }
+    case 'retry': {
+      const turn = begunTurn(ledger, write.turn);
+      withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
+      ledger.tx.db.run(RETRY, turn.no);
+      ledger.append('turn.retrying', turn, { n: turn.n, attempt: turn.attempt, failure: write.failure }, stamp);
+      break;
+    }
+    case 'ask':
+      ask(ledger, begunTurn(ledger, write.turn), write.permission, stamp);
+      break;
+    case 'withdraw':
+      withdraw(ledger, begunTurn(ledger, write.turn), write.permission, write.reason, stamp);
+      break;
+    case 'end':
+      endTurn(ledger, begunTurn(ledger, write.turn), write.end, stamp);
+      break;
+  }
+}
+
+/** Looked up once a commit: a batch of updates is mostly of one turn. */
+function turnName({ tx, row }: Ledger, id: string | null, names: Map<string, TurnName>): TurnName | null {
+  if (id === null) return null;
+  const known = names.get(id) ?? tx.db.one<TurnName>(TURN_NAME, id, row.conv);
+  if (known === undefined) throw noTurn();
+  names.set(id, known);
+  return known;
+}
+
+/** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */
+function begunTurn({ tx, row }: Ledger, id: string): TurnRow {
+  const turn = tx.db.one<TurnRow>(TURN_ROW, id, row.conv);
+  if (turn === undefined) throw noTurn();
+  if (hasEnded(turn.state)) throw new ThroughlineError('conflict', `Turn ${turn.n} has already ended.`);
+  if (turn.state === 'queued') throw new ThroughlineError('conflict', `Turn ${turn.n} has not begun.`);
+  return turn;
+}
+
+/** No session can have been told more than the history has (R9). */
+function checkWatermarks({ tx, row }: Ledger, writes: readonly Write[]): void {
+  for (const write of writes) {
+    const ref =
+      write.write === 'open-session' ? write.session.ref : write.write === 'change-session' ? write.ref : null;
+    if (ref === null || tx.db.one(TOO_FAR, row.conv, ref, row.head) === undefined) continue;
+    throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
+  }
+}
+
+function noTurn(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such turn in this conversation.');
+}

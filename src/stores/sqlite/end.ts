@@ -1,0 +1,66 @@
+import { promptText } from '../../core/content.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import { replyText, type TurnRecord } from '../../core/record.ts';
+import type { EndOfTurn } from '../../ports/store.ts';
+import { linkContents, storeValue } from './content.ts';
+import type { Ledger, Stamp } from './ledger.ts';
+import { withdrawOpen } from './permissions.ts';
+import type { TurnRow } from './rows.ts';
+import { addSessionUsage, useSession } from './sessions.ts';
+import { countSpent, countTurns } from './totals.ts';
+
+const END = 'UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ? WHERE no = ?';
+const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
+const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
+
+/** The one end of a turn, with all that follows from it (R4, R9). */
+export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const { outcome, failure, record, session, usage } = end;
+  checkRecord(turn, record);
+  withdrawOpen(ledger, turn, 'The turn ended.', stamp);
+  const at = record?.endedAt ?? tx.now;
+  if (session !== null) useSession(ledger, session, turn);
+  tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, turn.no);
+  if (session !== null) addSessionUsage(ledger, session, record === null ? 0 : 1, usage);
+  if (record !== null) {
+    addRecord(ledger, turn.no, record);
+    countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
+    countSpent(tx, row.owner, turn.agent, 1, usage);
+  }
+  row.pending -= 1;
+  ledger.touch();
+  const reply = record === null ? '' : cut(replyText(record.parts));
+  ledger.append('turn.ended', turn, { n: turn.n, outcome, failure, reply, usage }, stamp);
+}
+
+/** Puts a record at the end of the history and makes it the head. The prompt is the turn's. */
+export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord): void {
+  const { prompt, ...rest } = record;
+  row.head = record.n;
+  row.history += 1;
+  const body = storeValue(tx.db, row.owner, rest);
+  const refs = body.hashes.length > 0 ? 1 : 0;
+  tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, refs);
+  linkContents(tx.db, row.owner, turn, body.hashes);
+  tx.db.run(INSERT_WORDS, turn, promptText(prompt), replyText(record.parts));
+}
+
+/** The history is the turns that were sent and have ended: a record for each of them, and for no other. */
+function checkRecord(turn: TurnRow, record: TurnRecord | null): void {
+  if (record === null && turn.sent !== null) throw fault(turn, 'was sent, so its end needs a record');
+  if (record !== null && turn.was_sent === 0) throw fault(turn, 'was never sent, so it has no record');
+  if (record !== null && record.n !== turn.n) throw fault(turn, `cannot have the record of turn ${record.n}`);
+}
+
+function fault(turn: TurnRow, what: string): ThroughlineError {
+  return new ThroughlineError('invalid', `Turn ${turn.n} ${what}.`);
+}
+
+const LONGEST_REPLY = 4096;
+
+/** The whole reply is in the record; an event is for those who watch. */
+function cut(reply: string): string {
+  if (reply.length <= LONGEST_REPLY) return reply;
+  return `${reply.slice(0, LONGEST_REPLY)}… [${reply.length - LONGEST_REPLY} more in the record]`;
+}

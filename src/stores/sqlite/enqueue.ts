@@ -1,0 +1,119 @@
+import { titleOf } from '../../core/content.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Turn } from '../../core/turn.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import type { NewTurn } from '../../ports/store.ts';
+import { canonicalHash } from './canonical.ts';
+import { linkContents, storeValue } from './content.ts';
+import { titleFromPrompt } from './conversations.ts';
+import type { Database } from './database.ts';
+import { Ledger } from './ledger.ts';
+import { TURN, type TurnRow, turnOf } from './rows.ts';
+import type { Tx } from './write-queue.ts';
+
+const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const BY_NO = `${TURN} WHERE t.no = ?`;
+const TAKEN = 'SELECT 1 FROM turns WHERE id = ?';
+const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
+const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
+const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
+const SESSION_HOME = `
+  SELECT conv FROM sessions WHERE agent = ? AND id = ? AND state IN ('live', 'dormant', 'unsettled')`;
+const INSERT = `
+  INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
+    attempt, retry_of, was_sent, cancel_requested, usage, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)`;
+
+export interface Enqueued {
+  readonly turn: Turn;
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
+  const asked = canonicalHash([request.conversation, request.agent, request.prompt, request.options, request.retryOf]);
+  const known = request.requestId === null ? null : findRequest(tx.db, owner, request.requestId, asked);
+  if (known !== null) return known;
+
+  const ledger = Ledger.of(tx, owner, request.conversation);
+  const agent = agentFor(tx.db, ledger, request);
+  checkSession(tx.db, ledger, agent, request);
+  checkRetry(tx.db, ledger, request);
+
+  titleFromPrompt(ledger, request.prompt);
+  const n = ledger.row.next_n;
+  const no = insertTurn(ledger, request, agent, asked);
+  const { requestId, retryOf } = request;
+  const queued = { n, agent, requestId, retryOf, preview: titleOf(request.prompt) };
+  const seq = ledger.append('turn.queued', { no, id: request.id }, queued);
+  ledger.row.next_n += 1;
+  ledger.row.pending += 1;
+  ledger.row.ready_at ??= tx.monotonic;
+  ledger.touch();
+  ledger.save();
+  return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
+}
+
+/** The same request again gives the turn of then (R3). */
+function findRequest(db: Database, owner: string, requestId: string, asked: Uint8Array): Enqueued | null {
+  const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
+  if (row === undefined) return null;
+  if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
+    throw new ThroughlineError('conflict', `The request id "${requestId}" was used for something else.`, {
+      hint: 'Use a new request id for a new request.',
+    });
+  }
+  return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
+}
+
+/** The agent is fixed here: named, else the previous turn's, else the conversation's, else the default. */
+function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
+  const { conv } = ledger.row;
+  const agent =
+    request.agent ??
+    db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
+    db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
+    request.defaultAgent;
+  if (agent !== null) return agent;
+  throw new ThroughlineError('invalid', 'No agent is named, and there is no default.', { hint: 'Name an agent.' });
+}
+
+/** A native session belongs to one conversation (R1). Whose it is stays unsaid. */
+function checkSession(db: Database, ledger: Ledger, agent: string, { options }: NewTurn): void {
+  if (options.session === undefined) return;
+  const home = db.one<{ conv: number }>(SESSION_HOME, agent, options.session);
+  if (home === undefined || home.conv === ledger.row.conv) return;
+  throw new ThroughlineError(
+    'refused',
+    `The session "${options.session}" cannot be used here: it is in use elsewhere.`,
+  );
+}
+
+function checkRetry(db: Database, ledger: Ledger, { id, retryOf }: NewTurn): void {
+  if (db.one(TAKEN, id) !== undefined) throw new ThroughlineError('conflict', 'The id of the turn is taken.');
+  if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
+  throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');
+}
+
+function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array): number {
+  const prompt = storeValue(tx.db, row.owner, request.prompt);
+  const { no } = tx.db.run(
+    INSERT,
+    row.owner,
+    row.conv,
+    row.next_n,
+    request.id,
+    request.requestId,
+    request.requestId === null ? null : asked,
+    row.next_seq,
+    agent,
+    prompt.json,
+    prompt.hashes.length > 0 ? 1 : 0,
+    JSON.stringify(request.options),
+    request.retryOf,
+    JSON.stringify(NO_USAGE),
+    tx.now,
+  );
+  linkContents(tx.db, row.owner, no, prompt.hashes);
+  return no;
+}

@@ -1,0 +1,4 @@
+import { sql as conversations } from './0001-conversations.ts';
+
+/** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
+export const MIGRATIONS: readonly string[] = [conversations];

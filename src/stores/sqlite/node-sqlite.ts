@@ -1,0 +1,16 @@
+// The one file that knows Node's SQLite module: a newer Node renames its class.
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+
+export type Value = SQLInputValue;
+export type Statement = StatementSync;
+export type Connection = DatabaseSync;
+
+/** `timeout` is how long SQLite itself waits for a lock, which blocks this whole process: keep it tiny. */
+export function connect(file: string, timeout: number): Connection {
+  return new DatabaseSync(file, {
+    timeout,
+    enableForeignKeyConstraints: true,
+    enableDoubleQuotedStringLiterals: false,
+    allowExtension: false,
+  });
+}

@@ -1,0 +1,106 @@
+import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
+import { whileBusy } from './busy.ts';
+import { Database } from './database.ts';
+import { storageFault } from './faults.ts';
+import { adoptBoot } from './leases.ts';
+import { checkSchema, migrate } from './migrate.ts';
+
+export interface OpenOptions {
+  readonly file: string;
+  /** This boot of this machine. */
+  readonly boot: string;
+  readonly monotonic: number;
+  readonly busyMs: number;
+}
+
+/** Opens or makes the database. Any number of processes may do so at once. What is not ours stays as it is. */
+export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { file, busyMs } = options;
+  prepareFile(file);
+  let db: Database | undefined;
+  try {
+    const opened = new Database(file);
+    db = opened;
+    checkVersion(opened);
+    await whileBusy(() => checkSchema(opened, file), busyMs);
+    await whileBusy(() => configure(opened), busyMs);
+    await whileBusy(() => firstTransaction(opened, options), busyMs);
+    return opened;
+  } catch (error) {
+    db?.close();
+    throw storageFault(error) ?? error;
+  }
+}
+
+function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions): void {
+  db.script('BEGIN IMMEDIATE');
+  try {
+    checkSchema(db, file);
+    migrate(db);
+    adoptBoot(db, boot, monotonic);
+    db.script('COMMIT');
+  } catch (error) {
+    if (db.inTransaction) db.script('ROLLBACK');
+    throw error;
+  }
+}
+
+function configure(db: Database): void {
+  db.script('PRAGMA journal_mode = WAL');
+  db.script('PRAGMA synchronous = FULL');
+  // Without it, fsync on macOS leaves the data in the disk's own cache.
+  if (process.platform === 'darwin') db.script('PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
+  db.script('PRAGMA foreign_keys = ON');
+  db.script('PRAGMA temp_store = MEMORY');
+  db.script('PRAGMA cache_size = -8192');
+  // The log shrinks back to this after a burst.
+  db.script('PRAGMA journal_size_limit = 67108864');
+}
+
+/** Before 3.51.3 two processes that checkpoint at once could damage the file. */
+function checkVersion(db: Database): void {
+  const version = db.one<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0';
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const number = major * 1_000_000 + minor * 1000 + patch;
+  if (number >= 3_051_003) return;
+  throw new ThroughlineError('storage_damaged', `SQLite ${version} can damage a database that several processes use.`, {
+    hint: 'Use a Node whose SQLite is 3.51.3 or newer: Node 24.15 or later.',
+  });
+}
+
+const MAGIC = 'SQLite format 3\0';
+
+/** Makes the directory and the file, for this user alone; refuses what is no database before SQLite sees it. */
+function prepareFile(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    closeSync(openSync(file, 'a', 0o600));
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOSPC' || code === 'EDQUOT') {
+      throw new ThroughlineError('storage_full', 'There is no room on the disk.', { cause: error });
+    }
+    throw new ThroughlineError('storage_readonly', `${file} cannot be opened for writing (${code}).`, {
+      hint: 'Make the file and its directory writable for this user, or name another file.',
+      cause: error,
+    });
+  }
+  const start = firstBytes(file);
+  if (start === '' || start === MAGIC) return;
+  throw new ThroughlineError('storage_damaged', `${file} is not a database.`, {
+    hint: 'Name another file; this one was not touched.',
+  });
+}
+
+function firstBytes(file: string): string {
+  const descriptor = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(MAGIC.length);
+    return bytes.toString('latin1', 0, readSync(descriptor, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}

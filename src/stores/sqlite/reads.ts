@@ -1,0 +1,148 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ConversationEvent } from '../../core/event.ts';
+import type { Permission } from '../../core/permission.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import type { Session } from '../../core/session.ts';
+import type { Turn } from '../../core/turn.ts';
+import { conversationRow } from './conversations.ts';
+import type { Database } from './database.ts';
+import {
+  EVENT,
+  type EventRow,
+  eventOf,
+  PERMISSION,
+  type PermissionRow,
+  permissionOf,
+  RECORD,
+  type RecordRow,
+  recordOf,
+  SESSION,
+  type SessionRow,
+  sessionOf,
+  TURN,
+  type TurnRow,
+  turnOf,
+} from './rows.ts';
+
+const EVENTS = `${EVENT} WHERE e.conv = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`;
+const TURN_EVENTS = `${EVENT} WHERE e.turn = ? ORDER BY e.seq`;
+const TURN_BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
+const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n LIMIT ?`;
+const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC LIMIT ?`;
+const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n LIMIT ?`;
+const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
+const SESSIONS = `${SESSION} WHERE s.conv = ? ORDER BY s.used_seq DESC LIMIT ?`;
+const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ? AND s.agent = ? ORDER BY s.used_seq DESC LIMIT ?`;
+const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
+const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
+const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? ORDER BY p.no`;
+const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' ORDER BY p.no`;
+const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? ORDER BY p.no`;
+const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? ORDER BY p.no`;
+
+export interface Range {
+  readonly after: number;
+  readonly limit: number;
+}
+
+export function events(db: Database, owner: string, id: string, { after, limit }: Range): ConversationEvent[] {
+  const { no } = conversationRow(db, owner, id);
+  return db.all<EventRow>(EVENTS, no, after, Math.max(0, limit)).map((row) => eventOf(id, row));
+}
+
+export function turnEvents(db: Database, owner: string, id: string): ConversationEvent[] {
+  const turn = turnRow(db, owner, id);
+  return db.all<EventRow>(TURN_EVENTS, turn.no).map((row) => eventOf(turn.conversation, row));
+}
+
+export function findTurn(db: Database, owner: string, id: string): Turn | null {
+  const row = db.one<TurnRow>(TURN_BY_ID, id, owner);
+  return row === undefined ? null : turnOf(db, row);
+}
+
+export function findRequest(db: Database, owner: string, requestId: string): Turn | null {
+  const row = db.one<TurnRow>(TURN_BY_REQUEST, owner, requestId);
+  return row === undefined ? null : turnOf(db, row);
+}
+
+export function turns(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
+  const { no } = conversationRow(db, owner, id);
+  return db.all<TurnRow>(TURNS, no, after, Math.max(0, limit)).map((row) => turnOf(db, row));
+}
+
+export function recordsBefore(
+  db: Database,
+  owner: string,
+  id: string,
+  page: { upTo: number; limit: number },
+): TurnRecord[] {
+  const { no } = conversationRow(db, owner, id);
+  const rows = db.all<RecordRow>(RECORDS_BEFORE, no, page.upTo, Math.max(0, page.limit));
+  return rows.map((row) => recordOf(db, row));
+}
+
+export function recordsAfter(db: Database, owner: string, id: string, { after, limit }: Range): TurnRecord[] {
+  const { no } = conversationRow(db, owner, id);
+  return db.all<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)).map((row) => recordOf(db, row));
+}
+
+/** A subtraction: every record knows its place in the history. */
+export function countRecordsAfter(db: Database, owner: string, id: string, after: number): number {
+  const { no, history } = conversationRow(db, owner, id);
+  return history - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
+}
+
+export interface SessionFilter {
+  readonly agent?: string;
+  readonly limit?: number;
+}
+
+export function sessions(db: Database, owner: string, id: string, filter: SessionFilter = {}): Session[] {
+  const { no } = conversationRow(db, owner, id);
+  const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
+  const rows =
+    filter.agent === undefined
+      ? db.all<SessionRow>(SESSIONS, no, limit)
+      : db.all<SessionRow>(SESSIONS_OF_AGENT, no, filter.agent, limit);
+  return rows.map(sessionOf);
+}
+
+export function findSessions(db: Database, owner: string, id: string): Session[] {
+  return db.all<SessionRow>(SESSIONS_BY_ID, owner, id).map(sessionOf);
+}
+
+export interface PermissionFilter {
+  readonly conversation?: string;
+  readonly turn?: string;
+  readonly open?: boolean;
+}
+
+export function permissions(db: Database, owner: string, filter: PermissionFilter): Permission[] {
+  const found = permissionRows(db, owner, filter).map(permissionOf);
+  return found.filter(
+    (permission) =>
+      (filter.conversation === undefined || permission.conversation === filter.conversation) &&
+      (filter.open === undefined || (permission.state === 'open') === filter.open),
+  );
+}
+
+/** By the narrowest index there is; what it does not narrow is filtered above. */
+function permissionRows(db: Database, owner: string, { conversation, turn, open }: PermissionFilter): PermissionRow[] {
+  if (turn !== undefined) return db.all(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no);
+  if (open === true) return db.all(OPEN_PERMISSIONS, owner);
+  if (conversation !== undefined)
+    return db.all(PERMISSIONS_OF_CONVERSATION, conversationRow(db, owner, conversation).no);
+  return db.all(PERMISSIONS, owner);
+}
+
+export function findPermission(db: Database, owner: string, id: string): Permission | null {
+  const row = db.one<PermissionRow>(PERMISSION_BY_ID, id, owner);
+  return row === undefined ? null : permissionOf(row);
+}
+
+function turnRow(db: Database, owner: string, id: string): TurnRow {
+  const row = db.one<TurnRow>(TURN_BY_ID, id, owner);
+  if (row === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
+  return row;
+}

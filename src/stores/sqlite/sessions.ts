@@ -1,0 +1,100 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { NewSession, SessionChange } from '../../ports/store.ts';
+import { isConstraint } from './faults.ts';
+import type { Ledger, Stamp, TurnName } from './ledger.ts';
+import { SESSION, type SessionRow } from './rows.ts';
+import { countSession } from './totals.ts';
+
+const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
+const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
+const INSERT = `
+  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, turns,
+    usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+const CHANGE = 'UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ? WHERE no = ?';
+// Apart, because naming the state rewrites the index of usable sessions.
+const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
+const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
+const COUNT = 'UPDATE sessions SET turns = turns + ?, usage = ? WHERE no = ?';
+const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
+
+/** A session of this conversation. Throws `not_found`. */
+export function sessionRow({ tx, row }: Ledger, ref: string): SessionRow {
+  const session = tx.db.one<SessionRow>(BY_REF, ref, row.conv);
+  if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  return session;
+}
+
+export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const { ref, id, agent, origin } = session;
+  if (tx.db.one(REF_TAKEN, ref) !== undefined)
+    throw new ThroughlineError('conflict', 'The session was opened already.');
+  const parent = session.parent === null ? null : sessionRow(ledger, session.parent).id;
+  orConflict(id, () =>
+    tx.db.run(
+      INSERT,
+      row.owner,
+      row.conv,
+      ref,
+      id,
+      agent,
+      origin,
+      session.parent,
+      session.watermark,
+      session.dropped,
+      session.state,
+      session.position,
+      session.process === null ? null : JSON.stringify(session.process),
+      JSON.stringify(NO_USAGE),
+      tx.now,
+      tx.now,
+      row.next_seq,
+    ),
+  );
+  if (turn !== null) tx.db.run(GIVE, id, turn.no);
+  countSession(ledger);
+  ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
+}
+
+export function changeSession(
+  ledger: Ledger,
+  ref: string,
+  change: SessionChange,
+  reason: string | null,
+  stamp: Stamp,
+): void {
+  const { db } = ledger.tx;
+  const session = sessionRow(ledger, ref);
+  const state = change.state ?? session.state;
+  const watermark = change.watermark ?? session.watermark;
+  const position = change.position === undefined ? session.position : change.position;
+  const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
+  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, session.no);
+  if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
+  ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
+}
+
+/** The session is given to a turn: it is the most recently used one from here on. */
+export function useSession(ledger: Ledger, ref: string, turn: TurnName): void {
+  const { tx, row } = ledger;
+  const session = sessionRow(ledger, ref);
+  tx.db.run(USE, tx.now, row.next_seq, session.no);
+  tx.db.run(GIVE, session.id, turn.no);
+}
+
+export function addSessionUsage(ledger: Ledger, ref: string, turns: number, usage: Usage): void {
+  const session = sessionRow(ledger, ref);
+  ledger.tx.db.run(COUNT, turns, JSON.stringify(addUsage(usage, JSON.parse(session.usage))), session.no);
+}
+
+/** The index of usable sessions said no: it belongs to another conversation, or this one has it already (R1). */
+function orConflict(id: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!isConstraint(error)) throw error;
+    throw new ThroughlineError('conflict', `The session "${id}" is in use elsewhere.`, { cause: error });
+  }
+}

@@ -1,0 +1,158 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from '../../ports/store.ts';
+import { Bell } from './bell.ts';
+import { whileBusy } from './busy.ts';
+import { requestCancel } from './cancel.ts';
+import { begin, beginnable, claim, claimable } from './claim.ts';
+import { commit } from './commit.ts';
+import {
+  conversationRow,
+  ensureConversation,
+  findByKey,
+  findConversation,
+  listConversations,
+  setTitle,
+} from './conversations.ts';
+import { fork, importConversation } from './copy.ts';
+import type { Database } from './database.ts';
+import { enqueue } from './enqueue.ts';
+import { storageFault } from './faults.ts';
+import { forgetWorker, release, renew, workers } from './leases.ts';
+import { openDatabase } from './open.ts';
+import { answer } from './permissions.ts';
+import * as reads from './reads.ts';
+import { receipts } from './receipts.ts';
+import { search } from './search.ts';
+import { summary, usageDays } from './totals.ts';
+import { START, verifyPage } from './verify.ts';
+import { type Tx, WriteQueue } from './write-queue.ts';
+
+export interface SqliteOptions {
+  /** Made with its directory when missing. The doorbell is a file beside it. */
+  readonly file: string;
+  readonly clock: Clock;
+  /** This boot of this machine: what lease times are measured in. */
+  readonly boot: string;
+  /** How long to wait for another process that holds the lock. */
+  readonly busyMs?: number;
+}
+
+/** Conversations in one SQLite file, which any number of processes of this machine may share. */
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { file, clock, boot, busyMs = 10_000 } = options;
+  const db = await openDatabase({ file, boot, monotonic: clock.monotonic(), busyMs });
+  return storeOn(db, { file, clock, busyMs }).store;
+}
+
+interface Parts {
+  readonly file: string;
+  readonly clock: Clock;
+  readonly busyMs: number;
+}
+
+/** The store on an open database; its queue too, for tests that count commits. */
+export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: Store; queue: WriteQueue } {
+  const bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
+  const queue = new WriteQueue(db, {
+    busyMs,
+    times: () => ({ now: clock.now(), monotonic: clock.monotonic() }),
+    committed: (news) => bell.ring(news),
+  });
+  let closing: Promise<void> | null = null;
+
+  function checkOpen(): void {
+    if (closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
+  }
+  async function write<T>(verb: (tx: Tx) => T): Promise<T> {
+    checkOpen();
+    return queue.write(verb);
+  }
+  async function read<T>(look: (db: Database) => T): Promise<T> {
+    checkOpen();
+    try {
+      return await whileBusy(() => {
+        checkOpen();
+        return look(db);
+      }, busyMs);
+    } catch (error) {
+      throw storageFault(error) ?? error;
+    }
+  }
+
+  const store: Store = {
+    async ensureConversation(owner, spec) {
+      const { key } = spec;
+      const known = key === null ? null : await read((from) => findByKey(from, owner, key));
+      if (known !== null) return { conversation: known, created: false };
+      return write((tx) => ensureConversation(tx, owner, spec));
+    },
+    findConversation: (owner, idOrKey) => read((from) => findConversation(from, owner, idOrKey)),
+    listConversations: (owner, page) => read((from) => listConversations(from, owner, page)),
+    setTitle: (owner, id, title, source) => write((tx) => setTitle(tx, owner, id, title, source)),
+    fork: (owner, source, n, spec) => write((tx) => fork(tx, owner, source, n, spec)),
+    importConversation: (owner, spec, history) => write((tx) => importConversation(tx, owner, spec, history)),
+
+    enqueue: (owner, turn) => write((tx) => enqueue(tx, owner, turn)),
+    requestCancel: (owner, turn, by) => write((tx) => requestCancel(tx, owner, turn, by)),
+    answer: (owner, permission, optionId, by) => write((tx) => answer(tx, owner, permission, optionId, by)),
+
+    async claim(request) {
+      // Whoever waits for work asks often: only a look that finds something starts a transaction.
+      if ((await read((from) => claimable(from, request, clock.monotonic()))) === null) return null;
+      return write((tx) => claim(tx, request));
+    },
+    async begin(fence, agents) {
+      if ((await read((from) => beginnable(from, fence, agents))) === null) return null;
+      return write((tx) => begin(tx, fence, agents));
+    },
+    renew: (fences, leaseMs) => write((tx) => renew(tx, fences, leaseMs)),
+    release: (fence) => write((tx) => release(tx, fence)),
+    workers: () => read(workers),
+    forgetWorker: (worker) => write((tx) => forgetWorker(tx, worker)),
+
+    commit: (fence, counter, writes) => write((tx) => commit(tx, fence, counter, writes)),
+
+    events: (owner, id, range) => read((from) => reads.events(from, owner, id, range)),
+    findTurn: (owner, id) => read((from) => reads.findTurn(from, owner, id)),
+    findRequest: (owner, requestId) => read((from) => reads.findRequest(from, owner, requestId)),
+    turns: (owner, id, page) => read((from) => reads.turns(from, owner, id, page)),
+    turnEvents: (owner, id) => read((from) => reads.turnEvents(from, owner, id)),
+    recordsBefore: (owner, id, page) => read((from) => reads.recordsBefore(from, owner, id, page)),
+    recordsAfter: (owner, id, page) => read((from) => reads.recordsAfter(from, owner, id, page)),
+    countRecordsAfter: (owner, id, after) => read((from) => reads.countRecordsAfter(from, owner, id, after)),
+    sessions: (owner, id, filter) => read((from) => reads.sessions(from, owner, id, filter)),
+    findSessions: (owner, id) => read((from) => reads.findSessions(from, owner, id)),
+    receipts: (owner, id, page) => read((from) => receipts(from, owner, id, page)),
+    permissions: (owner, filter) => read((from) => reads.permissions(from, owner, filter)),
+    findPermission: (owner, id) => read((from) => reads.findPermission(from, owner, id)),
+    summary: (owner, id) => read((from) => summary(from, owner, id, clock.monotonic())),
+    usage: (owner, filter) => read((from) => usageDays(from, owner, filter?.since ?? '')),
+    search: (owner, query, limit) => read((from) => search(from, owner, query, limit)),
+    async verify(owner, id) {
+      const end = await read((from) => conversationRow(from, owner, id).next_seq - 1);
+      for (let walk = START; ; ) {
+        const at = walk;
+        const step = await read((from) => verifyPage(from, owner, id, at, end));
+        if ('whole' in step) return null;
+        if ('broken' in step) return step.broken;
+        walk = step.next;
+        await breathe();
+      }
+    },
+
+    listen(listener) {
+      checkOpen();
+      return bell.listen(listener);
+    },
+    close() {
+      closing ??= queue.settled().then(() => {
+        bell.close();
+        db.close();
+      });
+      return closing;
+    },
+  };
+  return { store, queue };
+}

@@ -1,0 +1,170 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import { whileBusy } from './busy.ts';
+import type { Database } from './database.ts';
+import { isBusy, storageFault } from './faults.ts';
+
+/*
+ * Group commit. Verbs that write wait here; a drain runs all that wait in one transaction, so that they share one fsync.
+ *
+ *   idle ──write──▶ scheduled (end of this turn of the event loop: verbs of the same moment gather)
+ *        ──▶ begin  (locked by another process: wait without blocking, while more verbs gather)
+ *        ──▶ all verbs, each in a savepoint ──▶ commit ──▶ promises resolve ──▶ idle, or scheduled again
+ *
+ * From BEGIN to COMMIT nothing else runs in this process: readers on the same connection never see half a batch.
+ */
+
+/** What a verb has to work with, inside its transaction. */
+export interface Tx {
+  readonly db: Database;
+  /** Wall time, and time for leases. */
+  readonly now: number;
+  readonly monotonic: number;
+  /** Says that a conversation has news: an event with that number in the table, or null for news without one. */
+  moved(conversation: string, eventNo: number | null): void;
+}
+
+/** What a committed batch changed: for the bell. */
+export interface News {
+  readonly conversations: readonly string[];
+  /** The events written, first and last number in the table; they are consecutive. Null: none. */
+  readonly events: { readonly first: number; readonly last: number } | null;
+}
+
+interface Waiting {
+  readonly verb: (tx: Tx) => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A batch stops taking verbs after this long, so that a flood of them does not keep the event loop from everything else. */
+const BATCH_MS = 10;
+
+export interface QueueOptions {
+  readonly busyMs: number;
+  readonly times: () => { now: number; monotonic: number };
+  readonly committed: (news: News) => void;
+}
+
+export class WriteQueue {
+  readonly #db: Database;
+  readonly #options: QueueOptions;
+  #waiting: Waiting[] = [];
+  #drain: Promise<void> | null = null;
+  /** How many transactions were committed: what tests and measurements count. */
+  commits = 0;
+
+  constructor(db: Database, options: QueueOptions) {
+    this.#db = db;
+    this.#options = options;
+  }
+
+  /** Resolves with what the verb returned, once that is durable. A verb that throws changes nothing. */
+  write<T>(verb: (tx: Tx) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject });
+      this.#drain ??= this.#run();
+    });
+  }
+
+  /** Resolves when all that waits now is written or refused. */
+  async settled(): Promise<void> {
+    while (this.#drain !== null) await this.#drain;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await new Promise(setImmediate);
+      try {
+        await whileBusy(() => this.#batch(), this.#options.busyMs);
+      } catch (error) {
+        // The transaction could not be begun: nobody who waits for it can be served.
+        refuse(this.#waiting.splice(0), error);
+      }
+    }
+    this.#drain = null;
+  }
+
+  /** One transaction. Throws only when it cannot be begun, or is locked out at its commit; then nobody is lost. */
+  #batch(): void {
+    this.#db.run('BEGIN IMMEDIATE');
+    const taken: Waiting[] = [];
+    const news = new Newsletter();
+    try {
+      const results = this.#verbs(taken, news);
+      this.#db.run('COMMIT');
+      this.commits += 1;
+      for (const [index, result] of results.entries()) settle(taken[index], result);
+    } catch (error) {
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      if (isBusy(error)) {
+        this.#waiting.unshift(...taken);
+        throw error;
+      }
+      refuse(taken, error);
+      return;
+    }
+    this.#options.committed(news);
+  }
+
+  #verbs(taken: Waiting[], news: Newsletter): Result[] {
+    const { now, monotonic } = this.#options.times();
+    const start = performance.now();
+    const results: Result[] = [];
+    while (this.#waiting.length > 0 && (taken.length === 0 || performance.now() - start < BATCH_MS)) {
+      const waiting = this.#waiting.shift() as Waiting;
+      taken.push(waiting);
+      results.push(this.#verb(waiting, { now, monotonic }, news));
+    }
+    return results;
+  }
+
+  /** A verb's own failure undoes only that verb. A failure of the storage is everybody's, and is thrown. */
+  #verb(waiting: Waiting, times: { now: number; monotonic: number }, news: Newsletter): Result {
+    const own = new Newsletter();
+    this.#db.run('SAVEPOINT verb');
+    try {
+      const moved = (conversation: string, no: number | null) => own.add(conversation, no);
+      const value = waiting.verb({ db: this.#db, ...times, moved });
+      this.#db.run('RELEASE verb');
+      news.merge(own);
+      return { ok: true, value };
+    } catch (error) {
+      if (storageFault(error) !== null || !this.#db.inTransaction) throw error;
+      this.#db.run('ROLLBACK TO verb');
+      this.#db.run('RELEASE verb');
+      return { ok: false, error };
+    }
+  }
+}
+
+type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+
+function settle(waiting: Waiting | undefined, result: Result): void {
+  if (result.ok) waiting?.resolve(result.value as never);
+  else waiting?.reject(result.error);
+}
+
+function refuse(all: readonly Waiting[], error: unknown): void {
+  const reason = error instanceof ThroughlineError ? error : (storageFault(error) ?? error);
+  for (const waiting of all) waiting.reject(reason);
+}
+
+class Newsletter implements News {
+  readonly #conversations = new Set<string>();
+  events: { first: number; last: number } | null = null;
+
+  get conversations(): string[] {
+    return [...this.#conversations];
+  }
+
+  add(conversation: string, no: number | null): void {
+    this.#conversations.add(conversation);
+    if (no !== null) this.events = { first: this.events?.first ?? no, last: no };
+  }
+
+  merge(other: Newsletter): void {
+    for (const conversation of other.#conversations) this.#conversations.add(conversation);
+    if (other.events !== null)
+      this.events = { first: this.events?.first ?? other.events.first, last: other.events.last };
+  }
+}
