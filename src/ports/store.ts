@@ -24,10 +24,17 @@ export interface Store {
   /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
   /** Most recently changed first. `before` is the `updatedAt` and id of the last one of the page before. */
-  listConversations(owner: string, page: { limit: number; before?: { updatedAt: number; id: string } }): Promise<Conversation[]>;
+  listConversations(
+    owner: string,
+    page: { limit: number; before?: { updatedAt: number; id: string } },
+  ): Promise<Conversation[]>;
   /** Sets the title unless one from a higher source is there (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
-  /** Copies the records up to turn `n` into a new conversation, whose turn numbers go on and whose `seq` starts at 1. */
+  /**
+   * Copies the records up to turn `n` into a new conversation, whose turn numbers go on and whose `seq` starts at 1. Without a
+   * title it takes the source's. `parent.hash` is the SHA-256 of the records' JSON, each followed by a newline. Throws
+   * `invalid` when `n` is beyond the head, `conflict` when the key is taken.
+   */
   fork(owner: string, source: string, n: number, spec: NewConversation): Promise<Conversation>;
   /** Makes a conversation from records that ended elsewhere. `conflict` when the key is taken. All or nothing. */
   importConversation(owner: string, spec: NewConversation, history: ImportedHistory): Promise<Conversation>;
@@ -47,7 +54,11 @@ export interface Store {
    * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim.
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
-  /** Begins the next queued turn under a lease that is held. Null: none is open. Throws `lease_lost`. */
+  /**
+   * Begins the next queued turn under a lease that is held. One that this lease has begun and not sent is given again, for a
+   * lost answer. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
+   * was sent has not ended.
+   */
   begin(fence: Fence, agents: readonly string[]): Promise<Turn | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
@@ -60,10 +71,14 @@ export interface Store {
 
   // ── under the fence ──────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Applies all writes in one transaction, in order, and gives their events the next numbers. `counter` is the number of the
-   * first write within this epoch: a commit whose counter was used before changes nothing and gives the same answer (R5).
-   * Throws `lease_lost` when the epoch has passed, `conflict` when a native session belongs to another conversation or a
-   * turn has already ended; then nothing of it is written.
+   * Applies all writes in one transaction, in order, and gives their events the next numbers; answers with the last of them.
+   * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each
+   * makes. A commit of which any counter was used in this epoch before is a repeat: it changes nothing and gives the same
+   * answer (R5). Counters may have gaps. Only the epoch decides whether the lease is held: one that has run out and that
+   * nobody took can still be written under. Throws `lease_lost` when it was taken, released or its worker forgotten;
+   * `conflict` when a native session belongs to another conversation, or a turn has ended, was never begun or was sent
+   * before; `invalid` when a session's watermark would be beyond the head (R9) or a record does not fit its turn. Then
+   * nothing of it is written.
    */
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
 
@@ -142,7 +157,13 @@ export interface NewTurn {
 export interface ImportedHistory {
   readonly records: readonly TurnRecord[];
   /** Kept for the record, closed: a native session of elsewhere is never used here. */
-  readonly sessions: readonly { id: string; agent: string; origin: SessionOrigin; watermark: number; parent: string | null }[];
+  readonly sessions: readonly {
+    id: string;
+    agent: string;
+    origin: SessionOrigin;
+    watermark: number;
+    parent: string | null;
+  }[];
 }
 
 export interface WorkerInfo {
@@ -170,19 +191,30 @@ export interface Claim {
   readonly unfinished: Turn | null;
 }
 
-/** What a holder of the lease writes. Each write is at least one event. */
+/** What a holder of the lease writes. Each write is at least one event, save one that finds nothing to do. */
 export type Write =
   | { readonly write: 'event'; readonly event: EventDraft }
   /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */
   | { readonly write: 'open-session'; readonly session: NewSession; readonly turn: string | null }
-  | { readonly write: 'change-session'; readonly ref: string; readonly change: SessionChange; readonly reason: string | null }
+  | {
+      readonly write: 'change-session';
+      readonly ref: string;
+      readonly change: SessionChange;
+      readonly reason: string | null;
+    }
   /** Stored under (turn, attempt); a later one for the same replaces it. Its usage counts for the session, not for a turn. */
-  | { readonly write: 'receipt'; readonly receipt: Receipt; readonly turn: string | null; readonly session: string | null }
+  | {
+      readonly write: 'receipt';
+      readonly receipt: Receipt;
+      readonly turn: string | null;
+      readonly session: string | null;
+    }
   /** From here on the prompt may have reached the agent (R6). */
   | { readonly write: 'send'; readonly turn: string; readonly sent: Sent }
   /** The attempt failed and may be tried again: not sent any more, attempt + 1. */
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
   | { readonly write: 'ask'; readonly turn: string; readonly permission: NewPermission }
+  /** Does nothing when somebody has answered meanwhile: the first answer wins. */
   | { readonly write: 'withdraw'; readonly permission: string; readonly turn: string; readonly reason: string }
   | { readonly write: 'end'; readonly turn: string; readonly end: EndOfTurn };
 

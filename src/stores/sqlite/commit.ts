@@ -10,7 +10,9 @@ import { TURN, type TurnRow } from './rows.ts';
 import { changeSession, openSession, useSession } from './sessions.ts';
 import type { Tx } from './write-queue.ts';
 
-const LAST_OF = 'SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter = ? ORDER BY part DESC LIMIT 1';
+const LAST_OF = `
+  SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter >= ? AND counter < ?
+  ORDER BY counter DESC, part DESC LIMIT 1`;
 const TURN_NAME = 'SELECT no, id FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1 WHERE no = ?';
@@ -19,7 +21,7 @@ const TOO_FAR = 'SELECT id FROM sessions WHERE conv = ? AND ref = ? AND watermar
 
 /**
  * All writes, in order, or none. Every write has one counter of the epoch, and all its events carry it; the events of one
- * write are its parts.
+ * write are its parts. A commit any of whose counters was used before is a repeat of that one.
  */
 export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): { seq: number } {
   const ledger = Ledger.under(tx, fence);
@@ -37,11 +39,7 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
 
 /** The answer of then, when this commit was made before and only its reply was lost (R5). */
 function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { seq: number } | null {
-  const first = tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter);
-  if (first === undefined) return null;
-  const last = tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter + count - 1);
-  if (last !== undefined) return last;
-  throw new ThroughlineError('conflict', `The counter ${counter} was used for another commit.`);
+  return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
 }
 
 function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, TurnName>): void {
@@ -79,7 +77,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, Tu
       ask(ledger, begunTurn(ledger, write.turn), write.permission, stamp);
       break;
     case 'withdraw':
-      withdraw(ledger, begunTurn(ledger, write.turn), write.permission, write.reason, stamp);
+      withdraw(ledger, write.permission, write.reason, stamp);
       break;
     case 'end':
       endTurn(ledger, begunTurn(ledger, write.turn), write.end, stamp);

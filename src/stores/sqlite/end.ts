@@ -2,10 +2,11 @@ import { promptText } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { replyText, type TurnRecord } from '../../core/record.ts';
 import type { EndOfTurn } from '../../ports/store.ts';
-import { linkContents, storeValue } from './content.ts';
+import { linkContents, readValue, storeValue } from './content.ts';
+import type { Database } from './database.ts';
 import type { Ledger, Stamp } from './ledger.ts';
 import { withdrawOpen } from './permissions.ts';
-import type { TurnRow } from './rows.ts';
+import type { RecordBody, TurnRow } from './rows.ts';
 import { addSessionUsage, useSession } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
@@ -24,7 +25,7 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, turn.no);
   if (session !== null) addSessionUsage(ledger, session, record === null ? 0 : 1, usage);
   if (record !== null) {
-    addRecord(ledger, turn.no, record);
+    addRecord(ledger, turn, record);
     countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
     countSpent(tx, row.owner, turn.agent, 1, usage);
   }
@@ -34,16 +35,21 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   ledger.append('turn.ended', turn, { n: turn.n, outcome, failure, reply, usage }, stamp);
 }
 
-/** Puts a record at the end of the history and makes it the head. The prompt is the turn's. */
-export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord): void {
-  const { prompt, ...rest } = record;
+/** Puts the record at the end of the history and makes it the head. */
+function addRecord({ tx, row }: Ledger, turn: TurnRow, record: TurnRecord): void {
   row.head = record.n;
   row.history += 1;
-  const body = storeValue(tx.db, row.owner, rest);
+  const body = storeValue(tx.db, row.owner, bodyOf(tx.db, turn, record));
   const refs = body.hashes.length > 0 ? 1 : 0;
-  tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, refs);
-  linkContents(tx.db, row.owner, turn, body.hashes);
-  tx.db.run(INSERT_WORDS, turn, promptText(prompt), replyText(record.parts));
+  tx.db.run(INSERT_RECORD, turn.no, row.owner, row.conv, record.n, row.history, body.json, refs);
+  linkContents(tx.db, row.owner, turn.no, body.hashes);
+  tx.db.run(INSERT_WORDS, turn.no, promptText(record.prompt), replyText(record.parts));
+}
+
+function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
+  const { prompt, ...rest } = record;
+  const known = readValue(db, turn.owner, turn.prompt, turn.prompt_refs);
+  return JSON.stringify(prompt) === JSON.stringify(known) ? rest : record;
 }
 
 /** The history is the turns that were sent and have ended: a record for each of them, and for no other. */

@@ -31,7 +31,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
 /** The first answer wins, whoever gives it; the holder of the lease sees it as an event. */
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
-  if (row === undefined) throw new ThroughlineError('not_found', 'There is no such permission.');
+  if (row === undefined) throw noPermission();
   checkOpen(row);
   const options: PermissionOption[] = JSON.parse(row.options);
   if (!options.some((option) => option.optionId === optionId)) {
@@ -47,16 +47,15 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
 }
 
-/** Takes back one question. Throws `conflict` when somebody was quicker to answer: then that answer holds. */
-export function withdraw(ledger: Ledger, turn: TurnName, id: string, reason: string, stamp: Stamp): void {
+/** Takes back one question. Does nothing when somebody was quicker to answer: the first answer wins. */
+export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
   const { tx, row } = ledger;
   const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
-  if (asked === undefined || asked.turn !== turn.no)
-    throw new ThroughlineError('not_found', 'There is no such permission.');
-  checkOpen(asked);
+  if (asked === undefined || asked.conv !== row.conv) throw noPermission();
+  if (asked.state !== 'open') return;
   tx.db.run(WITHDRAW, tx.now, asked.no);
-  tx.db.run(GO_ON, turn.no);
-  ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
+  tx.db.run(GO_ON, asked.turn);
+  ledger.append('permission.withdrawn', { no: asked.turn, id: asked.turn_id }, { id, reason }, stamp);
 }
 
 /** Takes back every open question of a turn whose attempt ends. */
@@ -72,4 +71,8 @@ function checkOpen(row: PermissionRow): void {
   if (row.state === 'open') return;
   const what = row.state === 'answered' ? 'was answered already' : 'was withdrawn';
   throw new ThroughlineError('conflict', `The permission ${what}.`);
+}
+
+function noPermission(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such permission.');
 }

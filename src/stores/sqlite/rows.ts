@@ -120,9 +120,12 @@ export interface RecordRow {
   prompt_refs: number;
 }
 
+/** The prompt is the turn's, and kept here only when it is another: whoever tracks an agent may tell it afterwards. */
+export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, 'prompt'>>;
+
 /** Fields in the order of the schema: the hash of a fork is taken over the JSON of its records. */
 export function recordOf(db: Database, row: RecordRow): TurnRecord {
-  const { version, n, agent, sessionId, outcome, ...rest } = readValue<Omit<TurnRecord, 'prompt'>>(
+  const { version, n, agent, sessionId, outcome, ...rest } = readValue<RecordBody>(
     db,
     row.owner,
     row.body,
@@ -134,7 +137,7 @@ export function recordOf(db: Database, row: RecordRow): TurnRecord {
     agent,
     sessionId,
     outcome,
-    prompt: readValue(db, row.owner, row.prompt, row.prompt_refs),
+    prompt: rest.prompt ?? readValue(db, row.owner, row.prompt, row.prompt_refs),
     parts: rest.parts,
     failure: rest.failure,
     usage: rest.usage,
