@@ -5,7 +5,12 @@ import { ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
 import { createEngine } from './engine/engine.ts';
-import { type ConfiguredAgent, DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from './engine/parts.ts';
+import {
+  type ConfiguredAgent,
+  DEFAULT_ENGINE_SETTINGS,
+  type EngineParts,
+  type EngineSettings,
+} from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, identify, systemProcesses } from './host/processes.ts';
@@ -78,7 +83,10 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
 function dataHome(): string {
   const { THROUGHLINE_HOME, XDG_DATA_HOME } = process.env;
   if (THROUGHLINE_HOME) return THROUGHLINE_HOME;
-  return join(XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), '.local', 'share'), 'throughline');
+  return join(
+    XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), '.local', 'share'),
+    'throughline',
+  );
 }
 
 function makeHome(home: string): void {
@@ -95,7 +103,7 @@ function makeHome(home: string): void {
 /** The settings and the directory that paths in them are relative to. */
 function readSettings(options: ComposeOptions, home: string): { settings: Settings; base: string } {
   if (options.settings !== undefined) return { settings: parseSettings(options.settings), base: process.cwd() };
-  const named = options.config ?? process.env['THROUGHLINE_CONFIG'];
+  const named = options.config ?? process.env.THROUGHLINE_CONFIG;
   const candidates = named ? [named] : ['throughline.config.json', join(home, 'throughline.config.json')];
   for (const candidate of candidates) {
     const file = resolve(candidate);
@@ -118,7 +126,9 @@ function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ThroughlineError('invalid', `The settings file ${file} is not JSON: ${(cause as Error).message}.`, { cause });
+    throw new ThroughlineError('invalid', `The settings file ${file} is not JSON: ${(cause as Error).message}.`, {
+      cause,
+    });
   }
 }
 
@@ -138,6 +148,6 @@ function sandboxRoot(settings: Settings, base: string, home: string): string {
 
 /** A fault of this program: said in one line; the whole of it for those who look for it. */
 function reportBug(error: unknown, where: string): void {
-  const detail = process.env['THROUGHLINE_DEBUG'] && error instanceof Error ? error.stack : String(error);
+  const detail = process.env.THROUGHLINE_DEBUG && error instanceof Error ? error.stack : String(error);
   process.stderr.write(`throughline: a fault of this program while ${where}: ${detail}\n`);
 }

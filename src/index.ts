@@ -22,7 +22,7 @@ export type { Lock, Summary } from './core/summary.ts';
 export type { Turn, TurnState } from './core/turn.ts';
 export type { Update } from './core/update.ts';
 export type { Usage } from './core/usage.ts';
-export type { Answer, ConversationHandle, SendOptions, Sending } from './library/conversation.ts';
+export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
 export type { ConversationTracker, TrackedRequest, TrackedSession } from './library/tracker.ts';
 export type { Engine } from './ports/engine.ts';

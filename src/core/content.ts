@@ -35,20 +35,20 @@ export function parsePrompt(input: unknown): Prompt {
 function parseBlock(input: unknown, index: number): ContentBlock {
   const at = `prompt block ${index + 1}`;
   if (!isObject(input)) throw invalid(`${at} is not an object`);
-  const type = input['type'];
+  const type = input.type;
   if (typeof type !== 'string' || !Object.hasOwn(REQUIRED, type)) {
     throw invalid(`${at} has the type ${JSON.stringify(type)}; known are ${Object.keys(REQUIRED).join(', ')}`);
   }
   for (const field of REQUIRED[type as ContentBlock['type']]) {
     if (typeof input[field] !== 'string') throw invalid(`${at} (${type}) needs the text field "${field}"`);
   }
-  if (type === 'resource') checkResource(input['resource'], at);
+  if (type === 'resource') checkResource(input.resource, at);
   return input as unknown as ContentBlock;
 }
 
 function checkResource(resource: unknown, at: string): void {
-  if (!isObject(resource) || typeof resource['uri'] !== 'string') throw invalid(`${at} (resource) needs resource.uri`);
-  const bodies = [resource['text'], resource['blob']].filter((body) => typeof body === 'string');
+  if (!isObject(resource) || typeof resource.uri !== 'string') throw invalid(`${at} (resource) needs resource.uri`);
+  const bodies = [resource.text, resource.blob].filter((body) => typeof body === 'string');
   if (bodies.length !== 1) throw invalid(`${at} (resource) needs either resource.text or resource.blob`);
 }
 
@@ -80,7 +80,12 @@ const TITLE_LENGTH = 80;
 export function titleOf(prompt: Prompt): string {
   const line = promptText(prompt).trim().split('\n', 1)[0]?.trim() ?? '';
   const characters = [...line];
-  return characters.length <= TITLE_LENGTH ? line : `${characters.slice(0, TITLE_LENGTH - 1).join('').trimEnd()}…`;
+  return characters.length <= TITLE_LENGTH
+    ? line
+    : `${characters
+        .slice(0, TITLE_LENGTH - 1)
+        .join('')
+        .trimEnd()}…`;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

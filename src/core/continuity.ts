@@ -66,7 +66,10 @@ function planExplicit(situation: Situation, id: string): Plan {
     const { traits, head } = situation;
     if (!traits.resume && !traits.load) return refuse('this agent cannot reopen a session');
     const deliver: Delivery = head > 0 ? { what: 'records', after: 0, unsettled: false } : { what: 'nothing' };
-    return { steps: [{ rung: 'resume', open: { how: 'adopt', id }, deliver, proof: reopenProof(traits) }], refusal: null };
+    return {
+      steps: [{ rung: 'resume', open: { how: 'adopt', id }, deliver, proof: reopenProof(traits) }],
+      refusal: null,
+    };
   }
   if (!isUsable(known)) return refuse(`that session is ${known.state}`);
   const steps = cachedSteps(situation, known);
@@ -88,7 +91,12 @@ function cachedSteps(situation: Situation, session: Session | null): Step[] {
   const deliver: Delivery = behind ? { what: 'records', after: session.watermark, unsettled } : { what: 'nothing' };
   const steps: Step[] = [];
   if (live === session.ref) {
-    steps.push({ rung: 'live', open: { how: 'live', session }, deliver, proof: traits.position ? 'proved' : 'counted' });
+    steps.push({
+      rung: 'live',
+      open: { how: 'live', session },
+      deliver,
+      proof: traits.position ? 'proved' : 'counted',
+    });
   }
   if (traits.resume || traits.load) {
     steps.push({ rung: 'resume', open: { how: 'resume', session }, deliver, proof: reopenProof(traits) });

@@ -1,6 +1,6 @@
-import type { PermissionOption } from './permission.ts';
 import type { Parent, TitleSource } from './conversation.ts';
 import type { Failure } from './errors.ts';
+import type { PermissionOption } from './permission.ts';
 import type { Receipt, RestoreProgress, Tried } from './receipt.ts';
 import type { SessionOrigin, SessionState } from './session.ts';
 import type { Sent, TurnEnd } from './turn.ts';

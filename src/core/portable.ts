@@ -1,10 +1,9 @@
-import { isObject } from './content.ts';
+import { isObject, parsePrompt } from './content.ts';
 import { ThroughlineError } from './errors.ts';
 import type { TurnRecord } from './record.ts';
 import { parseRestore, type RestoreSettings } from './restore-settings.ts';
 import { SESSION_ORIGINS, type SessionOrigin } from './session.ts';
 import { TURN_ENDS } from './turn.ts';
-import { parsePrompt } from './content.ts';
 
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;
@@ -34,57 +33,57 @@ export interface ExportedSession {
 
 /** Checks a value that came from outside, and names the first fault. Throws `invalid`. */
 export function parseExport(input: unknown): ExportedConversation {
-  if (!isObject(input) || input['format'] !== EXPORT_FORMAT) throw fault(`the value has no "format": "${EXPORT_FORMAT}"`);
-  if (input['version'] !== EXPORT_VERSION) {
-    throw fault(`it has version ${JSON.stringify(input['version'])}, and this program reads version ${EXPORT_VERSION}`);
+  if (!isObject(input) || input.format !== EXPORT_FORMAT) throw fault(`the value has no "format": "${EXPORT_FORMAT}"`);
+  if (input.version !== EXPORT_VERSION) {
+    throw fault(`it has version ${JSON.stringify(input.version)}, and this program reads version ${EXPORT_VERSION}`);
   }
-  const conversation = input['conversation'];
+  const conversation = input.conversation;
   if (!isObject(conversation)) throw fault('"conversation" is missing');
   for (const name of ['key', 'agent']) {
     const value = conversation[name];
     if (value !== null && typeof value !== 'string') throw fault(`"conversation.${name}" must be a text or null`);
   }
-  if (typeof conversation['title'] !== 'string') throw fault('"conversation.title" must be a text');
-  parseRestore(conversation['restore'], 'conversation.restore');
-  if (!Array.isArray(input['records'])) throw fault('"records" must be a list');
+  if (typeof conversation.title !== 'string') throw fault('"conversation.title" must be a text');
+  parseRestore(conversation.restore, 'conversation.restore');
+  if (!Array.isArray(input.records)) throw fault('"records" must be a list');
   let last = 0;
-  for (const record of input['records']) last = checkRecord(record, last);
-  if (!Array.isArray(input['sessions'])) throw fault('"sessions" must be a list');
-  for (const session of input['sessions']) checkSession(session);
+  for (const record of input.records) last = checkRecord(record, last);
+  if (!Array.isArray(input.sessions)) throw fault('"sessions" must be a list');
+  for (const session of input.sessions) checkSession(session);
   return input as unknown as ExportedConversation;
 }
 
 function checkRecord(record: unknown, last: number): number {
   if (!isObject(record)) throw fault('a record is not an object');
-  const n = record['n'];
+  const n = record.n;
   if (typeof n !== 'number' || !Number.isSafeInteger(n) || n <= last) {
     throw fault(`the record after turn ${last} has the number ${JSON.stringify(n)}; numbers must rise`);
   }
   const at = `the record of turn ${n}`;
-  if (record['version'] !== 1) throw fault(`${at} has an unknown version`);
-  if (typeof record['agent'] !== 'string') throw fault(`${at} names no agent`);
-  if (!(TURN_ENDS as readonly unknown[]).includes(record['outcome'])) throw fault(`${at} has no known outcome`);
+  if (record.version !== 1) throw fault(`${at} has an unknown version`);
+  if (typeof record.agent !== 'string') throw fault(`${at} names no agent`);
+  if (!(TURN_ENDS as readonly unknown[]).includes(record.outcome)) throw fault(`${at} has no known outcome`);
   for (const name of ['startedAt', 'endedAt']) {
     if (typeof record[name] !== 'number') throw fault(`${at} has no time "${name}"`);
   }
-  if (!isObject(record['usage'])) throw fault(`${at} has no usage`);
-  parsePrompt(record['prompt']);
-  if (!Array.isArray(record['parts']) || !record['parts'].every(isPart)) throw fault(`${at} has a part that cannot be read`);
+  if (!isObject(record.usage)) throw fault(`${at} has no usage`);
+  parsePrompt(record.prompt);
+  if (!Array.isArray(record.parts) || !record.parts.every(isPart)) throw fault(`${at} has a part that cannot be read`);
   return n;
 }
 
 function isPart(part: unknown): boolean {
   if (!isObject(part)) return false;
-  if (part['type'] === 'text' || part['type'] === 'thought') return typeof part['text'] === 'string';
-  return part['type'] === 'tool' && typeof part['id'] === 'string' && typeof part['name'] === 'string';
+  if (part.type === 'text' || part.type === 'thought') return typeof part.text === 'string';
+  return part.type === 'tool' && typeof part.id === 'string' && typeof part.name === 'string';
 }
 
 function checkSession(session: unknown): void {
-  if (!isObject(session) || typeof session['id'] !== 'string' || typeof session['agent'] !== 'string') {
+  if (!isObject(session) || typeof session.id !== 'string' || typeof session.agent !== 'string') {
     throw fault('a session has no id or no agent');
   }
-  if (!(SESSION_ORIGINS as readonly unknown[]).includes(session['origin'])) {
-    throw fault(`the session ${session['id']} has no known origin`);
+  if (!(SESSION_ORIGINS as readonly unknown[]).includes(session.origin)) {
+    throw fault(`the session ${session.id} has no known origin`);
   }
 }
 

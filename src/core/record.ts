@@ -137,13 +137,16 @@ function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
 function outputText(fields: ToolCallFields): string | null {
   const texts: string[] = [];
   for (const item of fields.content ?? []) {
-    if (isObject(item) && isObject(item['content']) && typeof item['content']['text'] === 'string') {
-      texts.push(item['content']['text']);
+    if (isObject(item) && isObject(item.content) && typeof item.content.text === 'string') {
+      texts.push(item.content.text);
     }
   }
   const raw = fields.rawOutput;
-  if (texts.length === 0 && raw !== undefined && raw !== null) texts.push(typeof raw === 'string' ? raw : JSON.stringify(raw));
+  if (texts.length === 0 && raw !== undefined && raw !== null)
+    texts.push(typeof raw === 'string' ? raw : JSON.stringify(raw));
   if (texts.length === 0) return null;
   const text = texts.join('\n');
-  return text.length <= MAX_TOOL_OUTPUT ? text : `${text.slice(0, MAX_TOOL_OUTPUT)}… [${text.length - MAX_TOOL_OUTPUT} more]`;
+  return text.length <= MAX_TOOL_OUTPUT
+    ? text
+    : `${text.slice(0, MAX_TOOL_OUTPUT)}… [${text.length - MAX_TOOL_OUTPUT} more]`;
 }

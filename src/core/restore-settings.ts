@@ -60,7 +60,8 @@ export function parseRestore(input: unknown, where = 'restore'): RestoreOverride
         result.lastTurns = value === null ? null : wholeNumber(value, `${where}.lastTurns`);
         break;
       case 'allowTools':
-        if (typeof value !== 'boolean') throw new ThroughlineError('invalid', `${where}.allowTools must be true or false.`);
+        if (typeof value !== 'boolean')
+          throw new ThroughlineError('invalid', `${where}.allowTools must be true or false.`);
         result.allowTools = value;
         break;
       default:

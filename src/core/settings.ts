@@ -31,9 +31,9 @@ const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
 export function parseSettings(input: unknown): Settings {
   if (!isObject(input)) throw fault('the settings must be an object');
   onlyKnown(input, KNOWN, '');
-  const agents = input['agents'] ?? {};
+  const agents = input.agents ?? {};
   if (!isObject(agents)) throw fault('"agents" must be an object');
-  const sandbox = input['sandbox'] ?? {};
+  const sandbox = input.sandbox ?? {};
   if (!isObject(sandbox)) throw fault('"sandbox" must be an object');
   onlyKnown(sandbox, ['root'], 'sandbox.');
   const { store, defaultAgent } = input;
@@ -45,8 +45,8 @@ export function parseSettings(input: unknown): Settings {
     ...(store === undefined ? {} : { store: text(store, 'store') }),
     ...(defaultAgent === undefined ? {} : { defaultAgent: text(defaultAgent, 'defaultAgent') }),
     agents: parsed,
-    restore: parseRestore(input['restore']),
-    sandbox: sandbox['root'] === undefined ? {} : { root: text(sandbox['root'], 'sandbox.root') },
+    restore: parseRestore(input.restore),
+    sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
   };
 }
 
@@ -54,15 +54,15 @@ function parseAgent(name: string, input: unknown): AgentSettings {
   const at = `agents.${name}`;
   if (!isObject(input)) throw fault(`"${at}" must be an object`);
   onlyKnown(input, KNOWN_OF_AGENT, `${at}.`);
-  const adapter = input['adapter'];
+  const adapter = input.adapter;
   if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
     throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${JSON.stringify(adapter)}`);
   }
-  const env = input['env'] ?? {};
+  const env = input.env ?? {};
   if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {
     throw fault(`"${at}.env" must be an object of texts`);
   }
-  const options = input['options'] ?? {};
+  const options = input.options ?? {};
   if (!isObject(options)) throw fault(`"${at}.options" must be an object`);
   return { adapter: adapter as AdapterName, env: env as Record<string, string>, options };
 }
@@ -78,5 +78,7 @@ function text(value: unknown, where: string): string {
 }
 
 function fault(what: string): ThroughlineError {
-  return new ThroughlineError('invalid', `Settings: ${what}.`, { hint: 'See throughline.schema.json for what can be set.' });
+  return new ThroughlineError('invalid', `Settings: ${what}.`, {
+    hint: 'See throughline.schema.json for what can be set.',
+  });
 }

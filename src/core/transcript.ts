@@ -41,7 +41,8 @@ export class BudgetFiller {
     if (this.#full) return false;
     const bytes = byteLength(rendered) + 2;
     const fits =
-      this.#taken.length < this.#budget.turns && estimateTokens(this.#bytes + bytes + FRAME_BYTES) <= this.#budget.tokens;
+      this.#taken.length < this.#budget.turns &&
+      estimateTokens(this.#bytes + bytes + FRAME_BYTES) <= this.#budget.tokens;
     if (fits) {
       this.#taken.push(rendered);
       this.#bytes += bytes;

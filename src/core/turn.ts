@@ -86,7 +86,12 @@ export interface Sent {
   readonly position: string | null;
   readonly rung: ReceiptRung;
   /** Numbers of the turns delivered before the prompt, first and last; null: none. */
-  readonly delivered: { readonly from: number; readonly to: number; readonly count: number; readonly hash: string } | null;
+  readonly delivered: {
+    readonly from: number;
+    readonly to: number;
+    readonly count: number;
+    readonly hash: string;
+  } | null;
   /** The process that was given the prompt; null: there is none (a remote agent). */
   readonly process: ProcessIdentity | null;
   readonly at: number;

@@ -115,7 +115,8 @@ class Attempt {
     const { hold, turn, restored, agent } = this.#request;
     const writes: Write[] = [];
     const { session } = this.#open;
-    if (this.#ref === null && session.id !== null) writes.push(this.#openSession(session.id, this.#open.origin, this.#open.parent));
+    if (this.#ref === null && session.id !== null)
+      writes.push(this.#openSession(session.id, this.#open.origin, this.#open.parent));
     const sent: Sent = {
       attempt: turn.attempt,
       session: this.#ref,
@@ -173,7 +174,10 @@ class Attempt {
     } catch (error) {
       if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
       this.#ref = known;
-      this.#stopBecause({ code: 'refused', message: `The agent answered with the session ${id}, which belongs to another conversation.` });
+      this.#stopBecause({
+        code: 'refused',
+        message: `The agent answered with the session ${id}, which belongs to another conversation.`,
+      });
     }
   }
 
@@ -233,8 +237,13 @@ class Attempt {
 function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | null {
   if (outcome.kind === 'completed') return null;
   if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
-  if (signal.reason === 'shutdown') return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
+  if (signal.reason === 'shutdown')
+    return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
   if (outcome.kind === 'failed') return { code: outcome.code, message: outcome.message };
   if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
-  return { code: 'agent_died', message: outcome.message, hint: 'What it had done is kept. "throughline retry" asks again.' };
+  return {
+    code: 'agent_died',
+    message: outcome.message,
+    hint: 'What it had done is kept. "throughline retry" asks again.',
+  };
 }

@@ -10,7 +10,11 @@ import type { EngineParts } from './parts.ts';
 const MAX_NAME = 512;
 
 /** A conversation as a caller describes it, checked, with everything decided that is pinned when it is made (R8). */
-export async function newConversation(parts: EngineParts, owner: string, spec: ConversationSpec): Promise<NewConversation> {
+export async function newConversation(
+  parts: EngineParts,
+  owner: string,
+  spec: ConversationSpec,
+): Promise<NewConversation> {
   const id = randomUUIDv7();
   return {
     id,
@@ -31,10 +35,12 @@ function sharedSandbox(owner: string, name: string): string {
 }
 
 export function checkName(name: string, what: string): string {
-  if (typeof name !== 'string' || name.trim() === '') throw new ThroughlineError('invalid', `A ${what} must be a non-empty text.`);
+  if (typeof name !== 'string' || name.trim() === '')
+    throw new ThroughlineError('invalid', `A ${what} must be a non-empty text.`);
   if (name.length > MAX_NAME) throw new ThroughlineError('invalid', `A ${what} has at most ${MAX_NAME} characters.`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(name)) throw new ThroughlineError('invalid', `A ${what} must not have control characters.`);
+  if (/[\u0000-\u001f\u007f]/.test(name))
+    throw new ThroughlineError('invalid', `A ${what} must not have control characters.`);
   return name;
 }
 
@@ -42,9 +48,13 @@ async function existingDirectory(path: string): Promise<string> {
   const absolute = resolve(path);
   const found = await stat(absolute).catch(() => null);
   if (!found?.isDirectory()) {
-    throw new ThroughlineError('refused', `The working directory ${absolute} ${found ? 'is not a directory' : 'does not exist'}.`, {
-      hint: 'Make it first, or leave it out to work in a sandbox of its own.',
-    });
+    throw new ThroughlineError(
+      'refused',
+      `The working directory ${absolute} ${found ? 'is not a directory' : 'does not exist'}.`,
+      {
+        hint: 'Make it first, or leave it out to work in a sandbox of its own.',
+      },
+    );
   }
   return realpath(absolute);
 }

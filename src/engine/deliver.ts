@@ -117,14 +117,23 @@ async function replay(open: OpenSession, request: RestoreRequest): Promise<Deliv
     toolsRan.push(...said.tools);
     if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}` };
     if (said.tools.length > 0 && !request.settings.allowTools) {
-      return { failure: `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out` };
+      return {
+        failure: `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`,
+      };
     }
     await progress(step, i + 1, records.length, request);
   }
   const session = traits.noTools ? await withTools(open, request) : null;
   if (session && 'failure' in session) return session;
   if (hold.lease.lost.aborted) return { failure: 'the lease was lost' };
-  return { ...NOTHING_DELIVERED, turns: records.length, dropped, usage: counted(usage, records.length), toolsRan, session };
+  return {
+    ...NOTHING_DELIVERED,
+    turns: records.length,
+    dropped,
+    usage: counted(usage, records.length),
+    toolsRan,
+    session,
+  };
 }
 
 async function replayOne(session: AgentSession, record: TurnRecord, signal: AbortSignal) {
@@ -145,13 +154,18 @@ async function replayOne(session: AgentSession, record: TurnRecord, signal: Abor
 }
 
 /** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
-async function withTools(open: OpenSession, { hold, agent, signal }: RestoreRequest): Promise<AgentSession | null | StepFailure> {
+async function withTools(
+  open: OpenSession,
+  { hold, agent, signal }: RestoreRequest,
+): Promise<AgentSession | null | StepFailure> {
   if (await open.session.allowTools()) return null;
   const id = open.session.id;
   if (id === null) return { failure: 'the agent did not name its session during the replay' };
   await open.session.close();
   const opened = await agent.open({ how: { kind: 'resume', id }, room: await hold.room(), noTools: false, signal });
-  return opened.ok ? opened.session : { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
+  return opened.ok
+    ? opened.session
+    : { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
 }
 
 /** An agent that reports no calls made at least one for each prompt. */
@@ -159,9 +173,19 @@ function counted(usage: Usage, prompts: number): Usage {
   return usage.modelCalls >= prompts ? usage : { ...usage, modelCalls: prompts };
 }
 
-async function progress(step: Pick<Step, 'rung'>, done: number, total: number, { hold, turn }: RestoreRequest): Promise<void> {
-  if (step.rung !== 'resume' && step.rung !== 'rehydrate' && step.rung !== 'transcript' && step.rung !== 'replay') return;
-  const event = { kind: 'restore.progress', turn: turn?.id ?? null, payload: { rung: step.rung, done, total } } as const;
+async function progress(
+  step: Pick<Step, 'rung'>,
+  done: number,
+  total: number,
+  { hold, turn }: RestoreRequest,
+): Promise<void> {
+  if (step.rung !== 'resume' && step.rung !== 'rehydrate' && step.rung !== 'transcript' && step.rung !== 'replay')
+    return;
+  const event = {
+    kind: 'restore.progress',
+    turn: turn?.id ?? null,
+    payload: { rung: step.rung, done, total },
+  } as const;
   await hold.lease.write({ write: 'event', event });
 }
 

@@ -19,7 +19,13 @@ export async function endUnsent(hold: Hold, turn: Turn, failure: Failure, receip
 }
 
 /** Ends a turn that was sent: the record, the session and its watermark, and the receipt, in one commit. */
-export async function endTurn(hold: Hold, agent: Agent, traits: AgentTraits, turn: Turn, result: AttemptResult): Promise<void> {
+export async function endTurn(
+  hold: Hold,
+  agent: Agent,
+  traits: AgentTraits,
+  turn: Turn,
+  result: AttemptResult,
+): Promise<void> {
   const outcome = outcomeOf(result);
   const completed = outcome === 'completed';
   const { session, ref } = result;
@@ -36,7 +42,11 @@ export async function endTurn(hold: Hold, agent: Agent, traits: AgentTraits, tur
     writes.push({ write: 'change-session', ref, change: { ...change, process }, reason });
   }
   writes.push({ write: 'receipt', receipt: result.receipt, turn: turn.id, session: null });
-  writes.push({ write: 'end', turn: turn.id, end: { outcome, failure: result.failure, record, session: ref, usage: result.usage } });
+  writes.push({
+    write: 'end',
+    turn: turn.id,
+    end: { outcome, failure: result.failure, record, session: ref, usage: result.usage },
+  });
   await hold.lease.write(...writes);
   hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };
   const { owner, id } = hold.conversation;
@@ -61,7 +71,13 @@ function outcomeOf(result: AttemptResult): TurnEnd {
 }
 
 /** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
-function settled(n: number, dropped: number, position: string | null, alive: boolean, traits: AgentTraits): SessionChange {
+function settled(
+  n: number,
+  dropped: number,
+  position: string | null,
+  alive: boolean,
+  traits: AgentTraits,
+): SessionChange {
   const known = position !== null || alive;
   const state = alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
   return known ? { state, watermark: n, dropped, position } : { state, position };
@@ -101,8 +117,25 @@ export function recordOf(
   outcome: TurnEnd,
   failure: Failure | null,
   parts: readonly RecordPart[],
-  run: { readonly sessionId: string | null; readonly usage: TurnRecord['usage']; readonly startedAt: number; readonly endedAt: number },
+  run: {
+    readonly sessionId: string | null;
+    readonly usage: TurnRecord['usage'];
+    readonly startedAt: number;
+    readonly endedAt: number;
+  },
 ): TurnRecord {
   const { sessionId, usage, startedAt, endedAt } = run;
-  return { version: 1, n: turn.n, agent: turn.agent, sessionId, outcome, prompt: turn.prompt, parts, failure, usage, startedAt, endedAt };
+  return {
+    version: 1,
+    n: turn.n,
+    agent: turn.agent,
+    sessionId,
+    outcome,
+    prompt: turn.prompt,
+    parts,
+    failure,
+    usage,
+    startedAt,
+    endedAt,
+  };
 }

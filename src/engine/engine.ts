@@ -43,7 +43,8 @@ class EmbeddedEngine implements Engine {
   readonly #machinery: Machinery;
 
   constructor(machinery: Machinery, owner: string) {
-    if (typeof owner !== 'string' || owner === '') throw new ThroughlineError('invalid', 'An owner is a non-empty text.');
+    if (typeof owner !== 'string' || owner === '')
+      throw new ThroughlineError('invalid', 'An owner is a non-empty text.');
     this.#machinery = machinery;
     this.owner = owner;
   }
@@ -133,10 +134,18 @@ class EmbeddedEngine implements Engine {
   async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
     const { conversation, agent, prompt, state, options: before } = await this.turn(turn);
     if (!hasEnded(state)) {
-      throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint: 'Cancel it first, or wait for its end.' });
+      throw new ThroughlineError('conflict', `The turn is still ${state}.`, {
+        hint: 'Cancel it first, or wait for its end.',
+      });
     }
     const { session: _, ...kept } = before;
-    return this.#enqueue(conversation, { requestId: options.requestId ?? null, agent, prompt, options: kept, retryOf: turn });
+    return this.#enqueue(conversation, {
+      requestId: options.requestId ?? null,
+      agent,
+      prompt,
+      options: kept,
+      retryOf: turn,
+    });
   }
 
   // ── watching ──
@@ -146,7 +155,10 @@ class EmbeddedEngine implements Engine {
     yield* follow(this.#store, this.#machinery.changes, this.owner, id, options.after ?? 0, options.signal);
   }
 
-  async warm(conversation: string, options: { agent?: string; restore?: RestoreOverride } = {}): Promise<Receipt | null> {
+  async warm(
+    conversation: string,
+    options: { agent?: string; restore?: RestoreOverride } = {},
+  ): Promise<Receipt | null> {
     this.#knownAgent(options.agent);
     const { id } = await this.conversation(conversation);
     const restore = parseRestore(options.restore);
@@ -190,7 +202,13 @@ class EmbeddedEngine implements Engine {
       });
     }
     const { key, title, cwd } = options;
-    const spec = { agent: source.agent, key, title: title ?? source.title, cwd: cwd ?? source.cwd, restore: source.restore };
+    const spec = {
+      agent: source.agent,
+      key,
+      title: title ?? source.title,
+      cwd: cwd ?? source.cwd,
+      restore: source.restore,
+    };
     return this.#store.fork(this.owner, source.id, n, await newConversation(this.#parts, this.owner, given(spec)));
   }
 
@@ -224,7 +242,10 @@ class EmbeddedEngine implements Engine {
 
   // ── helpers ──
 
-  async #enqueue(conversation: string, turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent'>) {
+  async #enqueue(
+    conversation: string,
+    turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent'>,
+  ) {
     if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
     const { defaultAgent } = this.#parts.settings;
     const accepted = await this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
@@ -271,9 +292,13 @@ function refuseOtherwisePinned(
 }
 
 function drivenElsewhere(conversation: Conversation): ThroughlineError {
-  return new ThroughlineError('refused', `"${conversation.key ?? conversation.id}" is driven by another program through a ConversationTracker.`, {
-    hint: 'Use another key, or fork it to go on here.',
-  });
+  return new ThroughlineError(
+    'refused',
+    `"${conversation.key ?? conversation.id}" is driven by another program through a ConversationTracker.`,
+    {
+      hint: 'Use another key, or fork it to go on here.',
+    },
+  );
 }
 
 function notFound(what: string, id: string, hint?: string): ThroughlineError {

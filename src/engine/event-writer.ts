@@ -47,7 +47,9 @@ export class EventWriter {
     const { update, texts } = this.#chunks;
     this.#chunks = null;
     this.#flushedAt = performance.now();
-    this.#store(texts.length === 1 ? update : ({ ...update, content: { type: 'text', text: texts.join('') } } as Update));
+    this.#store(
+      texts.length === 1 ? update : ({ ...update, content: { type: 'text', text: texts.join('') } } as Update),
+    );
   }
 
   #store(update: Update): void {
@@ -62,5 +64,8 @@ function joinable(update: Update): boolean {
 }
 
 function sameStream(a: Update, b: Update): boolean {
-  return a.sessionUpdate === b.sessionUpdate && (a as { messageId?: string }).messageId === (b as { messageId?: string }).messageId;
+  return (
+    a.sessionUpdate === b.sessionUpdate &&
+    (a as { messageId?: string }).messageId === (b as { messageId?: string }).messageId
+  );
 }

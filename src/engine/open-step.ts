@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
 import type { Session, SessionState } from '../core/session.ts';
-import type { OpenHow, Opened } from '../ports/agent.ts';
+import type { Opened, OpenHow } from '../ports/agent.ts';
 import { recordsWithin } from './deliver.ts';
 import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
 
@@ -80,7 +80,10 @@ async function openAdopted(id: string, request: RestoreRequest): Promise<Result>
     return { failure: 'after opening, it was not where its storage stood' };
   }
   const parent = await previousSession(request);
-  return { open: { session: opened.session, ref: null, origin: 'adopted', parent, watermark: 0, dropped: 0, position }, proof };
+  return {
+    open: { session: opened.session, ref: null, origin: 'adopted', parent, watermark: 0, dropped: 0, position },
+    proof,
+  };
 }
 
 async function openRehydrated(request: RestoreRequest): Promise<Result> {
@@ -93,7 +96,15 @@ async function openRehydrated(request: RestoreRequest): Promise<Result> {
   if (!opened.ok) return { failure: `the agent refused: ${opened.message}` };
   const position = await opened.session.position();
   const parent = await previousSession(request);
-  const open: OpenSession = { session: opened.session, ref: null, origin: 'rehydrated', parent, watermark: 0, dropped, position };
+  const open: OpenSession = {
+    session: opened.session,
+    ref: null,
+    origin: 'rehydrated',
+    parent,
+    watermark: 0,
+    dropped,
+    position,
+  };
   return { open, proof: opened.proof };
 }
 
@@ -108,7 +119,8 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   const opened = await openPatiently({ kind: 'new', id }, noTools, request);
   const failure = 'failure' in opened ? opened : opened.ok ? null : { failure: `the agent refused: ${opened.message}` };
   if (failure) {
-    if (ref) await hold.lease.write({ write: 'change-session', ref, change: { state: 'lost' }, reason: failure.failure });
+    if (ref)
+      await hold.lease.write({ write: 'change-session', ref, change: { state: 'lost' }, reason: failure.failure });
     return failure;
   }
   const { session } = opened as Opened & { ok: true };
@@ -121,7 +133,11 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
 async function recordAssigned(id: string, parent: string | null, { hold, agent }: RestoreRequest): Promise<string> {
   const ref = randomUUID();
   const unused = { origin: 'new', watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
-  await hold.lease.write({ write: 'open-session', session: { ref, id, agent: agent.name, parent, ...unused }, turn: null });
+  await hold.lease.write({
+    write: 'open-session',
+    session: { ref, id, agent: agent.name, parent, ...unused },
+    turn: null,
+  });
   return ref;
 }
 
@@ -134,7 +150,10 @@ async function openPatiently(how: OpenHow, noTools: boolean, request: RestoreReq
     if (opened.ok || opened.reason !== 'locked') return opened;
     if (!(await lock.wait(signal))) return lockedOut(opened.message, request);
     const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
-    await hold.lease.write({ write: 'event', event: { kind: 'session.locked', turn: request.turn?.id ?? null, payload } });
+    await hold.lease.write({
+      write: 'event',
+      event: { kind: 'session.locked', turn: request.turn?.id ?? null, payload },
+    });
   }
 }
 
@@ -149,7 +168,11 @@ function lockedOut(message: string, { lock }: RestoreRequest): StepFailure {
   };
 }
 
-async function proveOpened(opened: Opened & { ok: true }, expected: string | null, request: RestoreRequest): Promise<Proof> {
+async function proveOpened(
+  opened: Opened & { ok: true },
+  expected: string | null,
+  request: RestoreRequest,
+): Promise<Proof> {
   if (!request.traits.position || expected === null) return opened.proof;
   return (await opened.session.position()) === expected ? 'proved' : 'refuted';
 }

@@ -19,7 +19,13 @@ export class PermissionDesk {
   readonly #waitMs: number;
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  constructor(lease: Lease, signal: TurnSignal, turn: { id: string; attempt: number }, mode: PermissionMode, waitMs: number) {
+  constructor(
+    lease: Lease,
+    signal: TurnSignal,
+    turn: { id: string; attempt: number },
+    mode: PermissionMode,
+    waitMs: number,
+  ) {
     this.#lease = lease;
     this.#signal = signal;
     this.#turn = turn;

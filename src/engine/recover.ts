@@ -33,7 +33,12 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
     hint: 'What is known of it is kept, and the next turn is told of it. "throughline retry" asks again.',
   };
   const parts = mergeParts(seen.parts(), tail?.found ?? []);
-  const run = { sessionId: turn.sessionId, usage: NO_USAGE, startedAt: turn.startedAt ?? turn.createdAt, endedAt: clock.now() };
+  const run = {
+    sessionId: turn.sessionId,
+    usage: NO_USAGE,
+    startedAt: turn.startedAt ?? turn.createdAt,
+    endedAt: clock.now(),
+  };
   const record = recordOf(turn, 'interrupted', failure, parts, run);
   const writes: Write[] = [];
   if (session) {

@@ -32,7 +32,13 @@ export interface RestoreRequest {
 }
 
 export type Restored =
-  | { readonly ok: true; readonly open: OpenSession; readonly receipt: Receipt; readonly preface: readonly ContentBlock[]; readonly delivered: Sent['delivered'] }
+  | {
+      readonly ok: true;
+      readonly open: OpenSession;
+      readonly receipt: Receipt;
+      readonly preface: readonly ContentBlock[];
+      readonly delivered: Sent['delivered'];
+    }
   | { readonly ok: false; readonly failure: Failure; readonly receipt: Receipt };
 
 /** A session that is open and told everything, with what has to be written about it. */
@@ -61,7 +67,13 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   const sessions = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
   const live = hold.living(agent.name)?.ref ?? null;
   const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
-  const receipt = (rung: ReceiptRung, sessionId: string | null, before: Proof, given: Delivered, dropped: number): Receipt => ({
+  const receipt = (
+    rung: ReceiptRung,
+    sessionId: string | null,
+    before: Proof,
+    given: Delivered,
+    dropped: number,
+  ): Receipt => ({
     turn: request.turn?.n ?? null,
     attempt: request.attempt,
     agent: agent.name,
@@ -128,7 +140,11 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     return given;
   }
   const dropped = step.rung === 'fresh' ? request.hold.conversation.historyCount : opened.open.dropped + given.dropped;
-  return { open: { ...opened.open, session: given.session ?? opened.open.session, dropped }, given, proof: opened.proof };
+  return {
+    open: { ...opened.open, session: given.session ?? opened.open.session, dropped },
+    given,
+    proof: opened.proof,
+  };
 }
 
 function withoutDelivery(step: Step): Delivered {
@@ -149,4 +165,3 @@ function refusal({ explicit, agent }: RestoreRequest, reason: string): Failure {
     hint: 'Nothing was sent. Leave the session out to let the conversation go on in its own.',
   };
 }
-

@@ -59,7 +59,9 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
     if (signal.reason) return giveUp(stopped(signal), null);
     const request = { hold, agent, traits, settings: restoring, explicit, turn, attempt, shrink, tried, lock };
-    const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) => interrupted(error, signal));
+    const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) =>
+      interrupted(error, signal),
+    );
     if ('code' in restored) return giveUp(restored, null);
     if (!restored.ok) return giveUp(restored.failure, restored.receipt);
     const spent: Usage = last?.usage ?? NO_USAGE;
@@ -129,7 +131,11 @@ async function discard(
 }
 
 function unknownAgent(name: string): Failure {
-  return { code: 'agent_unavailable', message: `No agent is called "${name}" here.`, hint: 'See "throughline agents".' };
+  return {
+    code: 'agent_unavailable',
+    message: `No agent is called "${name}" here.`,
+    hint: 'See "throughline agents".',
+  };
 }
 
 function unavailable(error: unknown): Failure {

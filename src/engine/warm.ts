@@ -17,7 +17,8 @@ export async function warm(hold: Hold, named: string | null, override: RestoreOv
   const [newest] = await store.sessions(owner, id, { limit: 1 });
   const name = named ?? newest?.agent ?? hold.conversation.agent ?? settings.defaultAgent;
   const agent = name === null ? undefined : agents.get(name)?.agent;
-  if (agent === undefined) throw new ThroughlineError('refused', 'It is not known which agent to warm up.', { hint: 'Name one.' });
+  if (agent === undefined)
+    throw new ThroughlineError('refused', 'It is not known which agent to warm up.', { hint: 'Name one.' });
   const restored = await restore({
     hold,
     agent,
@@ -31,7 +32,12 @@ export async function warm(hold: Hold, named: string | null, override: RestoreOv
     lock: new LockWait(settings.lock),
     signal: hold.lease.lost,
   });
-  const write: Write = { write: 'receipt', receipt: restored.receipt, turn: null, session: restored.ok ? restored.open.ref : null };
+  const write: Write = {
+    write: 'receipt',
+    receipt: restored.receipt,
+    turn: null,
+    session: restored.ok ? restored.open.ref : null,
+  };
   await hold.lease.write(write);
   if (restored.ok) await keep(hold, agent.name, restored);
   return restored.receipt;
@@ -51,7 +57,18 @@ async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }
   const { process } = session;
   const ref = restored.open.ref ?? randomUUID();
   if (restored.open.ref === null) {
-    const row = { ref, id: session.id, agent, origin, parent, watermark, dropped: told ? dropped : 0, state, position, process } as const;
+    const row = {
+      ref,
+      id: session.id,
+      agent,
+      origin,
+      parent,
+      watermark,
+      dropped: told ? dropped : 0,
+      state,
+      position,
+      process,
+    } as const;
     await hold.lease.write({ write: 'open-session', session: row, turn: null });
   } else {
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped } : {}) } as const;

@@ -136,7 +136,11 @@ export class Worker {
   #hold(claim: Claim): Entry {
     const { store, settings } = this.#parts;
     const lease = new Lease(store, claim.fence, settings.storageMs);
-    const entry: Entry = { hold: new Hold(this.#parts, lease, claim.conversation), busy: Promise.resolve(), rung: false };
+    const entry: Entry = {
+      hold: new Hold(this.#parts, lease, claim.conversation),
+      busy: Promise.resolve(),
+      rung: false,
+    };
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
@@ -264,7 +268,8 @@ export class Worker {
       const lost = fences.length > 0 ? await store.renew(fences, settings.leaseMs) : [];
       for (const fence of lost) {
         const lease = this.#holds.get(fence.conversation)?.hold.lease;
-        if (lease?.fence.epoch === fence.epoch) lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
+        if (lease?.fence.epoch === fence.epoch)
+          lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
       }
       await this.#reap();
       this.#wake();
@@ -299,5 +304,8 @@ interface Entry {
 const REAP_EVERY_MS = 100;
 
 function isStorageFault(error: unknown): boolean {
-  return error instanceof ThroughlineError && (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost');
+  return (
+    error instanceof ThroughlineError &&
+    (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost')
+  );
 }

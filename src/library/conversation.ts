@@ -5,7 +5,14 @@ import type { ConversationEvent } from '../core/event.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Turn } from '../core/turn.ts';
-import type { ConversationSpec, ConversationView, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
+import type {
+  ConversationSpec,
+  ConversationView,
+  Engine,
+  ForkOptions,
+  SubmitOptions,
+  Submitted,
+} from '../ports/engine.ts';
 
 export type SendOptions = SubmitOptions & {
   /** Aborting it cancels the turn; the events go on to the turn's end. */
@@ -61,7 +68,10 @@ export class ConversationHandle {
     const { turn: accepted } = await sending.accepted;
     const turn = await this.#engine.turn(accepted.id);
     if (turn.state !== 'completed') {
-      const { code, message, hint } = turn.failure ?? { code: 'interrupted', message: `The turn ended as ${turn.state}.` };
+      const { code, message, hint } = turn.failure ?? {
+        code: 'interrupted',
+        message: `The turn ended as ${turn.state}.`,
+      };
       throw new ThroughlineError(code, message, hint === undefined ? {} : { hint });
     }
     return this.#engine.answerOf(turn.id);
@@ -86,7 +96,10 @@ export class ConversationHandle {
   /** A new conversation with the records up to a turn; the parent's session is never used in it. */
   async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
     const fork = await this.#engine.fork((await this.#ensure()).id, options);
-    const handle = new ConversationHandle(this.#engine, this.#spec.agent === undefined ? {} : { agent: this.#spec.agent });
+    const handle = new ConversationHandle(
+      this.#engine,
+      this.#spec.agent === undefined ? {} : { agent: this.#spec.agent },
+    );
     handle.#ensured = Promise.resolve(fork);
     return handle;
   }
@@ -117,4 +130,3 @@ export class ConversationHandle {
     }
   }
 }
-

@@ -18,7 +18,15 @@ export interface Outcome {
 
 /** Tracked requests go out by another hand: from the moment of tracking, they may have reached the agent (R6). */
 export function sentPending(attempt: number, session: string | null, at: number): Sent {
-  return { attempt, session, position: null, rung: session === null ? 'new' : 'resume', delivered: null, process: null, at };
+  return {
+    attempt,
+    session,
+    position: null,
+    rung: session === null ? 'new' : 'resume',
+    delivered: null,
+    process: null,
+    at,
+  };
 }
 
 /**
@@ -31,8 +39,18 @@ export function openSessionWrites(lineage: readonly Session[], id: string, curre
   const newest = lineage[0]?.id === id ? known : undefined;
   const ref = newest?.ref ?? randomUUID();
   const writes = (turn: string): Write[] => {
-    if (newest) return [{ write: 'change-session', ref, change: { state: 'live' }, reason: 'the driver goes on with it' }];
-    const session = { ref, id, agent, parent: parent?.ref ?? null, watermark: 0, dropped: 0, position: null, process: null } as const;
+    if (newest)
+      return [{ write: 'change-session', ref, change: { state: 'live' }, reason: 'the driver goes on with it' }];
+    const session = {
+      ref,
+      id,
+      agent,
+      parent: parent?.ref ?? null,
+      watermark: 0,
+      dropped: 0,
+      position: null,
+      process: null,
+    } as const;
     const origin = current !== null || parent !== null ? 'rotated' : 'new';
     const open: Write = { write: 'open-session', session: { ...session, origin, state: 'live' }, turn };
     const close: Write[] = known
@@ -62,7 +80,8 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
   };
   const writes: Write[] = [];
   if (session) {
-    const change: SessionChange = outcome === 'completed' ? { state: 'dormant', watermark: turn.n } : { state: 'unsettled' };
+    const change: SessionChange =
+      outcome === 'completed' ? { state: 'dormant', watermark: turn.n } : { state: 'unsettled' };
     writes.push({ write: 'change-session', ref: session.ref, change, reason: null });
   }
   const end = { outcome, failure, record: turn.sent === null ? null : record, session: session?.ref ?? null, usage };

@@ -80,7 +80,8 @@ export class ConversationTracker {
       });
       const turn = await this.#parts.store.begin(held.fence, [TRACKED_AGENT]);
       if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
-      const session = sessionId === null ? null : await this.#session(conversation.id, nonEmpty(sessionId, 'session id'));
+      const session =
+        sessionId === null ? null : await this.#session(conversation.id, nonEmpty(sessionId, 'session id'));
       const writes = session?.writes(turn.id) ?? [];
       const sent = sentPending(turn.attempt, session?.ref ?? null, this.#parts.clock.now());
       await this.#commit(held, [...writes, { write: 'send', turn: turn.id, sent }]);
@@ -157,7 +158,8 @@ export class ConversationTracker {
   // ── the lock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #lock(conversation: Conversation): Promise<Held> {
-    const claim = (await this.#claim(conversation.id)) ?? ((await this.#reap()) ? await this.#claim(conversation.id) : null);
+    const claim =
+      (await this.#claim(conversation.id)) ?? ((await this.#reap()) ? await this.#claim(conversation.id) : null);
     if (claim === null) throw await this.#busy(conversation);
     const held: Held = { fence: claim.fence, counter: 1 };
     this.#held.set(conversation.id, held);
@@ -185,8 +187,16 @@ export class ConversationTracker {
   }
 
   async #interrupt(held: Held, turn: Turn): Promise<void> {
-    const failure = { code: 'interrupted', message: 'The program that tracked this request ended before it did.' } as const;
-    const writes = endWrites(turn, await this.#sessionOf(turn), { outcome: 'interrupted', failure }, this.#parts.clock.now());
+    const failure = {
+      code: 'interrupted',
+      message: 'The program that tracked this request ended before it did.',
+    } as const;
+    const writes = endWrites(
+      turn,
+      await this.#sessionOf(turn),
+      { outcome: 'interrupted', failure },
+      this.#parts.clock.now(),
+    );
     await this.#commit(held, writes);
   }
 
@@ -246,16 +256,20 @@ export class ConversationTracker {
   async #open(requestId: string): Promise<{ turn: Turn; held: Held }> {
     const turn = await this.#parts.store.findRequest(this.#owner, requestId);
     if (turn === null) {
-      throw new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`, { hint: 'Call trackRequest first.' });
+      throw new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`, {
+        hint: 'Call trackRequest first.',
+      });
     }
-    if (hasEnded(turn.state)) throw new ThroughlineError('conflict', `The request "${requestId}" has already ended: ${turn.state}.`);
+    if (hasEnded(turn.state))
+      throw new ThroughlineError('conflict', `The request "${requestId}" has already ended: ${turn.state}.`);
     const held = this.#held.get(turn.conversation) ?? (await this.#takeOver(turn));
     return { turn, held };
   }
 
   async #takeOver(turn: Turn): Promise<Held> {
     const { store } = this.#parts;
-    const claim = (await this.#claim(turn.conversation)) ?? ((await this.#reap()) ? await this.#claim(turn.conversation) : null);
+    const claim =
+      (await this.#claim(turn.conversation)) ?? ((await this.#reap()) ? await this.#claim(turn.conversation) : null);
     if (claim?.unfinished?.id === turn.id) {
       const held: Held = { fence: claim.fence, counter: 1 };
       this.#held.set(turn.conversation, held);
@@ -282,7 +296,10 @@ export class ConversationTracker {
     const turn = await this.#parts.store.findRequest(this.#owner, requestId);
     const failure = { code: 'refused', message: 'The request could not be tracked; nothing was sent.' } as const;
     if (turn && !hasEnded(turn.state)) {
-      await this.#commit(held, endWrites({ ...turn, sent: null }, null, { outcome: 'failed', failure }, this.#parts.clock.now()));
+      await this.#commit(
+        held,
+        endWrites({ ...turn, sent: null }, null, { outcome: 'failed', failure }, this.#parts.clock.now()),
+      );
     }
     await this.#release(conversation, held);
   }
@@ -295,7 +312,10 @@ export class ConversationTracker {
   async #sameAgain(turn: Turn, agentId: string | null): Promise<TrackedRequest> {
     const request = await this.#view(turn);
     if (request.agentId === agentId) return request;
-    throw new ThroughlineError('conflict', `The request id "${turn.requestId}" belongs to "${request.agentId ?? turn.conversation}".`);
+    throw new ThroughlineError(
+      'conflict',
+      `The request id "${turn.requestId}" belongs to "${request.agentId ?? turn.conversation}".`,
+    );
   }
 
   async #request(requestId: string): Promise<TrackedRequest> {
