@@ -127,7 +127,7 @@ class EmbeddedEngine implements Engine {
   async cancel(turn: string): Promise<Turn> {
     const cancelled = await this.#store.requestCancel(this.owner, turn, this.owner);
     // Its worker may be dead: then this process ends the turn.
-    if (!hasEnded(cancelled.state)) this.#machinery.worker.want(cancelled.conversation, turn);
+    if (!hasEnded(cancelled.state)) this.#machinery.worker.want(this.owner, cancelled.conversation, turn);
     return cancelled;
   }
 
@@ -249,7 +249,7 @@ class EmbeddedEngine implements Engine {
     if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
     const { defaultAgent } = this.#parts.settings;
     const accepted = await this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
-    if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(conversation, accepted.turn.id);
+    if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(this.owner, conversation, accepted.turn.id);
     return accepted;
   }
 

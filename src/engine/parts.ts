@@ -32,7 +32,7 @@ export interface EngineSettings {
   readonly leaseMs: number;
   /** How many turns may run at once in this process. */
   readonly maxRunning: number;
-  /** How many sessions stay open between turns, and for how long. */
+  /** How many conversations keep their sessions open between turns, and for how long. */
   readonly maxWarm: number;
   readonly idleMs: number;
   /** How often a turn is tried within itself when the agent failed without having done anything. */

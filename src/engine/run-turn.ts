@@ -5,7 +5,7 @@ import type { Receipt, Tried } from '../core/receipt.ts';
 import type { RestoreSettings } from '../core/restore-settings.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
-import type { Agent } from '../ports/agent.ts';
+import type { Agent, AgentSession } from '../ports/agent.ts';
 import { type AttemptResult, runAttempt } from './attempt.ts';
 import type { Changes } from './changes.ts';
 import { endTurn, endUnsent, unsettle } from './end-turn.ts';
@@ -57,17 +57,31 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
       : endTurn(hold, agent, traits, turn, { ...last, failure, receipt: receipt ?? last.receipt });
 
   for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
+    if (signal.reason === 'shutdown' && last === null) return; // nothing was sent: it stays queued for the next worker
     if (signal.reason) return giveUp(stopped(signal), null);
     const request = { hold, agent, traits, settings: restoring, explicit, turn, attempt, shrink, tried, lock };
     const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) =>
       interrupted(error, signal),
     );
+    if ('code' in restored && signal.reason) continue;
     if ('code' in restored) return giveUp(restored, null);
     if (!restored.ok) return giveUp(restored.failure, restored.receipt);
+    if (signal.reason) {
+      await putBack(hold, agent, restored.open.session);
+      continue;
+    }
     const spent: Usage = last?.usage ?? NO_USAGE;
-    const result = await runAttempt({ hold, agent, traits, turn: { ...turn, attempt }, signal, restored, spent });
+    const result = await runAttempt({ hold, agent, traits, turn: { ...turn, attempt }, signal, restored, spent }).catch(
+      (error: unknown) => notOurs(error),
+    );
+    if ('code' in result) return giveUp(result, restored.receipt);
     const discarded = await mayTryAgain(result, { tries, shrink, lock, signal, hold, agent, tried });
-    if (discarded === 'no') return endTurn(hold, agent, traits, turn, result);
+    if (discarded === 'no') {
+      await endTurn(hold, agent, traits, turn, result);
+      // A session that was begun without the history on purpose must not pass for one that has it.
+      if (restoring.policy === 'off') await discard(hold, agent, result, 'closed', 'it was begun without the history');
+      return;
+    }
     const failure = result.failure as Failure;
     if (failure.code === 'too_long') shrink += 1;
     if (discarded === 'keep') await unsettle(hold, agent, traits, result);
@@ -75,6 +89,9 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
 }
+
+/** Whatever the reason for trying again: an agent that fails every time must not be tried for ever. */
+const MOST_TRIES = 8;
 
 interface Chance {
   readonly tries: number;
@@ -93,7 +110,7 @@ interface Chance {
 async function mayTryAgain(result: AttemptResult, chance: Chance): Promise<'no' | 'keep' | 'discard'> {
   const { hold, agent, signal } = chance;
   const { failure } = result;
-  if (failure === null || !result.harmless || signal.reason) return 'no';
+  if (failure === null || !result.harmless || signal.reason || chance.tries >= MOST_TRIES) return 'no';
   const { settings } = hold.parts;
   const note = (reason: string) =>
     chance.tried.push({ rung: result.receipt.rung, sessionId: result.sessionId, failure: reason });
@@ -114,6 +131,21 @@ async function mayTryAgain(result: AttemptResult, chance: Chance): Promise<'no' 
       await delay(settings.retryMs * 2 ** (chance.tries - 1), undefined, { signal: signal.signal }).catch(() => {});
       return signal.reason === null ? 'keep' : 'no';
   }
+}
+
+/** What was opened and is not needed after all. A living session stays for the next turn. */
+async function putBack(hold: Hold, agent: Agent, session: AgentSession): Promise<void> {
+  if (hold.live.get(agent.name)?.session !== session) await session.close();
+}
+
+/** The agent's new session has an id that belongs to another conversation; nothing was sent. */
+function notOurs(error: unknown): Failure {
+  if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+  return {
+    code: 'refused',
+    message: error.message,
+    hint: 'Nothing was sent. A native session belongs to one conversation.',
+  };
 }
 
 /** Takes a session out of the running, so that the next attempt plans without it. */
@@ -152,5 +184,5 @@ function interrupted(error: unknown, signal: TurnSignal): Failure {
 
 function stopped(signal: TurnSignal): Failure {
   if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled before anything was sent.' };
-  return { code: 'interrupted', message: 'Stopped before anything was sent.' };
+  return { code: 'interrupted', message: 'This program was ended before the turn could be tried again.' };
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
-import type { Receipt } from '../core/receipt.ts';
-import type { Turn } from '../core/turn.ts';
+import { hasEnded, type Turn } from '../core/turn.ts';
 import type { Claim, ClaimRequest } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 import { endUnsent } from './end-turn.ts';
@@ -26,7 +25,7 @@ export class Worker {
   readonly #id = randomUUID();
   readonly #holds = new Map<string, Entry>();
   /** With `claims: own`: conversations that this process has an open turn in, and which turns. */
-  readonly #wanted = new Map<string, Set<string>>();
+  readonly #wanted = new Map<string, Map<string, { id: string; owner: string }>>();
   readonly #warm: WarmSessions<Entry>;
   readonly #leaving = new Set<Promise<void>>();
   readonly #shutdown = new AbortController();
@@ -47,20 +46,30 @@ export class Worker {
   }
 
   /** This process waits for a turn: its conversation is claimed when it is free. */
-  want(conversation: string, turn: string): void {
-    const turns = this.#wanted.get(conversation) ?? new Set();
-    this.#wanted.set(conversation, turns.add(turn));
+  want(owner: string, conversation: string, turn: string): void {
+    const turns = this.#wanted.get(conversation) ?? new Map();
+    this.#wanted.set(conversation, turns.set(turn, { id: turn, owner }));
     this.#onBell([conversation]);
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
-  async withHold(conversation: string, work: (hold: Hold) => Promise<Receipt>): Promise<Receipt | null> {
-    const entry = this.#holds.get(conversation) ?? (await this.#claim(conversation));
+  async withHold<T>(conversation: string, work: (hold: Hold) => Promise<T>): Promise<T | null> {
+    await Promise.all(this.#leaving);
+    const held = this.#holds.get(conversation);
+    if (held) held.waiting += 1;
+    const entry = held ?? (await this.#claim(conversation, 1));
     if (entry === null) return null;
     this.#warm.take(entry);
-    const done = entry.busy.then(() => this.#guard(entry, 'warming up', () => work(entry.hold)));
-    entry.busy = done.then(() => this.#runTurns(entry)).catch(() => {});
-    return (await done) ?? null;
+    const done = entry.busy.then(() => this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold))));
+    entry.busy = done.then(() => this.#afterWork(entry));
+    const result = await done;
+    if (result !== null && 'error' in result) throw result.error;
+    return result?.value ?? null;
+  }
+
+  async #afterWork(entry: Entry): Promise<void> {
+    entry.waiting -= 1;
+    if (this.#holds.get(entry.hold.conversation.id) === entry) await this.#runTurns(entry);
   }
 
   /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
@@ -114,11 +123,21 @@ export class Worker {
 
   async #claimWanted(conversation: string): Promise<void> {
     if (this.#holds.has(conversation) || !this.#hasRoom() || this.#closed) return;
+    if (!(await this.#stillWanted(conversation))) return;
     if (await this.#claim(conversation)) return;
     if (await this.#reap()) await this.#claim(conversation);
   }
 
-  async #claim(conversation?: string): Promise<Entry | null> {
+  /** Another process may have run our turns meanwhile. */
+  async #stillWanted(conversation: string): Promise<boolean> {
+    for (const { id, owner } of this.#wanted.get(conversation)?.values() ?? []) {
+      const turn = await this.#parts.store.findTurn(owner, id);
+      if (turn === null || hasEnded(turn.state)) this.#settle(conversation, id);
+    }
+    return this.#wanted.has(conversation);
+  }
+
+  async #claim(conversation?: string, waiting = 0): Promise<Entry | null> {
     const { store, sandboxes, agents, settings, processes } = this.#parts;
     this.#beat();
     const request: ClaimRequest = {
@@ -130,17 +149,14 @@ export class Worker {
       ...(conversation === undefined ? {} : { conversation }),
     };
     const claim = await store.claim(request);
-    return claim === null ? null : this.#hold(claim);
+    return claim === null ? null : this.#hold(claim, waiting);
   }
 
-  #hold(claim: Claim): Entry {
+  #hold(claim: Claim, waiting: number): Entry {
     const { store, settings } = this.#parts;
     const lease = new Lease(store, claim.fence, settings.storageMs);
-    const entry: Entry = {
-      hold: new Hold(this.#parts, lease, claim.conversation),
-      busy: Promise.resolve(),
-      rung: false,
-    };
+    const hold = new Hold(this.#parts, lease, claim.conversation);
+    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false };
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
@@ -171,7 +187,7 @@ export class Worker {
       }
       return true;
     });
-    if (!alive || this.#closed) return;
+    if (!alive || this.#closed || entry.waiting > 0) return;
     if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0) this.#keepWarm(entry);
     else await this.#letGo(entry);
   }
@@ -180,6 +196,7 @@ export class Worker {
   #keepWarm(entry: Entry): void {
     this.#warm.keep(entry);
     if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
+    this.#wake(); // one turn less is running: another conversation may have waited for that
   }
 
   async #next(entry: Entry): Promise<Turn | null> {
@@ -297,8 +314,20 @@ interface Entry {
   readonly hold: Hold;
   /** Resolves when nothing is being done with it; never rejects. */
   busy: Promise<void>;
+  /** Pieces of work that wait for their turn at it: it is not let go before they had it. */
+  waiting: number;
   /** The bell has rung for it since we last looked for a turn. */
   rung: boolean;
+}
+
+/** What the caller is to hear of, apart from what is wrong with the hold itself. */
+async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error: ThroughlineError }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (error instanceof ThroughlineError && !isStorageFault(error)) return { error };
+    throw error;
+  }
 }
 
 const REAP_EVERY_MS = 100;

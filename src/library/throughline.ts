@@ -19,16 +19,17 @@ export interface TrackerParts {
 export class Throughline {
   readonly engine: Engine;
   readonly #parts: TrackerParts;
-  readonly #trackers: ConversationTracker[] = [];
+  readonly #trackers: ConversationTracker[];
 
-  constructor(engine: Engine, parts: TrackerParts) {
+  constructor(engine: Engine, parts: TrackerParts, trackers: ConversationTracker[] = []) {
     this.engine = engine;
     this.#parts = parts;
+    this.#trackers = trackers;
   }
 
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.#parts);
+    return new Throughline(this.engine.as(owner), this.#parts, this.#trackers);
   }
 
   /** A conversation by the caller's own name for it; made when it is first used. */
