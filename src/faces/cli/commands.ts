@@ -1,0 +1,28 @@
+import type { CommandModule } from './cli.ts';
+
+/** Every command, in the order of `--help`. Its file is loaded when it is used: starting stays cheap. */
+export const COMMANDS: Readonly<
+  Record<string, { readonly summary: string; readonly load: () => Promise<CommandModule> }>
+> = {
+  send: { summary: 'send a prompt, and show the answer', load: () => import('./commands/send.ts') },
+  show: {
+    summary: 'show a whole conversation, with its sessions and receipts',
+    load: () => import('./commands/show.ts'),
+  },
+  list: { summary: 'list conversations, the most recent first', load: () => import('./commands/list.ts') },
+  summary: { summary: 'show a conversation at a glance', load: () => import('./commands/summary.ts') },
+  search: { summary: 'find turns by the words in them', load: () => import('./commands/search.ts') },
+  follow: { summary: 'show what happens in a conversation, as it happens', load: () => import('./commands/follow.ts') },
+  cancel: { summary: 'stop a turn, or all open turns of a conversation', load: () => import('./commands/cancel.ts') },
+  retry: { summary: 'send the prompt of an ended turn again', load: () => import('./commands/retry.ts') },
+  sessions: { summary: 'show the sessions a conversation has lived in', load: () => import('./commands/sessions.ts') },
+  fork: { summary: 'go on from a turn in a conversation of its own', load: () => import('./commands/fork.ts') },
+  permissions: { summary: 'list questions that wait for an answer', load: () => import('./commands/permissions.ts') },
+  answer: { summary: 'answer such a question', load: () => import('./commands/answer.ts') },
+  export: { summary: 'write a conversation as JSON', load: () => import('./commands/export.ts') },
+  import: { summary: 'read a conversation that was exported', load: () => import('./commands/import.ts') },
+  usage: { summary: 'show what was used, by day and agent', load: () => import('./commands/usage.ts') },
+  agents: { summary: 'list the configured agents and what they can do', load: () => import('./commands/agents.ts') },
+  verify: { summary: 'check that no event of a conversation was changed', load: () => import('./commands/verify.ts') },
+  demo: { summary: 'see a conversation survive the loss of its session', load: () => import('./commands/demo.ts') },
+};

@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { chooseOption, noSuchOption } from '../choose-option.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE } from '../exit-codes.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<id>', 'the question: see "throughline permissions"')
+    .argument('<option>', 'the id of an option; or allow or deny, which take the option of that kind')
+    .action((id: string, option: string) => answer(id, option, cli));
+  command.addHelpText('after', '\nThe first answer wins, from whichever terminal it comes.');
+  addExamples(
+    command,
+    'throughline answer 5f0c2d3e-8a4b-4c57-9d61-0f2a7b1c3d4e allow',
+    "throughline answer $(throughline permissions notes --json | jq -r '.id') reject_once",
+  );
+}
+
+async function answer(id: string, word: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const question = (await engine.permissions()).find((permission) => permission.id === id);
+    if (question === undefined) {
+      throw new ThroughlineError('not_found', `There is no question "${id}".`, {
+        hint: 'See "throughline permissions".',
+      });
+    }
+    const chosen = chooseOption(question.options, word);
+    if (chosen === null) throw noSuchOption(question.options, word);
+    const answered = await engine.answer(id, chosen.optionId);
+    if (output.json) output.value(answered);
+    else output.note(`answered: ${chosen.name}`);
+    return DONE;
+  });
+}

@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { hasEnded, type Turn } from '../../../core/turn.ts';
+import type { Engine } from '../../../ports/engine.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE } from '../exit-codes.ts';
+
+/** A running turn is ended by the process that runs it; so long we wait to see it. */
+const WAIT_MS = 10_000;
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<turn>', 'the id of a turn; or the key or id of a conversation: all of its open turns')
+    .action((target: string) => cancel(target, cli));
+  addExamples(command, 'throughline cancel notes', 'throughline cancel 0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398 --json');
+}
+
+async function cancel(target: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const turns = await turnsOf(engine, target);
+    // The last first: else the next one would be begun as soon as the one before it has ended.
+    for (const turn of turns.toReversed()) await engine.cancel(turn.id);
+    for (const turn of turns) {
+      const now = hasEnded(turn.state) ? turn : await ended(engine, turn);
+      if (output.json) output.value(now);
+      else if (hasEnded(now.state))
+        output.line(`turn ${now.n} ${hasEnded(turn.state) ? 'was over: ' : ''}${now.state}`);
+      else output.line(`turn ${now.n} was asked to stop and has not ended yet`);
+    }
+    if (turns.length === 0) output.note('No turn is open.');
+    return DONE;
+  });
+}
+
+/** A turn by its id, else the open turns of a conversation: those after its head. */
+async function turnsOf(engine: Engine, target: string): Promise<Turn[]> {
+  try {
+    return [await engine.turn(target)];
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+  }
+  const { id, head } = await engine.conversation(target).catch(() => {
+    throw new ThroughlineError('not_found', `There is no turn and no conversation "${target}".`, {
+      hint: 'See "throughline list" and "throughline show KEY".',
+    });
+  });
+  const open: Turn[] = [];
+  for (let after = head; ; ) {
+    const page = await engine.turns(id, { after });
+    open.push(...page.filter((turn) => !hasEnded(turn.state)));
+    const last = page.at(-1);
+    if (last === undefined) return open;
+    after = last.n;
+  }
+}
+
+async function ended(engine: Engine, turn: Turn): Promise<Turn> {
+  const signal = AbortSignal.timeout(WAIT_MS);
+  const now = await engine.turn(turn.id);
+  if (hasEnded(now.state)) return now;
+  const { lastSeq } = await engine.conversation(turn.conversation);
+  // It may have ended between the two reads: then no event of it comes any more.
+  const again = await engine.turn(turn.id);
+  if (hasEnded(again.state)) return again;
+  for await (const event of engine.follow(turn.conversation, { after: lastSeq, signal })) {
+    if (event.kind === 'turn.ended' && event.turn === turn.id) break;
+  }
+  return engine.turn(turn.id);
+}

@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE } from '../exit-codes.ts';
+import { jsonLine } from '../json-line.ts';
+import { turns } from '../receipt-line.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<key>', 'the conversation: its key or id')
+    .option('--output <file>', 'write to this file, which only you may read; else to stdout')
+    .action((key: string, { output }: { output?: string }) => exportTo(key, output, cli));
+  addExamples(
+    command,
+    'throughline export notes --output notes.json',
+    'throughline export notes | ssh elsewhere throughline import -',
+  );
+}
+
+async function exportTo(key: string, file: string | undefined, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const exported = await engine.export(key);
+    if (file === undefined) output.value(exported);
+    else await write(file, `${jsonLine(exported)}\n`);
+    output.note(`exported ${turns(exported.records.length)}`);
+    return DONE;
+  });
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { mode: 0o600 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ThroughlineError('invalid', `The file ${file} cannot be written (${code}).`, { cause });
+  }
+}

@@ -1,0 +1,30 @@
+import { type Command, Option } from 'commander';
+import type { PermissionMode } from '../../../core/turn.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { watchTurn } from '../watch-turn.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<turn>', 'the id of an ended turn')
+    .addOption(new Option('--request-id <id>', 'the same id again is the same new turn: safe to repeat'))
+    .action((turn: string, flags: { requestId?: string }) => retry(turn, flags, cli));
+  command.addHelpText(
+    'after',
+    '\nThis is a new turn: what the first one did is not undone, and tools may run again. Shown like "throughline send".',
+  );
+  addExamples(
+    command,
+    'throughline retry 0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398',
+    "throughline retry $(throughline show notes --json | jq -r '.turns[-1].id')",
+  );
+}
+
+async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
+  await cli.withEngine(async (engine) => {
+    const submitted = await engine.retry(id, flags.requestId === undefined ? {} : { requestId: flags.requestId });
+    // The new turn meets questions as the first one did.
+    const permissions: PermissionMode = submitted.turn.options.permissions ?? 'deny';
+    return watchTurn(engine, submitted, cli, permissions);
+  });
+}

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { Session } from '../../../core/session.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE } from '../exit-codes.ts';
+import { styled } from '../output.ts';
+import { oneLine } from '../terminal-text.ts';
+import { time } from '../time.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.argument('<key>', 'the conversation: its key or id').action((key: string) => sessions(key, cli));
+  command.addHelpText(
+    'after',
+    "\nThe ids are the agents' own. A session is a cache of the conversation, told up to its watermark (a turn's number).",
+  );
+  addExamples(
+    command,
+    'throughline sessions notes',
+    'throughline sessions notes --json | jq -r \'select(.state == "live").id\'',
+  );
+}
+
+async function sessions(key: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const lineage = await engine.sessions(key);
+    const ids = new Map(lineage.map(({ ref, id }) => [ref, id]));
+    // Oldest first, as they were lived in.
+    for (const session of lineage.toReversed()) {
+      const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
+      if (output.json) output.value(withoutReference(session, parent));
+      else {
+        const { id, agent, origin, watermark, state, openedAt } = session;
+        const from = parent === null ? '' : ` from ${oneLine(parent)}`;
+        output.line(
+          styled('bold', oneLine(id)),
+          `  ${oneLine(agent)}, ${origin}${from}, ${state}, told up to turn ${watermark}, opened ${time(openedAt)}`,
+        );
+      }
+    }
+    if (lineage.length === 0) output.note('It has not lived in any session yet.');
+    return DONE;
+  });
+}
+
+function withoutReference({ ref: _, ...session }: Session, parent: string | null) {
+  return { ...session, parent };
+}

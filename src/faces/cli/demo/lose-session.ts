@@ -1,0 +1,30 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Engine } from '../../../ports/engine.ts';
+
+export interface Loss {
+  readonly sessionId: string;
+  readonly pid: number;
+  readonly files: number;
+}
+
+/** The worst that happens to a session: its process is killed and its files are gone. */
+export async function loseSession(engine: Engine, key: string, sessionFiles: string): Promise<Loss> {
+  const [session] = await engine.sessions(key);
+  const pid = session?.process?.pid;
+  if (session === undefined || pid === undefined) throw new Error('The session has no process to kill.');
+  process.kill(pid, 'SIGKILL');
+  while (isAlive(pid)) await delay(5);
+  const files = await readdir(sessionFiles);
+  for (const file of files) await rm(join(sessionFiles, file), { recursive: true });
+  return { sessionId: session.id, pid, files: files.length };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

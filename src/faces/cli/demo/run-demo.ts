@@ -1,0 +1,57 @@
+import type { Receipt } from '../../../core/receipt.ts';
+import type { Engine } from '../../../ports/engine.ts';
+import { drawCodeword } from './codeword.ts';
+import { askWithoutThroughline, type ControlAnswer } from './control.ts';
+import { type Loss, loseSession } from './lose-session.ts';
+import type { DemoParts } from './parts.ts';
+
+const KEY = 'demo';
+const QUESTION = 'Which codewords have you seen?';
+
+/** What happens, one after the other. */
+export type DemoStep =
+  | { readonly step: 'told'; readonly codeword: string; readonly prompt: string; readonly reply: string }
+  | ({ readonly step: 'lost' } & Loss)
+  | ({ readonly step: 'without'; readonly prompt: string; readonly remembered: boolean } & ControlAnswer)
+  | {
+      readonly step: 'with';
+      readonly prompt: string;
+      readonly remembered: boolean;
+      readonly reply: string;
+      readonly receipt: Receipt | null;
+    };
+
+/**
+ * Tells the agent a codeword, loses its session, and asks for the codeword: without Throughline and with it. The codeword
+ * is random and each answer is compared with it: nothing here is for show.
+ */
+export async function* runDemo({ engine, agent, room, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
+  const codeword = drawCodeword();
+  const prompt = `The codeword is ${codeword}`;
+  await engine.ensure({ key: KEY });
+  const told = await ask(engine, prompt);
+  yield { step: 'told', codeword, prompt, reply: told.reply };
+
+  const loss = await loseSession(engine, KEY, sessionFiles);
+  yield { step: 'lost', ...loss };
+
+  const control = await askWithoutThroughline({ agent, room }, loss.sessionId, QUESTION);
+  yield { step: 'without', prompt: QUESTION, remembered: control.reply.includes(codeword), ...control };
+
+  const { reply, receipt } = await ask(engine, QUESTION);
+  yield { step: 'with', prompt: QUESTION, remembered: reply.includes(codeword), reply, receipt };
+}
+
+async function ask(engine: Engine, prompt: string): Promise<{ reply: string; receipt: Receipt | null }> {
+  const { turn, seq } = await engine.submit(KEY, prompt);
+  let receipt: Receipt | null = null;
+  for await (const event of engine.follow(KEY, { after: seq })) {
+    if (event.turn !== turn.id) continue;
+    if (event.kind === 'restore.receipt') receipt = event.payload;
+    if (event.kind !== 'turn.ended') continue;
+    const { failure, reply } = event.payload;
+    if (failure) throw new Error(`The turn did not complete: ${failure.message}`);
+    return { reply, receipt };
+  }
+  throw new Error('The events ended before the turn did.');
+}

@@ -1,0 +1,37 @@
+import type { ErrorCode, Failure } from '../../core/errors.ts';
+import type { TurnEnd } from '../../core/turn.ts';
+
+/** Done. Every other way to end is in the table, which does not compile while a code is missing. */
+export const DONE = 0;
+
+export const EXIT: Record<ErrorCode, number> = {
+  invalid: 2,
+  refused: 2,
+  agent_unavailable: 3,
+  not_found: 4,
+  permission_denied: 5,
+  restore_failed: 6,
+  context_refuted: 6,
+  interrupted: 7,
+  cancelled: 130,
+  conflict: 1,
+  agent_failed: 1,
+  agent_died: 1,
+  too_long: 1,
+  session_locked: 1,
+  lease_lost: 1,
+  storage_full: 1,
+  storage_readonly: 1,
+  storage_damaged: 1,
+  storage_newer: 1,
+  storage_busy: 1,
+  closed: 1,
+  internal: 1,
+};
+
+/** A turn that nobody knows the end of is interrupted, whatever caused it; a failed one ends as its failure says. */
+export function exitOfTurn(outcome: TurnEnd, failure: Failure | null): number {
+  if (outcome === 'completed') return DONE;
+  if (outcome === 'interrupted' || outcome === 'cancelled') return EXIT[outcome];
+  return EXIT[failure?.code ?? 'internal'];
+}

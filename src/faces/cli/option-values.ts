@@ -1,0 +1,23 @@
+import { InvalidArgumentError } from 'commander';
+
+/** For options that take a whole number. */
+export function wholeNumber(value: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(value);
+}
+
+/** Numbers of turns count from one. */
+export function positiveNumber(value: string): number {
+  const number = wholeNumber(value);
+  if (number < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return number;
+}
+
+/** A day as usage has it: UTC, year first. */
+export function day(value: string): string {
+  const date = new Date(`${value}T00:00:00Z`);
+  if (!/^\d{4}-\d\d-\d\d$/.test(value) || Number.isNaN(date.getTime()) || date.toISOString().slice(0, 10) !== value) {
+    throw new InvalidArgumentError('It must be a day like 2026-01-31.');
+  }
+  return value;
+}

@@ -1,0 +1,139 @@
+import type { Failure } from '../../core/errors.ts';
+import { jsonLine } from './json-line.ts';
+import { ControlStripper, stripControls } from './terminal-text.ts';
+
+/** What is written to: a stream of this process. */
+export interface Sink {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+  on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
+}
+
+const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+export type Style = keyof typeof CODES;
+
+/** A text, or a text with a style. The style is added after the text was cleaned: it is the only escape code ever written. */
+export type Piece = string | { readonly style: Style; readonly text: string };
+
+export function styled(style: Style, text: string): Piece {
+  return { style, text };
+}
+
+export interface OutputOptions {
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly color: boolean;
+}
+
+/**
+ * Everything that the command line writes. What was asked for goes to stdout, everything else to stderr; whatever the text
+ * is, no control character of it reaches either.
+ */
+export class Output {
+  readonly json: boolean;
+  readonly #options: OutputOptions;
+  readonly #stripper = new ControlStripper();
+  readonly #gone = new AbortController();
+  #midLine = false;
+  #progressShown = false;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+    this.json = options.json;
+    options.stdout.on('error', (error) => this.#lostReader(error));
+    options.stderr.on('error', (error) => this.#lostReader(error));
+  }
+
+  /** Aborts when nobody reads stdout any more (`| head`). */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** A piece of the answer, as it comes. */
+  text(chunk: string): void {
+    const clean = this.#stripper.push(chunk);
+    if (clean === '') return;
+    this.#clearProgress();
+    this.#write(this.#options.stdout, clean);
+    this.#midLine = !clean.endsWith('\n');
+  }
+
+  /** The answer is over: it ends with a newline, and what comes next is another text. */
+  endText(): void {
+    const rest = this.#stripper.end();
+    if (rest !== '' || this.#midLine) this.#write(this.#options.stdout, `${rest}\n`);
+    this.#midLine = false;
+  }
+
+  /** A line of what was asked for. */
+  line(...pieces: readonly Piece[]): void {
+    this.#clearProgress();
+    this.#write(this.#options.stdout, `${this.#render(pieces, this.#options.stdout)}\n`);
+  }
+
+  /** One line of JSON of what was asked for. */
+  value(value: unknown): void {
+    this.#write(this.#options.stdout, `${jsonLine(value)}\n`);
+  }
+
+  /** A line beside what was asked for: receipts, tools, questions. */
+  note(...pieces: readonly Piece[]): void {
+    if (!this.#options.quiet) this.#aside(pieces);
+  }
+
+  /** What went wrong and what to do; never left out. */
+  failure(failure: Failure): void {
+    if (this.json) {
+      const { code, message, hint } = failure;
+      this.#write(this.#options.stderr, `${jsonLine({ error: { code, message, ...(hint ? { hint } : {}) } })}\n`);
+    } else
+      this.#aside([styled('red', 'throughline: '), failure.message, ...(failure.hint ? [` ${failure.hint}`] : [])]);
+  }
+
+  /** A line that is replaced by the next thing written; only for people who watch. */
+  progress(text: string): void {
+    const { stderr, quiet } = this.#options;
+    if (quiet || this.json || !stderr.isTTY || this.#midLine) return;
+    this.#write(stderr, `\r\u001b[K${stripControls(text)}`);
+    this.#progressShown = true;
+  }
+
+  /** Lines of a question. */
+  ask(text: string): void {
+    this.#aside([styled('yellow', text)]);
+  }
+
+  #aside(pieces: readonly Piece[]): void {
+    const { stdout, stderr } = this.#options;
+    this.#clearProgress();
+    if (this.#midLine && stdout.isTTY && stderr.isTTY) this.#write(stderr, '\n');
+    this.#write(stderr, `${this.#render(pieces, stderr)}\n`);
+  }
+
+  #render(pieces: readonly Piece[], sink: Sink): string {
+    return pieces
+      .map((piece) => {
+        if (typeof piece === 'string') return stripControls(piece);
+        const text = stripControls(piece.text);
+        return this.#options.color && sink.isTTY ? `\u001b[${CODES[piece.style]}m${text}\u001b[0m` : text;
+      })
+      .join('');
+  }
+
+  #clearProgress(): void {
+    if (this.#progressShown) this.#write(this.#options.stderr, '\r\u001b[K');
+    this.#progressShown = false;
+  }
+
+  #write(sink: Sink, text: string): void {
+    if (sink === this.#options.stdout && this.#gone.signal.aborted) return;
+    sink.write(text);
+  }
+
+  /** A reader that has left is no fault; what else a stream may say, we can tell nobody. */
+  #lostReader(_error: NodeJS.ErrnoException): void {
+    this.#gone.abort();
+  }
+}

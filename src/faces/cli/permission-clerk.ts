@@ -1,0 +1,83 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ConversationEvent, EventPayloads } from '../../core/event.ts';
+import type { PermissionMode } from '../../core/turn.ts';
+import type { Engine } from '../../ports/engine.ts';
+import { askPermission } from './ask-permission.ts';
+import { optionList } from './choose-option.ts';
+import type { Output } from './output.ts';
+
+/**
+ * Takes an agent's questions to whoever can answer: the person at this terminal, one after the other, or somebody with
+ * `throughline answer` elsewhere. An answer from anywhere ends the asking here.
+ */
+export class PermissionClerk {
+  readonly #engine: Engine;
+  readonly #output: Output;
+  readonly #mode: PermissionMode;
+  readonly #asking = new Map<string, AbortController>();
+  #queue: Promise<void> = Promise.resolve();
+
+  constructor(engine: Engine, output: Output, mode: PermissionMode) {
+    this.#engine = engine;
+    this.#output = output;
+    this.#mode = mode;
+  }
+
+  see(event: ConversationEvent): void {
+    switch (event.kind) {
+      case 'permission.asked':
+        this.#asked(event.payload);
+        break;
+      case 'permission.answered':
+        this.#output.note(`answered: ${event.payload.optionId}, by ${event.payload.by}`);
+        this.#asking.get(event.payload.id)?.abort();
+        break;
+      case 'permission.withdrawn':
+        this.#output.note(`permission denied: ${event.payload.reason}`);
+        this.#asking.get(event.payload.id)?.abort();
+        break;
+    }
+  }
+
+  close(): void {
+    for (const asking of this.#asking.values()) asking.abort();
+  }
+
+  #asked(question: EventPayloads['permission.asked']): void {
+    const { id, title, options } = question;
+    if (this.#mode === 'deny') this.#output.note(`permission asked: ${title}`);
+    else if (atTerminal(this.#output)) this.#askHere(question);
+    else {
+      const known = `${optionList(options)}, or allow, deny`;
+      this.#output.ask(`Waiting for permission: ${title}. Answer with "throughline answer ${id} OPTION": ${known}.`);
+    }
+  }
+
+  #askHere(question: EventPayloads['permission.asked']): void {
+    const asking = new AbortController();
+    this.#asking.set(question.id, asking);
+    this.#queue = this.#queue.then(() => this.#ask(question, asking.signal)).catch((error) => this.#couldNot(error));
+  }
+
+  async #ask(question: EventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
+    const optionId = await askPermission(question, { output: this.#output, input: process.stdin, signal });
+    process.stdin.pause();
+    if (optionId !== null && !signal.aborted) await this.#engine.answer(question.id, optionId);
+  }
+
+  /** Somebody was faster: the first answer wins, and its event says so. */
+  #couldNot(error: unknown): void {
+    if (error instanceof ThroughlineError && error.code === 'conflict') return;
+    this.#output.note(`The answer could not be given: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** With `--json` a program reads: nobody is asked here. */
+function atTerminal(output: Output): boolean {
+  return Boolean(process.stdin.isTTY) && !output.json;
+}
+
+/** What a question meets when the caller has not said: somebody who can answer, or nobody. */
+export function defaultPermissions(output: Output): PermissionMode {
+  return atTerminal(output) ? 'ask' : 'deny';
+}

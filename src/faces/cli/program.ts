@@ -1,0 +1,53 @@
+import { Command } from 'commander';
+import type { Cli, GlobalOptions } from './cli.ts';
+import { COMMANDS } from './commands.ts';
+
+export interface ProgramOptions {
+  readonly version: string;
+  readonly writeOut: (text: string) => void;
+  readonly writeErr: (text: string) => void;
+  /** Called when the global options are known, before a command runs. */
+  readonly begin: (options: GlobalOptions) => Cli;
+}
+
+/** The commands and options as commander knows them. Throws a CommanderError for every wrong use, and after help. */
+export function createProgram({ version, writeOut, writeErr, begin }: ProgramOptions): Command {
+  const program = new Command('throughline')
+    .description('Conversations that outlive agent sessions.')
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .option('--home <dir>', 'where the data lives (else $THROUGHLINE_HOME, else the XDG data directory)')
+    .option('--config <file>', 'the settings (else $THROUGHLINE_CONFIG, throughline.config.json here or in the home)')
+    .option('--as <owner>', 'act for this owner', 'local')
+    .option('--json', 'one JSON value a line, on stdout; errors likewise, on stderr')
+    .option('--quiet', 'nothing on stderr but errors and questions')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({ writeOut, writeErr, outputError: () => {} })
+    .addHelpText('after', HELP);
+  for (const [name, { summary }] of Object.entries(COMMANDS)) program.command(name).summary(summary);
+  program.hook('preSubcommand', async (_, command) => {
+    const { summary = '', load } = COMMANDS[command.name()] ?? {};
+    const { define } = (await load?.()) ?? {};
+    command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
+    define?.(command, begin(program.opts()));
+  });
+  return program;
+}
+
+/** `help COMMAND` is the same as `COMMAND --help`, which loads what it needs. */
+export function withoutHelpCommand(argv: readonly string[]): string[] {
+  if (argv[0] !== 'help') return [...argv];
+  return argv[1] === undefined ? ['--help'] : [argv[1], '--help'];
+}
+
+const HELP = `
+Examples:
+  $ throughline demo
+  $ throughline send notes "The codeword is osprey"
+  $ throughline show notes
+  $ throughline COMMAND --help
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 no such thing, 5 permission denied,
+6 context could not be restored, 7 interrupted, 130 cancelled.`;

@@ -1,0 +1,83 @@
+import { CommanderError } from 'commander';
+import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
+import type { Cli, GlobalOptions, Parts } from './cli.ts';
+import { DONE, EXIT } from './exit-codes.ts';
+import { Output } from './output.ts';
+import { createProgram, withoutHelpCommand } from './program.ts';
+
+export interface RunOptions {
+  readonly parts: Parts;
+  readonly version: string;
+}
+
+/** Runs one command line to its end and resolves with the exit code. Never rejects, and never shows a stack unasked. */
+export async function run(argv: readonly string[], { parts, version }: RunOptions): Promise<number> {
+  const { stdout, stderr, env } = process;
+  const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
+    new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
+  let output: Output | null = null;
+  let exitCode = DONE;
+  const begin = (options: GlobalOptions): Cli => {
+    output = outputFor(options);
+    return {
+      parts,
+      output,
+      options,
+      env,
+      exitWith: (code) => {
+        exitCode = code;
+      },
+      async withEngine(work) {
+        const engine = await parts.open(options);
+        try {
+          exitCode = await work(engine);
+        } finally {
+          await engine.close();
+        }
+      },
+    };
+  };
+  const program = createProgram({
+    version,
+    writeOut: (text) => stdout.write(text),
+    writeErr: (text) => stderr.write(text),
+    begin,
+  });
+  try {
+    await program.parseAsync(withoutHelpCommand(argv), { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return DONE;
+    const failure = failureOfThrown(error);
+    // Without a command, commander has shown its help already.
+    if (!(error instanceof CommanderError && error.code === 'commander.help')) {
+      (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
+    }
+    if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
+    return EXIT[failure.code];
+  }
+}
+
+function failureOfThrown(error: unknown): Failure {
+  if (error instanceof ThroughlineError) return failureOf(error);
+  if (error instanceof CommanderError) return failureOfUse(error);
+  return {
+    code: 'internal',
+    message: `A fault of this program: ${oneSentence(error)}`,
+    hint: 'Set THROUGHLINE_DEBUG=1 to see where.',
+  };
+}
+
+/** commander says `error: unknown option '--x'`, and on a second line what was meant perhaps. */
+function failureOfUse({ message }: CommanderError): Failure {
+  const [what = '', guess] = message.replace(/^error: /, '').split('\n');
+  const sentence = `${what.charAt(0).toUpperCase()}${what.slice(1)}`.replace(/\.?$/, '.');
+  const meant = /\(Did you mean (.*)\?\)/.exec(guess ?? '')?.[1];
+  const hint = `${meant ? `Did you mean ${meant}? ` : ''}See "throughline --help" and "throughline COMMAND --help".`;
+  return { code: 'invalid', message: sentence, hint };
+}
+
+function oneSentence(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return `${text.split('\n', 1)[0]}`.replace(/\.?$/, '.');
+}

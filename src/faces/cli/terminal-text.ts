@@ -1,0 +1,130 @@
+/*
+ * What agents, prompts, titles and files say must not steer a terminal. Everything that a person sees passes through here:
+ * escape sequences go as a whole, and with them every other control character and every character that reorders text.
+ *
+ *   text ──ESC──▶ escape ──[──▶ csi     … final byte ──▶ text
+ *     │             ├──] P X ^ _──▶ string … BEL or ST ──▶ text
+ *     │             └──space to /──▶ intermediate … final byte ──▶ text
+ *     └──a C1 character is the same as ESC and a letter──▶ csi | string
+ *
+ * One character at a time, and the state outlives the chunk: a sequence that is cut in two is still one sequence.
+ * A sequence that is no sequence (a newline or a foreign character in it) ends there, and that character is looked at anew;
+ * so an unfinished one swallows its own line at most, and never the rest of an answer.
+ */
+type State = 'text' | 'escape' | 'intermediate' | 'csi' | 'string' | 'string-escape';
+
+const ESC = 0x1b;
+const CSI = 0x9b;
+/** Device control, start of string, operating system command, privacy message, application command; as C1, and after ESC. */
+const STRINGS_C1 = [0x90, 0x98, 0x9d, 0x9e, 0x9f];
+const STRINGS_ESC = [0x50, 0x58, 0x5d, 0x5e, 0x5f];
+
+/** Removes controls from a text that comes in chunks. However the text is cut, the result is the same. */
+export class ControlStripper {
+  #state: State = 'text';
+  /** Half of a character beyond U+FFFF, kept until its other half comes: written apart, both halves would be lost. */
+  #half = '';
+
+  push(chunk: string): string {
+    let clean = '';
+    for (let index = 0; index < chunk.length; index += 1) {
+      const code = chunk.charCodeAt(index);
+      if (this.#consume(code)) continue;
+      const char = chunk[index] as string;
+      if (isHighSurrogate(code)) {
+        clean += this.#half && '\ufffd';
+        this.#half = char;
+      } else if (isLowSurrogate(code)) {
+        clean += this.#half === '' ? '\ufffd' : this.#half + char;
+        this.#half = '';
+      } else {
+        clean += (this.#half && '\ufffd') + char;
+        this.#half = '';
+      }
+    }
+    return clean;
+  }
+
+  /** The text is over; what comes next is another one. */
+  end(): string {
+    const rest = this.#half && '\ufffd';
+    this.#half = '';
+    this.#state = 'text';
+    return rest;
+  }
+
+  /** Whether the character is left out. */
+  #consume(code: number): boolean {
+    switch (this.#state) {
+      case 'text':
+        return this.#inText(code);
+      case 'escape':
+        if (code === 0x5b) return this.#go('csi');
+        if (STRINGS_ESC.includes(code)) return this.#go('string');
+        if (isIntermediate(code)) return this.#go('intermediate');
+        return isFinal(code) ? this.#go('text') : this.#again(code);
+      case 'intermediate':
+        if (isIntermediate(code)) return true;
+        return isFinal(code) ? this.#go('text') : this.#again(code);
+      case 'csi':
+        if (code >= 0x20 && code <= 0x3f) return true;
+        return code >= 0x40 && code <= 0x7e ? this.#go('text') : this.#again(code);
+      case 'string':
+        return this.#inString(code);
+      case 'string-escape':
+        return code === 0x5c ? this.#go('text') : this.#escapeInString(code);
+    }
+  }
+
+  #inText(code: number): boolean {
+    if (code === ESC) return this.#go('escape');
+    if (code === CSI) return this.#go('csi');
+    if (STRINGS_C1.includes(code)) return this.#go('string');
+    return isForbidden(code);
+  }
+
+  /** Ended by BEL or ST; given up by CAN, SUB or the end of the line. */
+  #inString(code: number): boolean {
+    if (code === ESC) return this.#go('string-escape');
+    if (code === 0x07 || code === 0x9c || code === 0x18 || code === 0x1a) return this.#go('text');
+    return code === 0x0a ? this.#again(code) : true;
+  }
+
+  /** An ESC in a string that does not begin its end begins another sequence. */
+  #escapeInString(code: number): boolean {
+    this.#state = 'escape';
+    return this.#consume(code);
+  }
+
+  #go(state: State): true {
+    this.#state = state;
+    return true;
+  }
+
+  #again(code: number): boolean {
+    this.#state = 'text';
+    return this.#inText(code);
+  }
+}
+
+export function stripControls(text: string): string {
+  const stripper = new ControlStripper();
+  return stripper.push(text) + stripper.end();
+}
+
+/** On one line: for titles, previews and everything else that is shown in a list. */
+export function oneLine(text: string): string {
+  return stripControls(text).replaceAll(/\s+/g, ' ').trim();
+}
+
+/** C0 but tab and newline, DEL, C1, and what embeds, overrides or isolates a direction of writing. */
+export function isForbidden(code: number): boolean {
+  if (code < 0x20) return code !== 0x09 && code !== 0x0a;
+  if (code >= 0x7f && code <= 0x9f) return true;
+  return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+const isIntermediate = (code: number) => code >= 0x20 && code <= 0x2f;
+const isFinal = (code: number) => code >= 0x30 && code <= 0x7e;
+const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff;
+const isLowSurrogate = (code: number) => code >= 0xdc00 && code <= 0xdfff;
