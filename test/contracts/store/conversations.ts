@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { ANN, allEvents, BOB, codeOf, enqueue, kinds, newConversation, prompt, spec, type World } from './world.ts';
+
+export function conversations(world: World): void {
+  test('a conversation is made with all that the caller set, and its first event says so', async () => {
+    const { store } = world;
+    const restore = { ...DEFAULT_RESTORE, policy: 'auto', lastTurns: 4 } as const;
+    const set = spec({ key: 'ticket-1', title: 'Named', agent: 'other', cwd: '/somewhere', place: 'any', restore });
+    const { conversation, created } = await store.ensureConversation(ANN, set);
+    expect(created).toBe(true);
+    expect(conversation).toMatchObject({ ...set, owner: ANN, titleSource: 'caller', parent: null });
+    expect(conversation).toMatchObject({ head: 0, historyCount: 0, lastSeq: 1 });
+    expect(await allEvents(store, set.id)).toMatchObject([
+      {
+        seq: 1,
+        kind: 'conversation.created',
+        turn: null,
+        payload: { key: 'ticket-1', agent: 'other', cwd: '/somewhere' },
+      },
+    ]);
+  });
+
+  test('the same key gives the same conversation, and changes nothing', async () => {
+    const { store, site } = world;
+    const first = await store.ensureConversation(ANN, spec({ key: 'k', agent: 'a' }));
+    const before = await site.contents();
+    const second = await store.ensureConversation(ANN, spec({ key: 'k', agent: 'b', title: 'Other' }));
+    expect(second).toEqual({ conversation: first.conversation, created: false });
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a key made by several callers at once is made once', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    const made = await Promise.all(
+      [store, other, store, other].map((at) => at.ensureConversation(ANN, spec({ key: 'k' }))),
+    );
+    expect(made.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(made.map(({ conversation }) => conversation.id)).size).toBe(1);
+  });
+
+  test('without a key a conversation is always made', async () => {
+    const { store } = world;
+    const [a, b] = [await newConversation(store), await newConversation(store)];
+    expect(a).not.toBe(b);
+  });
+
+  test('an id that is taken is a conflict, for every owner', async () => {
+    const { store } = world;
+    const taken = spec();
+    await store.ensureConversation(ANN, taken);
+    expect(await codeOf(store.ensureConversation(ANN, taken))).toBe('conflict');
+    expect(await codeOf(store.ensureConversation(BOB, taken))).toBe('conflict');
+  });
+
+  test('two owners may use the same key', async () => {
+    const { store } = world;
+    const a = await newConversation(store, { key: 'k' }, ANN);
+    const b = await newConversation(store, { key: 'k' }, BOB);
+    expect((await store.findConversation(ANN, 'k'))?.id).toBe(a);
+    expect((await store.findConversation(BOB, 'k'))?.id).toBe(b);
+  });
+
+  test('a conversation is found by id and by key, and an id wins over a key that looks the same', async () => {
+    const { store } = world;
+    const first = await newConversation(store, { key: 'k' });
+    const second = await newConversation(store, { key: first });
+    expect((await store.findConversation(ANN, 'k'))?.id).toBe(first);
+    expect((await store.findConversation(ANN, first))?.id).toBe(first);
+    expect((await store.findConversation(ANN, second))?.key).toBe(first);
+    expect(await store.findConversation(ANN, 'nothing')).toBeNull();
+  });
+
+  test('the list begins with what changed last, and pages neither repeat nor leave out, also at equal times', async () => {
+    const { store, site } = world;
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i += 1) ids.push(await newConversation(store));
+    site.pass(10);
+    const newest = await newConversation(store);
+    site.pass(10);
+    await enqueue(store, ids[1] as string);
+    const listed: string[] = [];
+    for (let page = await store.listConversations(ANN, { limit: 2 }); page.length > 0; ) {
+      listed.push(...page.map(({ id }) => id));
+      const { updatedAt, id } = page.at(-1) as (typeof page)[number];
+      page = await store.listConversations(ANN, { limit: 2, before: { updatedAt, id } });
+    }
+    expect(listed.slice(0, 2)).toEqual([ids[1], newest]);
+    expect(listed).toHaveLength(6);
+    expect(new Set(listed)).toEqual(new Set([...ids, newest]));
+  });
+
+  test('the first prompt names a conversation that nobody has named, and only the first', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    await enqueue(store, id, { prompt: prompt('Fix the login\nplease') });
+    await enqueue(store, id, { prompt: prompt('And the logout') });
+    expect(await store.findConversation(ANN, id)).toMatchObject({ title: 'Fix the login', titleSource: 'prompt' });
+    expect((await kinds(store, id)).filter((kind) => kind === 'conversation.titled')).toHaveLength(1);
+  });
+
+  test('a title from a higher source replaces a lower one, never the other way round', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    await enqueue(store, id, { prompt: prompt('From the prompt') });
+    expect(await store.setTitle(ANN, id, 'By the agent', 'agent')).toMatchObject({ title: 'By the agent' });
+    expect(await store.setTitle(ANN, id, 'Prompt again', 'prompt')).toMatchObject({ title: 'By the agent' });
+    expect(await store.setTitle(ANN, id, 'Mine', 'caller')).toMatchObject({ title: 'Mine', titleSource: 'caller' });
+    expect(await store.setTitle(ANN, id, 'Agent again', 'agent')).toMatchObject({ title: 'Mine' });
+    expect(await store.setTitle(ANN, id, 'Mine too', 'caller')).toMatchObject({ title: 'Mine too' });
+    const titles = (await allEvents(store, id)).filter((event) => event.kind === 'conversation.titled');
+    expect(titles.map((event) => event.payload.title)).toEqual(['From the prompt', 'By the agent', 'Mine', 'Mine too']);
+  });
+
+  test('after close every verb says closed, and what was asked before is still done', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    const accepted = enqueue(store, id);
+    await store.close();
+    expect((await accepted).n).toBe(1);
+    expect(await codeOf(store.findConversation(ANN, id))).toBe('closed');
+    expect(await codeOf(enqueue(store, id))).toBe('closed');
+    await store.close();
+    const again = await site.open();
+    expect(await again.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(1);
+  });
+}

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import {
+  ANN,
+  begun,
+  codeOf,
+  ending,
+  newConversation,
+  prompt,
+  record,
+  runTurn,
+  sending,
+  update,
+  type World,
+} from './world.ts';
+
+export function finding(world: World): void {
+  test('a search finds turns whose prompt and answer together have all the words', async () => {
+    const { store } = world;
+    const { conversation } = await spoken(world, 'Where is the Müller report?', 'In the cellar, under the stairs.');
+    await spoken(world, 'Where is the cat?', 'On the roof.');
+    const hits = await store.search(ANN, 'CELLAR report', 9);
+    expect(hits).toMatchObject([{ conversation, key: null, n: 1, title: 'Where is the Müller report?' }]);
+    expect(hits[0]?.snippet).toContain('report');
+    expect(await store.search(ANN, 'muller', 9)).toHaveLength(1);
+    expect(await store.search(ANN, 'where', 9)).toHaveLength(2);
+    expect(await store.search(ANN, 'where', 1)).toHaveLength(1);
+    expect(await store.search(ANN, 'cellar cat', 9)).toEqual([]);
+  });
+
+  test('the snippet shows the place where the word is, also in a long answer', async () => {
+    const { store } = world;
+    await spoken(world, 'Go on.', `${'lorem ipsum '.repeat(2000)} the hidden Wörd here ${'dolor '.repeat(2000)}`);
+    const [hit] = await store.search(ANN, 'word', 1);
+    expect(hit?.snippet).toContain('hidden Wörd here');
+    expect(hit?.snippet.length).toBeLessThan(300);
+  });
+
+  test.each([
+    '"',
+    'a"b',
+    'cat OR 1=1',
+    'cat*',
+    'NEAR(cat dog)',
+    'prompt:cat',
+    "cat' --",
+    '(cat',
+    'cat AND',
+    '-cat',
+    '^cat',
+  ])('nothing in a search is read as an expression: %s', async (query) => {
+    const { store } = world;
+    await spoken(world, 'The cat.', 'A dog.');
+    expect([null, 'invalid']).toContain(await codeOf(store.search(ANN, query, 9)));
+  });
+
+  test.each(['', '   ', '\u0000', '"" --'])('a search without a word is invalid: %j', async (query) => {
+    expect(await codeOf(world.store.search(ANN, query, 9))).toBe('invalid');
+  });
+
+  test('a turn that has not ended is not found', async () => {
+    const { store } = world;
+    const { turn, holder } = await begun(store);
+    await holder.write(sending(turn.id), update(turn.id, 'secretword'));
+    expect(await store.search(ANN, 'secretword', 9)).toEqual([]);
+  });
+
+  test('an untouched chain of events is whole', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    for (let i = 0; i < 700; i += 100) await holder.write(...Array.from({ length: 100 }, () => update(turn.id, 'ä')));
+    expect(await store.verify(ANN, conversation)).toBeNull();
+    expect(await store.verify(ANN, await newConversation(store))).toBeNull();
+  });
+
+  test.each([
+    ['payload', 3],
+    ['time', 3],
+    ['missing', 3],
+    ['tail', 4],
+    ['payload', 1],
+    ['tail', 1],
+  ] as const)('a chain with damage (%s) is broken at the first number that does not fit: %i', async (kind, seq) => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    await holder.write(update(turn.id, 'a'), update(turn.id, 'b'), update(turn.id, 'c'));
+    const untouched = (await begun(store)).conversation;
+    await site.damage({ kind, conversation, seq });
+    expect(await store.verify(ANN, conversation)).toBe(seq);
+    expect(await store.verify(ANN, untouched)).toBeNull();
+  });
+}
+
+async function spoken({ store }: World, asked: string, answered: string) {
+  const { conversation, turn, holder } = await begun(store, { title: asked });
+  const told = record(turn, { prompt: prompt(asked), parts: [{ type: 'text', text: answered }] });
+  await holder.write(sending(turn.id), ending(turn, { record: told }));
+  await runTurn(store, holder);
+  return { conversation };
+}

@@ -1,0 +1,313 @@
+import { expect, test } from 'vitest';
+import type { Turn } from '../../../src/core/turn.ts';
+import {
+  AGENT,
+  ANN,
+  allEvents,
+  begun,
+  claim,
+  claimRequest,
+  codeOf,
+  ending,
+  endingUnsent,
+  enqueue,
+  fresh,
+  Holder,
+  kinds,
+  newConversation,
+  sending,
+  update,
+  WORKER,
+  type World,
+  worker,
+} from './world.ts';
+
+export function leases(world: World): void {
+  test('a claim begins the oldest queued turn under a new epoch', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const first = await enqueue(store, id);
+    await enqueue(store, id);
+    const claimed = await claim(store);
+    expect(claimed.fence).toEqual({ conversation: id, owner: ANN, epoch: 1 });
+    expect(claimed).toMatchObject({ conversation: { id }, unfinished: null });
+    expect(claimed.turn).toMatchObject({ id: first.id, state: 'running', attempt: 1 });
+    expect((await allEvents(store, id)).at(-1)).toMatchObject({
+      kind: 'turn.started',
+      turn: first.id,
+      payload: { n: 1, attempt: 1 },
+    });
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+  });
+
+  test('what waited longest is claimed first', async () => {
+    const { store, site } = world;
+    const [a, b] = [await newConversation(store), await newConversation(store)];
+    await enqueue(store, b);
+    site.pass(1);
+    await enqueue(store, a);
+    expect((await claim(store)).conversation.id).toBe(b);
+    expect((await claim(store)).conversation.id).toBe(a);
+  });
+
+  test('looking for work where there is none stores nothing', async () => {
+    const { store, site } = world;
+    await newConversation(store);
+    const before = await site.contents();
+    expect(await store.claim(claimRequest())).toBeNull();
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('one turn offered to many workers is begun by one', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    await enqueue(store, await newConversation(store));
+    const at = [store, other, store, other];
+    const claims = await Promise.all(at.map((handle, i) => handle.claim(claimRequest({ worker: worker(`w${i}`, i) }))));
+    expect(claims.filter((claimed) => claimed !== null)).toHaveLength(1);
+  });
+
+  test.each([
+    ['of another place', { place: 'another-host' }, {}],
+    ['of an agent it does not know', { agents: ['unknown'] }, {}],
+    ['of a tracker', {}, { driver: 'tracker' }],
+  ] as const)('a worker leaves alone a conversation %s, named or not', async (_what, request, set) => {
+    const { store } = world;
+    const id = await newConversation(store, set);
+    await enqueue(store, id);
+    expect(await store.claim(claimRequest(request))).toBeNull();
+    expect(await store.claim(claimRequest({ ...request, conversation: id }))).toBeNull();
+  });
+
+  test('a conversation of any place is claimed everywhere', async () => {
+    const { store } = world;
+    const id = await newConversation(store, { place: 'any' });
+    await enqueue(store, id);
+    expect((await claim(store, { place: 'another-host' })).conversation.id).toBe(id);
+  });
+
+  test('a tracker claims what is tracked, and nothing else', async () => {
+    const { store } = world;
+    await enqueue(store, await newConversation(store));
+    expect(await store.claim(claimRequest({ driver: 'tracker' }))).toBeNull();
+    const id = await newConversation(store, { driver: 'tracker' });
+    await enqueue(store, id);
+    expect((await claim(store, { driver: 'tracker' })).conversation.id).toBe(id);
+  });
+
+  test('work that it cannot run does not keep a worker from work that it can', async () => {
+    const { store, site } = world;
+    await enqueue(store, await newConversation(store), { agent: 'unknown' });
+    site.pass(1);
+    const id = await newConversation(store);
+    await enqueue(store, id);
+    expect((await claim(store)).conversation.id).toBe(id);
+  });
+
+  test('a named conversation is claimed without an open turn, and not while it is held, not even by its holder', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    expect(await claim(store, { conversation: id })).toMatchObject({
+      turn: null,
+      unfinished: null,
+      fence: { epoch: 1 },
+    });
+    expect(await store.claim(claimRequest({ conversation: id }))).toBeNull();
+    expect(await store.claim(claimRequest({ conversation: id, worker: worker('w2', 2) }))).toBeNull();
+    site.pass(1000);
+    expect((await claim(store, { conversation: id, worker: worker('w2', 2) })).fence.epoch).toBe(2);
+    expect(await store.claim(claimRequest({ conversation: fresh('nothing') }))).toBeNull();
+  });
+
+  test('a turn that comes while the lease is held waits for its holder', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const { fence } = await claim(store, { conversation: id });
+    const turn = await enqueue(store, id);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+    expect(await store.begin(fence, [AGENT])).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
+  });
+
+  test('begin gives turns in order, one at a time, and a repeat gives the same one', async () => {
+    const { store } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const second = await enqueue(store, conversation);
+    expect((await store.begin(fence, [AGENT]))?.id).toBe(turn.id);
+    await holder.write(sending(turn.id));
+    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('conflict');
+    await holder.write(ending(turn));
+    expect(await store.begin(fence, ['unknown'])).toBeNull();
+    expect((await store.begin(fence, [AGENT]))?.id).toBe(second.id);
+    await holder.write(endingUnsent(second));
+    expect(await store.begin(fence, [AGENT])).toBeNull();
+  });
+
+  test('a lease that has run out is taken over, and its old holder writes nothing', async () => {
+    const { store, site } = world;
+    const { turn, holder, fence } = await begun(store);
+    site.pass(1000);
+    const taken = await claim(store, { worker: worker('w2', 2) });
+    expect(taken.fence.epoch).toBe(fence.epoch + 1);
+    const before = await site.contents();
+    expect(await codeOf(holder.write(update(turn.id, 'zombie')))).toBe('lease_lost');
+    expect(await codeOf(holder.write(sending(turn.id)))).toBe('lease_lost');
+    expect(await codeOf(holder.write(endingUnsent(turn)))).toBe('lease_lost');
+    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('lease_lost');
+    expect(await store.renew([fence], 1000)).toEqual([fence]);
+    await store.release(fence);
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a lease that has run out and that nobody took is still good, and can be prolonged', async () => {
+    const { store, site } = world;
+    const { turn, holder, fence } = await begun(store);
+    site.pass(5000);
+    expect(await codeOf(holder.write(update(turn.id, 'late')))).toBeNull();
+    expect(await store.renew([fence], 1000)).toEqual([]);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+  });
+
+  test('a turn that was begun and not sent is queued again at a takeover, and begun anew', async () => {
+    const { store, site } = world;
+    const { conversation, turn } = await begun(store);
+    site.pass(1000);
+    const taken = await claim(store, { worker: worker('w2', 2) });
+    expect(taken.turn).toMatchObject({ id: turn.id, attempt: 2, state: 'running', sent: null });
+    expect(taken.unfinished).toBeNull();
+    expect((await kinds(store, conversation)).slice(-2)).toEqual(['turn.requeued', 'turn.started']);
+  });
+
+  test('a turn that was sent comes back unfinished, and nothing else is begun before it has ended', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    await enqueue(store, conversation);
+    await holder.write(sending(turn.id, { position: 'p7' }), update(turn.id, 'half an ans'));
+    site.pass(1000);
+    const taken = await claim(store, { worker: worker('w2', 2) });
+    expect(taken.turn).toBeNull();
+    expect(taken.unfinished).toMatchObject({ id: turn.id, state: 'running', attempt: 1, sent: { position: 'p7' } });
+    expect(await codeOf(store.begin(taken.fence, [AGENT]))).toBe('conflict');
+    const failure = { code: 'interrupted', message: 'Lost.' } as const;
+    const unfinished = taken.unfinished as Turn;
+    await new Holder(store, taken.fence).write(ending(unfinished, { outcome: 'interrupted', failure }));
+    expect((await store.begin(taken.fence, [AGENT]))?.n).toBe(2);
+  });
+
+  test('an unfinished turn is claimed only by a worker that knows its agent', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    await holder.write(sending(turn.id));
+    await enqueue(store, conversation, { agent: 'other' });
+    site.pass(1000);
+    expect(await store.claim(claimRequest({ agents: ['other'] }))).toBeNull();
+    expect((await claim(store, { agents: [AGENT] })).unfinished?.id).toBe(turn.id);
+  });
+
+  test('a wish to cancel survives a takeover', async () => {
+    const { store, site } = world;
+    const { turn } = await begun(store);
+    await store.requestCancel(ANN, turn.id, 'someone');
+    site.pass(1000);
+    expect((await claim(store)).turn).toMatchObject({ id: turn.id, cancelRequested: true });
+  });
+
+  test('renewing keeps a lease, also many at once, and says which are lost', async () => {
+    const { store, site } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    site.pass(900);
+    expect(await store.renew([a.fence, b.fence], 1000)).toEqual([]);
+    site.pass(900);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+    await store.renew([a.fence], 1000);
+    site.pass(200);
+    await claim(store, { worker: worker('w2', 2) });
+    expect(await store.renew([a.fence, b.fence], 1000)).toEqual([b.fence]);
+  });
+
+  test('a jump of the wall clock takes nobody his lease', async () => {
+    const { store, site } = world;
+    const { fence } = await begun(store);
+    site.jump(86_400_000);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+    site.jump(-2 * 86_400_000);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+    expect(await store.renew([fence], 1000)).toEqual([]);
+    site.pass(1000);
+    expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).not.toBeNull();
+  });
+
+  test('a released conversation is idle when nothing is open, and claimable at once when something is', async () => {
+    const { store } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    await holder.write(endingUnsent(turn));
+    await store.release(fence);
+    expect(await store.claim(claimRequest())).toBeNull();
+    const next = await enqueue(store, conversation);
+    const again = await claim(store);
+    await enqueue(store, conversation);
+    await store.release(again.fence);
+    expect((await claim(store, { worker: worker('w2', 2) })).turn).toMatchObject({ id: next.id, attempt: 2 });
+  });
+
+  test('whoever gave the lease back writes nothing any more', async () => {
+    const { store, site } = world;
+    const { turn, holder, fence } = await begun(store);
+    await store.release(fence);
+    const before = await site.contents();
+    expect(await codeOf(holder.write(update(turn.id, 'late')))).toBe('lease_lost');
+    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('lease_lost');
+    expect(await store.renew([fence], 1000)).toEqual([fence]);
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('the workers that hold leases are known by their process, as long as they hold one', async () => {
+    const { store } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    expect(await store.workers()).toEqual([WORKER]);
+    await store.release(a.fence);
+    expect(await store.workers()).toEqual([WORKER]);
+    await store.release(b.fence);
+    expect(await store.workers()).toEqual([]);
+  });
+
+  test('forgetting a worker frees all that it held, at once, and takes it its pen', async () => {
+    const { store, site } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const idle = await newConversation(store);
+    await claim(store, { conversation: idle });
+    await store.forgetWorker(WORKER.id);
+    expect(await store.workers()).toEqual([]);
+    const before = await site.contents();
+    expect(await codeOf(a.holder.write(update(a.turn.id, 'zombie')))).toBe('lease_lost');
+    expect(await site.contents()).toBe(before);
+    const ids = [await claim(store, { worker: worker('w2', 2) }), await claim(store, { worker: worker('w2', 2) })];
+    expect(new Set(ids.map(({ conversation }) => conversation.id))).toEqual(new Set([a.conversation, b.conversation]));
+    expect(await store.claim(claimRequest())).toBeNull();
+    await store.forgetWorker('nobody');
+  });
+
+  test('after another boot every lease is free, in the order in which the work came', async () => {
+    const { store, site } = world;
+    const held = await begun(store);
+    site.pass(1);
+    const [first, second] = [await newConversation(store), await newConversation(store)];
+    await enqueue(store, second);
+    site.pass(1);
+    await enqueue(store, first);
+    await store.close();
+    const after = await site.open({ boot: 'boot-2' });
+    expect(await after.workers()).toEqual([]);
+    const ids = [await claim(after), await claim(after), await claim(after)].map(({ conversation }) => conversation.id);
+    expect(new Set(ids)).toEqual(new Set([held.conversation, first, second]));
+    expect(ids.indexOf(second)).toBeLessThan(ids.indexOf(first));
+    expect(await after.claim(claimRequest())).toBeNull();
+  });
+
+  test('opening again in the same boot leaves leases as they are', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    const other = await site.open();
+    expect(await other.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
+    expect(await codeOf(holder.write(update(turn.id, 'still here')))).toBeNull();
+  });
+}

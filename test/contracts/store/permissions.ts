@@ -1,0 +1,180 @@
+import { expect, test } from 'vitest';
+import type { PermissionOption } from '../../../src/core/permission.ts';
+import type { Write } from '../../../src/ports/store.ts';
+import { ANN, allEvents, begun, claim, codeOf, ending, fresh, kinds, sending, type World, worker } from './world.ts';
+
+const OPTIONS: readonly PermissionOption[] = [
+  { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
+  { optionId: 'no', name: 'No', kind: 'reject_once' },
+];
+
+export function permissions(world: World): void {
+  test('a question makes the turn wait, and is there for everybody with all that was asked', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('waiting');
+    const seen = await (await site.open()).findPermission(ANN, write.permission.id);
+    expect(seen).toMatchObject({ ...write.permission, conversation, turn: turn.id, state: 'open' });
+    expect(seen).toMatchObject({ optionId: null, answeredBy: null, endedAt: null });
+    const { id, title, toolCall, options } = write.permission;
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      kind: 'permission.asked',
+      turn: turn.id,
+      payload: { id, title, toolCall, options },
+    });
+  });
+
+  test('the first answer wins, and lets the turn go on', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    const { id } = write.permission;
+    await holder.write(write);
+    expect(await store.answer(ANN, id, 'yes', 'ann@desk')).toMatchObject({
+      ...{ state: 'answered', optionId: 'yes', answeredBy: 'ann@desk' },
+    });
+    expect(await codeOf(store.answer(ANN, id, 'no', 'late'))).toBe('conflict');
+    expect((await store.findPermission(ANN, id))?.optionId).toBe('yes');
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      kind: 'permission.answered',
+      turn: turn.id,
+      payload: { id, optionId: 'yes', by: 'ann@desk' },
+    });
+  });
+
+  test('of several answers at the same time, by several handles, one is taken', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    const { turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    const answers = [store, other, store, other].map((at, i) =>
+      at.answer(ANN, write.permission.id, 'no', `person-${i}`),
+    );
+    const codes = await Promise.all(answers.map(codeOf));
+    expect(codes.toSorted()).toEqual(['conflict', 'conflict', 'conflict', null]);
+  });
+
+  test('an option that was not offered is invalid, and the question stays open', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    const before = await site.contents();
+    expect(await codeOf(store.answer(ANN, write.permission.id, 'perhaps', 'x'))).toBe('invalid');
+    expect(await codeOf(store.answer(ANN, fresh('unknown'), 'yes', 'x'))).toBe('not_found');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a turn with two questions waits for both', async () => {
+    const { store } = world;
+    const { turn, holder } = await begun(store);
+    const [a, b] = [asking(turn.id), asking(turn.id)];
+    await holder.write(a, b);
+    await store.answer(ANN, a.permission.id, 'yes', 'x');
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('waiting');
+    await holder.write(withdrawing(b));
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
+  });
+
+  test('a withdrawn question takes no answer', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write, withdrawing(write));
+    expect(await store.findPermission(ANN, write.permission.id)).toMatchObject({ state: 'withdrawn', optionId: null });
+    expect(await codeOf(store.answer(ANN, write.permission.id, 'yes', 'late'))).toBe('conflict');
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      kind: 'permission.withdrawn',
+      payload: { id: write.permission.id, reason: 'nobody answered' },
+    });
+  });
+
+  test('withdrawing what was answered meanwhile does nothing, and keeps the rest of its commit', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    await store.answer(ANN, write.permission.id, 'yes', 'quick');
+    const { counter } = holder;
+    const seq = await holder.write(withdrawing(write), sending(turn.id), withdrawing(write));
+    expect((await kinds(store, conversation)).slice(-2)).toEqual(['permission.answered', 'turn.sent']);
+    expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('answered');
+    const before = await site.contents();
+    const again = [withdrawing(write), sending(turn.id), withdrawing(write)];
+    expect(await store.commit(fence, counter, again)).toEqual({ seq });
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('the end of a turn withdraws its open questions, before it', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const [a, b] = [asking(turn.id), asking(turn.id)];
+    await holder.write(sending(turn.id), a, b);
+    await store.answer(ANN, a.permission.id, 'yes', 'x');
+    await holder.write(ending(turn));
+    expect((await kinds(store, conversation)).slice(-2)).toEqual(['permission.withdrawn', 'turn.ended']);
+    expect(await store.permissions(ANN, { open: true })).toEqual([]);
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('completed');
+    expect(await codeOf(store.answer(ANN, b.permission.id, 'yes', 'late'))).toBe('conflict');
+  });
+
+  test('another attempt withdraws the questions of the one before', async () => {
+    const { store } = world;
+    const { turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    const failure = { code: 'agent_failed', message: 'x' } as const;
+    await holder.write(sending(turn.id), write, { write: 'retry', turn: turn.id, failure });
+    expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('withdrawn');
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
+  });
+
+  test('a takeover withdraws the questions of a turn that was not sent', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    site.pass(1000);
+    expect((await claim(store, { worker: worker('w2', 2) })).turn).toMatchObject({ id: turn.id, state: 'running' });
+    expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('withdrawn');
+  });
+
+  test('questions are listed by conversation, turn and state, oldest first', async () => {
+    const { store } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const [a1, a2, b1] = [asking(a.turn.id), asking(a.turn.id), asking(b.turn.id)];
+    await a.holder.write(a1, a2);
+    await b.holder.write(b1);
+    await store.answer(ANN, a1.permission.id, 'no', 'x');
+    const ids = async (filter: Parameters<typeof store.permissions>[1]) =>
+      (await store.permissions(ANN, filter)).map(({ id }) => id);
+    const [ida1, ida2, idb1] = [a1, a2, b1].map(({ permission }) => permission.id);
+    expect(await ids({})).toEqual([ida1, ida2, idb1]);
+    expect(await ids({ open: true })).toEqual([ida2, idb1]);
+    expect(await ids({ open: false })).toEqual([ida1]);
+    expect(await ids({ conversation: a.conversation })).toEqual([ida1, ida2]);
+    expect(await ids({ conversation: a.conversation, open: true })).toEqual([ida2]);
+    expect(await ids({ turn: b.turn.id })).toEqual([idb1]);
+  });
+
+  test('the id of a question is taken once', async () => {
+    const { store } = world;
+    const { turn, holder } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(write);
+    expect(await codeOf(holder.write(write))).toBe('conflict');
+  });
+}
+
+function asking(turn: string) {
+  const toolCall = { toolCallId: 'call-1', title: 'rm -r', rawInput: { path: '/' } };
+  const permission = { id: fresh('permission'), attempt: 1, title: 'Delete everything?', toolCall, options: OPTIONS };
+  return { write: 'ask', turn, permission } satisfies Write;
+}
+
+function withdrawing({ turn, permission }: ReturnType<typeof asking>): Write {
+  return { write: 'withdraw', turn, permission: permission.id, reason: 'nobody answered' };
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import type { RecordPart } from '../../../src/core/record.ts';
+import type { Turn } from '../../../src/core/turn.ts';
+import {
+  ANN,
+  begun,
+  ending,
+  endingUnsent,
+  enqueue,
+  prompt,
+  receipt,
+  record,
+  runTurn,
+  sending,
+  usage,
+  type World,
+} from './world.ts';
+
+export function records(world: World): void {
+  test('a record comes back as it was written, with the prompt of its turn and strings of any length', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const long = '\u0000long '.repeat(4000);
+    const parts: RecordPart[] = [
+      { type: 'thought', text: 'Hm.' },
+      {
+        type: 'tool',
+        id: 't',
+        name: 'read',
+        kind: 'read',
+        target: 'a.txt',
+        input: { a: [1, long] },
+        output: long,
+        status: 'failed',
+      },
+      { type: 'text', text: long },
+      { type: 'text', text: '\u0000\u0000' },
+    ];
+    const failure = { code: 'agent_failed', message: 'x', hint: 'y' } as const;
+    const written = record(turn, { sessionId: 'native', outcome: 'failed', failure, parts, usage: usage(3) });
+    await holder.write(sending(turn.id), ending(turn, { outcome: 'failed', failure, record: written }));
+    const read = await (await site.open()).recordsAfter(ANN, conversation, { after: 0, limit: 9 });
+    expect(read).toEqual([written]);
+  });
+
+  test('a record may have another prompt than its turn: whoever tracks an agent may tell it afterwards', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const told = record(turn, { prompt: prompt('What was really asked') });
+    await holder.write(sending(turn.id), ending(turn, { record: told }));
+    expect(await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 })).toEqual([told]);
+    expect((await store.findTurn(ANN, turn.id))?.prompt).toEqual(turn.prompt);
+    expect(await store.search(ANN, 'really', 5)).toHaveLength(1);
+  });
+
+  test('records are read from both ends in pages, and counted, past turns that are not in the history', async () => {
+    const { store } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    await holder.write(sending(turn.id), ending(turn));
+    await runTurn(store, holder);
+    await enqueue(store, conversation);
+    await holder.write(endingUnsent((await store.begin(fence, [turn.agent])) as Turn));
+    await runTurn(store, holder);
+    const before = async (page: { upTo: number; limit: number }) =>
+      (await store.recordsBefore(ANN, conversation, page)).map(({ n }) => n);
+    const after = async (page: { after: number; limit: number }) =>
+      (await store.recordsAfter(ANN, conversation, page)).map(({ n }) => n);
+    expect(await before({ upTo: 9, limit: 2 })).toEqual([4, 2]);
+    expect(await before({ upTo: 3, limit: 9 })).toEqual([2, 1]);
+    expect(await after({ after: 0, limit: 2 })).toEqual([1, 2]);
+    expect(await after({ after: 2, limit: 9 })).toEqual([4]);
+    const counts = await Promise.all([0, 1, 2, 3, 4, 9].map((n) => store.countRecordsAfter(ANN, conversation, n)));
+    expect(counts).toEqual([3, 2, 1, 1, 0, 0]);
+  });
+
+  test('receipts come by turn and attempt, a later one replaces an earlier, and a warm-up has its place', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const write = (set: Parameters<typeof receipt>[0], of: string | null = turn.id) =>
+      holder.write({ write: 'receipt', receipt: receipt(set), turn: of, session: null });
+    await write({ attempt: 1, rung: 'resume' });
+    await write({ attempt: 2, rung: 'transcript' });
+    await write({ attempt: 1, rung: 'none', proof: 'refuted' });
+    await holder.write(sending(turn.id), ending(turn));
+    await write({ turn: null, attempt: 0, rung: 'live' }, null);
+    await write({ turn: 2, attempt: 1, rung: 'replay' }, null);
+    const rungs = async (page?: { limit?: number; turn?: number }) =>
+      (await store.receipts(ANN, conversation, page)).map(({ rung }) => rung);
+    expect(await rungs()).toEqual(['none', 'transcript', 'live', 'replay']);
+    expect(await rungs({ turn: 1 })).toEqual(['none', 'transcript']);
+    expect(await rungs({ limit: 2 })).toEqual(['live', 'replay']);
+    expect(await rungs({ turn: 7 })).toEqual([]);
+    expect((await store.receipts(ANN, conversation))[0]).toEqual(
+      receipt({ attempt: 1, rung: 'none', proof: 'refuted' }),
+    );
+  });
+}

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/usage.ts';
+import type { SessionChange, Write } from '../../../src/ports/store.ts';
+import {
+  ANN,
+  allEvents,
+  begun,
+  codeOf,
+  ending,
+  fresh,
+  opening,
+  receipt,
+  runTurn,
+  sending,
+  session,
+  usage,
+  type World,
+} from './world.ts';
+
+export function sessions(world: World): void {
+  test('a session is recorded when seen, with all that is known of it, and given to its turn', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
+    const opened = session({ position: 'p1', process, dropped: 2 });
+    await holder.write(opening(opened, turn.id));
+    expect(await store.sessions(ANN, conversation)).toMatchObject([
+      { ...opened, conversation, turns: 0, usage: NO_USAGE },
+    ]);
+    expect((await store.findTurn(ANN, turn.id))?.sessionId).toBe(opened.id);
+    const { id, agent, origin } = opened;
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      kind: 'session.opened',
+      turn: turn.id,
+      payload: { id, agent, origin, parent: null },
+    });
+  });
+
+  test('an id that changed is a new session, whose parent is the old one', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const first = session();
+    const second = session({ origin: 'rotated', parent: first.ref });
+    await holder.write(opening(first, turn.id), opening(second, turn.id));
+    expect((await store.sessions(ANN, conversation)).map(({ ref, parent }) => [ref, parent])).toEqual([
+      [second.ref, first.ref],
+      [first.ref, null],
+    ]);
+    expect((await store.findTurn(ANN, turn.id))?.sessionId).toBe(second.id);
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      payload: { id: second.id, parent: first.id },
+    });
+    expect(await codeOf(holder.write(opening(session({ parent: fresh('unknown') }))))).toBe('not_found');
+  });
+
+  test('a usable native session belongs to one conversation', async () => {
+    const { store, site } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const opened = session();
+    await a.holder.write(opening(opened));
+    const before = await site.contents();
+    expect(await codeOf(b.holder.write(opening(session({ id: opened.id }))))).toBe('conflict');
+    expect(await codeOf(a.holder.write(opening(session({ id: opened.id }))))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+    expect(await codeOf(b.holder.write(opening(session({ id: opened.id, agent: 'other' }))))).toBeNull();
+  });
+
+  test.each(['diverged', 'lost', 'closed'] as const)(
+    'a session that is %s may be had by another, and does not come back',
+    async (state) => {
+      const { store } = world;
+      const [a, b] = [await begun(store), await begun(store)];
+      const opened = session();
+      await a.holder.write(opening(opened), changing(opened.ref, { state }));
+      await b.holder.write(opening(session({ id: opened.id })));
+      expect(await codeOf(a.holder.write(changing(opened.ref, { state: 'dormant' })))).toBe('conflict');
+    },
+  );
+
+  test('a change sets what it names and keeps the rest', async () => {
+    const { store } = world;
+    const { conversation, holder } = await begun(store);
+    const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
+    const opened = session({ position: 'p1', process, dropped: 1 });
+    await holder.write(opening(opened), changing(opened.ref, { state: 'dormant', process: null }, 'let go'));
+    expect((await store.sessions(ANN, conversation))[0]).toMatchObject({
+      ...{ state: 'dormant', process: null, position: 'p1', dropped: 1, watermark: 0 },
+    });
+    await holder.write(changing(opened.ref, { position: null, dropped: 0 }));
+    expect((await store.sessions(ANN, conversation))[0]).toMatchObject({
+      state: 'dormant',
+      position: null,
+      dropped: 0,
+    });
+    const changes = (await allEvents(store, conversation)).filter(({ kind }) => kind === 'session.changed');
+    expect(changes[0]?.payload).toEqual({ id: opened.id, state: 'dormant', watermark: 0, reason: 'let go' });
+    expect(await codeOf(holder.write(changing(fresh('unknown'), { state: 'lost' })))).toBe('not_found');
+  });
+
+  test('no session is told more than the history has', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const opened = session();
+    expect(await codeOf(holder.write(opening({ ...opened, watermark: 1 })))).toBe('invalid');
+    await holder.write(opening(opened), sending(turn.id, { session: opened.ref }));
+    expect(await codeOf(holder.write(changing(opened.ref, { watermark: 1 })))).toBe('invalid');
+    await holder.write(changing(opened.ref, { watermark: 1 }), ending(turn, { session: opened.ref }));
+    expect((await store.sessions(ANN, conversation))[0]?.watermark).toBe(1);
+    expect(await codeOf(holder.write(changing(opened.ref, { watermark: 2 })))).toBe('invalid');
+  });
+
+  test('the lineage begins with what was used last, whatever the clock says and whatever else happened to the others', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const [a, b, other] = [session(), session(), session({ agent: 'other' })];
+    await holder.write(opening(a), opening(b), opening(other));
+    site.jump(-50_000);
+    await holder.write(sending(turn.id, { session: a.ref }), changing(b.ref, { state: 'closed' }));
+    const refs = async (filter?: { agent?: string; limit?: number }) =>
+      (await store.sessions(ANN, conversation, filter)).map(({ ref }) => ref);
+    expect(await refs()).toEqual([a.ref, other.ref, b.ref]);
+    expect(await refs({ agent: a.agent })).toEqual([a.ref, b.ref]);
+    expect(await refs({ limit: 1 })).toEqual([a.ref]);
+    expect(await refs({ agent: 'unknown' })).toEqual([]);
+  });
+
+  test('a session counts its turns and what they cost, and what restoring it cost, each once', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const opened = session();
+    const restoring = receipt({ usage: usage(100) });
+    const written = { write: 'receipt', turn: turn.id, session: opened.ref } as const;
+    await holder.write(opening(opened), { ...written, receipt: restoring });
+    await holder.write({ ...written, receipt: { ...restoring, after: 'proved' } });
+    await holder.write(
+      sending(turn.id, { session: opened.ref }),
+      ending(turn, { session: opened.ref, usage: usage(10) }),
+    );
+    await runTurn(store, holder, {}, { session: opened.ref, usage: usage(1) });
+    expect((await store.sessions(ANN, conversation))[0]).toMatchObject({
+      turns: 2,
+      usage: { inputTokens: 111, outputTokens: 222, costMicros: 333, modelCalls: 3 },
+    });
+  });
+
+  test('sessions are found by the id of the agent, in every conversation of the owner', async () => {
+    const { store } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const opened = session();
+    await a.holder.write(opening(opened), changing(opened.ref, { state: 'lost' }));
+    const again = session({ id: opened.id });
+    await b.holder.write(opening(again));
+    expect((await store.findSessions(ANN, opened.id)).map(({ ref, conversation }) => [ref, conversation])).toEqual([
+      [again.ref, b.conversation],
+      [opened.ref, a.conversation],
+    ]);
+    expect(await store.findSessions(ANN, 'unknown')).toEqual([]);
+  });
+}
+
+function changing(ref: string, change: SessionChange, reason: string | null = null): Write {
+  return { write: 'change-session', ref, change, reason };
+}

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/usage.ts';
+import {
+  ANN,
+  begun,
+  ending,
+  enqueue,
+  newConversation,
+  opening,
+  receipt,
+  runTurn,
+  sending,
+  session,
+  usage,
+  WORKER,
+  type World,
+} from './world.ts';
+
+export function totals(world: World): void {
+  test('the summary of a new conversation is empty', async () => {
+    const { store } = world;
+    const id = await newConversation(store, { key: 'k', title: 'T' });
+    expect(await store.summary(ANN, id)).toEqual({
+      ...{ conversation: id, key: 'k', title: 'T', contexts: 0, first: null, last: null },
+      ...{ sessions: 0, changes: 0, open: 0, lock: null, usage: NO_USAGE },
+    });
+  });
+
+  test('the summary counts completed turns, sessions, moves between them, open turns and cost', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const [a, b] = [session(), session()];
+    const failure = { code: 'agent_failed', message: 'x' } as const;
+    await holder.write(
+      opening(a),
+      sending(turn.id),
+      ending(turn, { outcome: 'failed', failure, session: a.ref, usage: usage(1) }),
+    );
+    await runTurn(store, holder, {}, { session: a.ref, usage: usage(10) });
+    await holder.write(opening(b));
+    await runTurn(store, holder, {}, { session: b.ref, usage: usage(100) });
+    await runTurn(store, holder, {}, { session: null });
+    await runTurn(store, holder, {}, { session: a.ref });
+    await enqueue(store, conversation);
+    const restoring = {
+      write: 'receipt',
+      receipt: receipt({ usage: usage(1000) }),
+      turn: null,
+      session: null,
+    } as const;
+    await holder.write(restoring);
+    expect(await store.summary(ANN, conversation)).toMatchObject({
+      ...{ contexts: 4, first: { n: 2, at: 20 }, last: { n: 5, at: 20 }, sessions: 2, changes: 2, open: 1 },
+      usage: { inputTokens: 1111, outputTokens: 2222, costMicros: 3333, modelCalls: 4 },
+    });
+  });
+
+  test('the summary says who holds the conversation and for how long, until the lease has run out', async () => {
+    const { store, site } = world;
+    const { conversation } = await begun(store);
+    site.pass(400);
+    const lock = { holder: WORKER.id, pid: WORKER.process.pid, epoch: 1, expiresIn: 600 };
+    expect((await store.summary(ANN, conversation)).lock).toEqual(lock);
+    site.pass(600);
+    expect((await store.summary(ANN, conversation)).lock).toBeNull();
+  });
+
+  test('usage is summed by day and agent, newest day first, turns and restoring together', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    await holder.write(sending(turn.id), ending(turn, { usage: usage(1) }));
+    await runTurn(store, holder, {}, { usage: usage(10) });
+    await runTurn(store, holder, { agent: 'other' }, { usage: usage(5) });
+    site.jump(86_400_000);
+    const write = {
+      write: 'receipt',
+      receipt: receipt({ turn: 4, usage: usage(2) }),
+      turn: null,
+      session: null,
+    } as const;
+    await holder.write(write);
+    await holder.write(write);
+    const rows = await store.usage(ANN);
+    const [newest, oldest] = [rows[0]?.day as string, rows[2]?.day as string];
+    expect(Date.parse(newest) - Date.parse(oldest)).toBe(86_400_000);
+    expect(rows).toEqual([
+      { day: newest, agent: turn.agent, turns: 0, usage: usage(2) },
+      { day: oldest, agent: 'other', turns: 1, usage: usage(5) },
+      { day: oldest, agent: turn.agent, turns: 2, usage: { ...usage(11), modelCalls: 2 } },
+    ]);
+    expect(await store.usage(ANN, { since: newest })).toHaveLength(1);
+  });
+}

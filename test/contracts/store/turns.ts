@@ -1,0 +1,220 @@
+import { expect, test } from 'vitest';
+import {
+  AGENT,
+  ANN,
+  allEvents,
+  BOB,
+  begun,
+  codeOf,
+  ending,
+  enqueue,
+  fresh,
+  kinds,
+  newConversation,
+  newTurn,
+  opening,
+  prompt,
+  sending,
+  session,
+  type World,
+} from './world.ts';
+
+export function turns(world: World): void {
+  test('an accepted turn is queued with the next number, and its event has the number that was answered', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const first = await store.enqueue(ANN, newTurn(id, { requestId: 'r1', prompt: prompt('Hello there') }));
+    const second = await store.enqueue(ANN, newTurn(id));
+    expect(first).toMatchObject({ duplicate: false, turn: { n: 1, state: 'queued', attempt: 0, agent: AGENT } });
+    expect(first.turn).toMatchObject({ sessionId: null, sent: null, failure: null, startedAt: null, endedAt: null });
+    expect(second.turn.n).toBe(2);
+    const queued = (await allEvents(store, id)).find(({ seq }) => seq === first.seq);
+    const payload = { n: 1, agent: AGENT, requestId: 'r1', retryOf: null, preview: 'Hello there' };
+    expect(queued).toMatchObject({ kind: 'turn.queued', turn: first.turn.id, payload });
+  });
+
+  test('an accepted turn is there for another handle at once, word for word', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    const long = 'ä'.repeat(50_000);
+    const blocks = [
+      { type: 'text', text: long },
+      { type: 'text', text: '\u0000 odd' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+    ] as const;
+    const turn = await enqueue(store, id, {
+      prompt: blocks,
+      options: { permissions: 'deny', restore: { lastTurns: 3 } },
+    });
+    const seen = await (await site.open()).findTurn(ANN, turn.id);
+    expect(seen).toEqual(turn);
+    expect(seen?.prompt).toEqual(blocks);
+    expect(seen?.options).toEqual({ permissions: 'deny', restore: { lastTurns: 3 } });
+  });
+
+  test('the same request again gives the turn of then and stores nothing', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    const set = { requestId: 'r', agent: AGENT, options: { session: 's', permissions: 'ask' } } as const;
+    const first = await store.enqueue(ANN, newTurn(id, set));
+    await enqueue(store, id);
+    const before = await site.contents();
+    const swapped = { permissions: 'ask', session: 's' } as const;
+    const again = await store.enqueue(ANN, newTurn(id, { ...set, options: swapped, defaultAgent: 'whatever' }));
+    expect(again).toEqual({ ...first, duplicate: true });
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('the same request id sent many times at once, by several handles, is one turn', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    const id = await newConversation(store);
+    const at = [store, other, store, other, store];
+    const answers = await Promise.all(at.map((handle) => handle.enqueue(ANN, newTurn(id, { requestId: 'r' }))));
+    expect(new Set(answers.map(({ turn }) => turn.id)).size).toBe(1);
+    expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+    expect(await store.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(1);
+  });
+
+  test.each([
+    ['prompt', { prompt: prompt('Another') }],
+    ['agent', { agent: 'other' }],
+    ['options', { options: { session: 'x' } }],
+  ])('the same request id with another %s is a conflict', async (_what, change) => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    await enqueue(store, id, { requestId: 'r' });
+    const before = await site.contents();
+    expect(await codeOf(enqueue(store, id, { requestId: 'r', ...change }))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('the same request id in another conversation is a conflict, with another owner it is not', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    await enqueue(store, id, { requestId: 'r' });
+    expect(await codeOf(enqueue(store, await newConversation(store), { requestId: 'r' }))).toBe('conflict');
+    const bobs = await newConversation(store, {}, BOB);
+    expect(await codeOf(enqueue(store, bobs, { requestId: 'r' }, BOB))).toBeNull();
+  });
+
+  test('a turn is found by its request id', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const turn = await enqueue(store, id, { requestId: 'r' });
+    expect(await store.findRequest(ANN, 'r')).toEqual(turn);
+    expect(await store.findRequest(ANN, 'other')).toBeNull();
+  });
+
+  test('the agent is the one named, else that of the turn before, else of the conversation, else the default', async () => {
+    const { store } = world;
+    const id = await newConversation(store, { agent: 'own' });
+    expect((await enqueue(store, id, { defaultAgent: 'default' })).agent).toBe('own');
+    expect((await enqueue(store, id, { agent: 'named' })).agent).toBe('named');
+    expect((await enqueue(store, id)).agent).toBe('named');
+    const without = await newConversation(store, { agent: null });
+    expect(await codeOf(enqueue(store, without))).toBe('invalid');
+    expect((await enqueue(store, without, { defaultAgent: 'default' })).agent).toBe('default');
+  });
+
+  test('a native session that is usable in another conversation is refused, whoever owns that, and it is not said whose', async () => {
+    const { store, site } = world;
+    const { holder, turn, conversation } = await begun(store);
+    const native = session();
+    await holder.write(opening(native, turn.id));
+    const options = { session: native.id };
+    const bobs = await newConversation(store, {}, BOB);
+    const refusal: Error = await store.enqueue(BOB, newTurn(bobs, { options })).then(
+      () => new Error('accepted'),
+      (error) => error,
+    );
+    expect(refusal).toMatchObject({ code: 'refused' });
+    expect(refusal.message).not.toMatch(new RegExp(`\\b(${ANN}|${conversation})\\b`));
+    const before = await site.contents();
+    expect(await codeOf(enqueue(store, await newConversation(store), { options, agent: 'other' }))).toBeNull();
+    expect(await codeOf(enqueue(store, conversation, { options }))).toBeNull();
+    expect(await site.contents()).not.toBe(before);
+    await holder.write({ write: 'change-session', ref: native.ref, change: { state: 'closed' }, reason: null });
+    expect(await codeOf(enqueue(store, bobs, { options }, BOB))).toBeNull();
+  });
+
+  test('a retry names a turn of the same conversation', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const first = await enqueue(store, id);
+    expect((await enqueue(store, id, { retryOf: first.id })).retryOf).toBe(first.id);
+    expect(await codeOf(enqueue(store, await newConversation(store), { retryOf: first.id }))).toBe('not_found');
+  });
+
+  test('turns come by number, in pages', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    for (let i = 0; i < 5; i += 1) await enqueue(store, id);
+    const numbers = async (page: { after: number; limit: number }) =>
+      (await store.turns(ANN, id, page)).map(({ n }) => n);
+    expect(await numbers({ after: 0, limit: 2 })).toEqual([1, 2]);
+    expect(await numbers({ after: 2, limit: 9 })).toEqual([3, 4, 5]);
+    expect(await numbers({ after: 5, limit: 9 })).toEqual([]);
+  });
+
+  test('a queued turn is cancelled at once, and never begins', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const [first, second] = [await enqueue(store, id), await enqueue(store, id)];
+    expect(await store.requestCancel(ANN, first.id, 'someone')).toMatchObject({
+      state: 'cancelled',
+      cancelRequested: true,
+    });
+    expect((await kinds(store, id)).slice(-2)).toEqual(['turn.cancel_requested', 'turn.ended']);
+    expect((await store.summary(ANN, id)).open).toBe(1);
+    expect((await store.claim(request()))?.turn?.id).toBe(second.id);
+    expect((await store.findConversation(ANN, id))?.head).toBe(0);
+  });
+
+  test('when the last queued turn is cancelled there is nothing left to claim', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const turn = await enqueue(store, id);
+    await store.requestCancel(ANN, turn.id, 'someone');
+    expect(await store.claim(request())).toBeNull();
+  });
+
+  test('a running turn is asked to stop, once, and ends itself', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    expect(await store.requestCancel(ANN, turn.id, 'someone')).toMatchObject({
+      state: 'running',
+      cancelRequested: true,
+    });
+    await store.requestCancel(ANN, turn.id, 'another');
+    const asked = (await allEvents(store, conversation)).filter((event) => event.kind === 'turn.cancel_requested');
+    expect(asked).toMatchObject([{ turn: turn.id, payload: { n: 1, by: 'someone' } }]);
+    const failure = { code: 'cancelled', message: 'Asked to.' } as const;
+    await holder.write(ending(turn, { outcome: 'cancelled', failure, record: null }));
+    expect(await store.findTurn(ANN, turn.id)).toMatchObject({ state: 'cancelled', failure });
+  });
+
+  test('cancelling an ended turn changes nothing', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    await holder.write(sending(turn.id), ending(turn));
+    const before = await site.contents();
+    expect((await store.requestCancel(ANN, turn.id, 'late')).state).toBe('completed');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a turn of an unknown conversation is not accepted', async () => {
+    expect(await codeOf(enqueue(world.store, fresh('nothing')))).toBe('not_found');
+  });
+}
+
+function request() {
+  const process = { pid: 9, started: '1', boot: 'boot-1', namespace: 'pid-1' };
+  return {
+    worker: { id: 'w', process },
+    place: 'this-host',
+    agents: [AGENT],
+    driver: 'worker',
+    leaseMs: 1000,
+  } as const;
+}

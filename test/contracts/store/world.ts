@@ -1,0 +1,258 @@
+// What the tests of the store contract work with. Nothing here knows which store it is.
+import { ThroughlineError } from '../../../src/core/errors.ts';
+import type { ConversationEvent } from '../../../src/core/event.ts';
+import type { Receipt } from '../../../src/core/receipt.ts';
+import type { TurnRecord } from '../../../src/core/record.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import type { Sent, Turn } from '../../../src/core/turn.ts';
+import { NO_USAGE, type Usage } from '../../../src/core/usage.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  EndOfTurn,
+  Fence,
+  NewConversation,
+  NewSession,
+  NewTurn,
+  Store,
+  WorkerInfo,
+  Write,
+} from '../../../src/ports/store.ts';
+
+/** A kind of store that is held to the contract. */
+export interface StoreHarness {
+  readonly name: string;
+  /** An empty place for one store. */
+  site(): Promise<StoreSite>;
+}
+
+export interface StoreSite {
+  /** A handle of its own, as another process would have. Open ones are closed by `destroy`. */
+  open(options?: { boot?: string }): Promise<Store>;
+  /** Lets time pass, the wall clock with it. */
+  pass(ms: number): void;
+  /** Sets the wall clock to another time; no time passes. */
+  jump(ms: number): void;
+  /** Everything that is stored, as one text: equal means that not one row has changed. */
+  contents(): Promise<string>;
+  /** Damages what is stored, behind the store's back. */
+  damage(what: Damage): Promise<void>;
+  destroy(): Promise<void>;
+}
+
+export type Damage =
+  | { readonly kind: 'payload' | 'time' | 'missing'; readonly conversation: string; readonly seq: number }
+  /** All events from `seq` on are gone. */
+  | { readonly kind: 'tail'; readonly conversation: string; readonly seq: number };
+
+export interface World {
+  readonly store: Store;
+  readonly site: StoreSite;
+}
+
+export const ANN = 'ann';
+export const BOB = 'bob';
+export const AGENT = 'scripted';
+const HERE = 'this-host';
+
+let last = 0;
+export function fresh(prefix: string): string {
+  last += 1;
+  return `${prefix}-${last}`;
+}
+
+export function spec(set: Partial<NewConversation> = {}): NewConversation {
+  const id = fresh('conversation');
+  const pinned = {
+    driver: 'worker',
+    sandbox: `sandbox-of-${id}`,
+    cwd: null,
+    place: HERE,
+    restore: DEFAULT_RESTORE,
+  } as const;
+  return { id, key: null, title: null, agent: AGENT, ...pinned, ...set };
+}
+
+export async function newConversation(store: Store, set: Partial<NewConversation> = {}, owner = ANN): Promise<string> {
+  return (await store.ensureConversation(owner, spec(set))).conversation.id;
+}
+
+export function prompt(text: string): NewTurn['prompt'] {
+  return [{ type: 'text', text }];
+}
+
+export function newTurn(conversation: string, set: Partial<NewTurn> = {}): NewTurn {
+  return {
+    id: fresh('turn'),
+    conversation,
+    requestId: null,
+    agent: null,
+    defaultAgent: null,
+    prompt: prompt('Say something.'),
+    options: {},
+    retryOf: null,
+    ...set,
+  };
+}
+
+export async function enqueue(
+  store: Store,
+  conversation: string,
+  set: Partial<NewTurn> = {},
+  owner = ANN,
+): Promise<Turn> {
+  return (await store.enqueue(owner, newTurn(conversation, set))).turn;
+}
+
+export const WORKER: WorkerInfo = worker('worker-1', 101);
+
+export function worker(id: string, pid: number): WorkerInfo {
+  return { id, process: { pid, started: '7', boot: 'boot-1', namespace: 'pid-1' } };
+}
+
+export function claimRequest(set: Partial<ClaimRequest> = {}): ClaimRequest {
+  return { worker: WORKER, place: HERE, agents: [AGENT, 'other'], driver: 'worker', leaseMs: 1000, ...set };
+}
+
+export async function claim(store: Store, set: Partial<ClaimRequest> = {}): Promise<Claim> {
+  const claimed = await store.claim(claimRequest(set));
+  if (claimed === null) throw new Error('There was nothing to claim.');
+  return claimed;
+}
+
+/** A lease with a counter: every write takes one. */
+export class Holder {
+  readonly fence: Fence;
+  readonly #store: Store;
+  counter = 1;
+
+  constructor(store: Store, fence: Fence) {
+    this.#store = store;
+    this.fence = fence;
+  }
+
+  async write(...writes: Write[]): Promise<number> {
+    const counter = this.counter;
+    this.counter += writes.length;
+    return (await this.#store.commit(this.fence, counter, writes)).seq;
+  }
+}
+
+/** A conversation with one turn begun under a lease. */
+export async function begun(store: Store, set: Partial<NewConversation> = {}) {
+  const conversation = await newConversation(store, set);
+  await enqueue(store, conversation);
+  const claimed = await claim(store, { conversation, driver: set.driver ?? 'worker' });
+  return { conversation, turn: claimed.turn as Turn, holder: new Holder(store, claimed.fence), fence: claimed.fence };
+}
+
+export function update(turn: string | null, text: string): Write {
+  const content = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } as const;
+  return { write: 'event', event: { kind: 'turn.update', turn, payload: { acp: 1, update: content } } };
+}
+
+export function session(set: Partial<NewSession> = {}): NewSession {
+  const ref = fresh('ref');
+  const none = { parent: null, watermark: 0, dropped: 0, position: null, process: null } as const;
+  return { ref, id: `native-${ref}`, agent: AGENT, origin: 'new', state: 'live', ...none, ...set };
+}
+
+export function opening(opened: NewSession, turn: string | null = null): Write {
+  return { write: 'open-session', session: opened, turn };
+}
+
+export function sending(turn: string, set: Partial<Sent> = {}): Write {
+  const sent = {
+    attempt: 1,
+    session: null,
+    position: null,
+    rung: 'new',
+    delivered: null,
+    process: null,
+    at: 5,
+  } as const;
+  return { write: 'send', turn, sent: { ...sent, ...set } };
+}
+
+export function record(turn: Turn, set: Partial<TurnRecord> = {}): TurnRecord {
+  return {
+    version: 1,
+    n: turn.n,
+    agent: turn.agent,
+    sessionId: null,
+    outcome: 'completed',
+    prompt: turn.prompt,
+    parts: [{ type: 'text', text: `Answer ${turn.n}.` }],
+    failure: null,
+    usage: NO_USAGE,
+    startedAt: 10,
+    endedAt: 20,
+    ...set,
+  };
+}
+
+export function ending(turn: Turn, set: Partial<EndOfTurn> = {}): Write {
+  const end = { outcome: 'completed', failure: null, record: record(turn), session: null, usage: NO_USAGE } as const;
+  return { write: 'end', turn: turn.id, end: { ...end, ...set } };
+}
+
+export function endingUnsent(turn: Turn): Write {
+  const failure = { code: 'agent_unavailable', message: 'It does not start.' } as const;
+  return ending(turn, { outcome: 'failed', failure, record: null });
+}
+
+/** Runs one whole turn under a lease that is held. */
+export async function runTurn(store: Store, holder: Holder, set: Partial<NewTurn> = {}, end: Partial<EndOfTurn> = {}) {
+  await enqueue(store, holder.fence.conversation, set, holder.fence.owner);
+  const turn = (await store.begin(holder.fence, [AGENT, 'other'])) as Turn;
+  await holder.write(sending(turn.id, { session: end.session ?? null }), ending(turn, end));
+  return turn;
+}
+
+export function usage(tokens: number): Usage {
+  return { ...NO_USAGE, inputTokens: tokens, outputTokens: 2 * tokens, costMicros: 3 * tokens, modelCalls: 1 };
+}
+
+export function receipt(set: Partial<Receipt> = {}): Receipt {
+  return {
+    turn: 1,
+    attempt: 1,
+    agent: AGENT,
+    rung: 'new',
+    sessionId: null,
+    carried: 0,
+    dropped: 0,
+    delivered: 0,
+    deliveredTokens: 0,
+    unsettled: false,
+    modelCalls: 0,
+    usage: NO_USAGE,
+    toolsRan: [],
+    proof: 'counted',
+    before: 'counted',
+    after: null,
+    tried: [],
+    lockWaits: { count: 0, ms: 0 },
+    ms: 1,
+    ...set,
+  };
+}
+
+export async function allEvents(store: Store, conversation: string, owner = ANN): Promise<ConversationEvent[]> {
+  return store.events(owner, conversation, { after: 0, limit: 10_000 });
+}
+
+export async function kinds(store: Store, conversation: string): Promise<string[]> {
+  return (await allEvents(store, conversation)).map((event) => event.kind);
+}
+
+/** The code of the error that a verb throws; null: it does not throw. */
+export async function codeOf(verb: Promise<unknown>): Promise<string | null> {
+  try {
+    await verb;
+    return null;
+  } catch (error) {
+    if (error instanceof ThroughlineError) return error.code;
+    throw error;
+  }
+}
