@@ -103,6 +103,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   for (const step of plan.steps) {
     const taken = await takeStep(step, request);
     if ('failure' in taken) {
+      request.signal.throwIfAborted(); // it did not fail: it was stopped
       const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
       tried.push(attempt);
       const event = { kind: 'restore.tried', turn: request.turn?.id ?? null, payload: attempt } as const;

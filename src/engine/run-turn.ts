@@ -79,7 +79,8 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     if (discarded === 'no') {
       await endTurn(hold, agent, traits, turn, result);
       // A session that was begun without the history on purpose must not pass for one that has it.
-      if (restoring.policy === 'off') await discard(hold, agent, result, 'closed', 'it was begun without the history');
+      const without = restoring.policy === 'off' && result.receipt.rung === 'fresh';
+      if (without) await discard(hold, agent, result, 'closed', 'it was begun without the history');
       return;
     }
     const failure = result.failure as Failure;

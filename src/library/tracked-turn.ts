@@ -16,17 +16,15 @@ export interface Outcome {
   readonly usage?: Partial<Usage>;
 }
 
-/** Tracked requests go out by another hand: from the moment of tracking, they may have reached the agent (R6). */
-export function sentPending(attempt: number, session: string | null, at: number): Sent {
-  return {
-    attempt,
-    session,
-    position: null,
-    rung: session === null ? 'new' : 'resume',
-    delivered: null,
-    process: null,
-    at,
-  };
+/**
+ * The fact that a request went out. It goes by another hand, so from the moment of tracking it may have reached the agent
+ * (R6): the fact is written with its session as soon as that has a name, and else with its end.
+ */
+export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
+  if (turn.sent !== null) return [];
+  const rung = session === null ? 'new' : 'resume';
+  const sent: Sent = { attempt: turn.attempt, session, position: null, rung, delivered: null, process: null, at };
+  return [{ write: 'send', turn: turn.id, sent }];
 }
 
 /**
@@ -84,7 +82,13 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
       outcome === 'completed' ? { state: 'dormant', watermark: turn.n } : { state: 'unsettled' };
     writes.push({ write: 'change-session', ref: session.ref, change, reason: null });
   }
-  const end = { outcome, failure, record: turn.sent === null ? null : record, session: session?.ref ?? null, usage };
-  writes.push({ write: 'end', turn: turn.id, end });
-  return writes;
+  const end = { outcome, failure, record, session: session?.ref ?? null, usage };
+  return [...sendWrites(turn, null, now), ...writes, { write: 'end', turn: turn.id, end }];
+}
+
+/** The end of a request that could not be tracked, and that nobody sends: it is no part of the history. */
+export function refusedWrites(turn: Turn): Write[] {
+  const failure = { code: 'refused', message: 'The request could not be tracked; nothing was sent.' } as const;
+  const end = { outcome: 'failed', failure, record: null, session: null, usage: NO_USAGE } as const;
+  return [{ write: 'end', turn: turn.id, end }];
 }

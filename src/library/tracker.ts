@@ -9,7 +9,7 @@ import { hasEnded, type Turn } from '../core/turn.ts';
 import type { Usage } from '../core/usage.ts';
 import type { Claim, Fence, Write } from '../ports/store.ts';
 import type { TrackerParts } from './throughline.ts';
-import { endWrites, type Outcome, openSessionWrites, sentPending } from './tracked-turn.ts';
+import { endWrites, type Outcome, openSessionWrites, refusedWrites, sendWrites } from './tracked-turn.ts';
 
 export type RequestStatus = 'pending' | 'active' | 'completed' | 'failed';
 
@@ -80,11 +80,7 @@ export class ConversationTracker {
       });
       const turn = await this.#parts.store.begin(held.fence, [TRACKED_AGENT]);
       if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
-      const session =
-        sessionId === null ? null : await this.#session(conversation.id, nonEmpty(sessionId, 'session id'));
-      const writes = session?.writes(turn.id) ?? [];
-      const sent = sentPending(turn.attempt, session?.ref ?? null, this.#parts.clock.now());
-      await this.#commit(held, [...writes, { write: 'send', turn: turn.id, sent }]);
+      if (sessionId !== null) await this.#give(turn, held, nonEmpty(sessionId, 'session id'));
       return await this.#request(requestId);
     } catch (error) {
       await this.#endOpenTurn(conversation.id, requestId, held);
@@ -95,11 +91,7 @@ export class ConversationTracker {
   /** The agent has named its session: the mapping of its agent moves now. The same session again changes nothing. */
   async updateRequestSession(requestId: string, sessionId: string): Promise<TrackedRequest> {
     const { turn, held } = await this.#open(requestId);
-    nonEmpty(sessionId, 'session id');
-    if (turn.sessionId === sessionId) return this.#view(turn);
-    const session = await this.#session(turn.conversation, sessionId, turn.sessionId);
-    const sent = sentPending(turn.attempt, session.ref, this.#parts.clock.now());
-    await this.#commit(held, [...session.writes(turn.id), { write: 'send', turn: turn.id, sent }]);
+    if (turn.sessionId !== nonEmpty(sessionId, 'session id')) await this.#give(turn, held, sessionId);
     return this.#request(requestId);
   }
 
@@ -270,7 +262,7 @@ export class ConversationTracker {
     const { store } = this.#parts;
     const claim =
       (await this.#claim(turn.conversation)) ?? ((await this.#reap()) ? await this.#claim(turn.conversation) : null);
-    if (claim?.unfinished?.id === turn.id) {
+    if ((claim?.unfinished ?? claim?.turn)?.id === turn.id && claim) {
       const held: Held = { fence: claim.fence, counter: 1 };
       this.#held.set(turn.conversation, held);
       return held;
@@ -294,13 +286,7 @@ export class ConversationTracker {
 
   async #endOpenTurn(conversation: string, requestId: string, held: Held): Promise<void> {
     const turn = await this.#parts.store.findRequest(this.#owner, requestId);
-    const failure = { code: 'refused', message: 'The request could not be tracked; nothing was sent.' } as const;
-    if (turn && !hasEnded(turn.state)) {
-      await this.#commit(
-        held,
-        endWrites({ ...turn, sent: null }, null, { outcome: 'failed', failure }, this.#parts.clock.now()),
-      );
-    }
+    if (turn && !hasEnded(turn.state)) await this.#commit(held, refusedWrites(turn));
     await this.#release(conversation, held);
   }
 
@@ -346,9 +332,12 @@ export class ConversationTracker {
     return sessions.find((session) => session.id === turn.sessionId) ?? null;
   }
 
-  async #session(conversation: string, id: string, current: string | null = null) {
-    const lineage = await this.#parts.store.sessions(this.#owner, conversation, { agent: TRACKED_AGENT });
-    return openSessionWrites(lineage, id, current, TRACKED_AGENT);
+  /** The request's turn has this session from here on, and so has its agent. */
+  async #give(turn: Turn, held: Held, id: string): Promise<void> {
+    const { store, clock } = this.#parts;
+    const lineage = await store.sessions(this.#owner, turn.conversation, { agent: TRACKED_AGENT });
+    const session = openSessionWrites(lineage, id, turn.sessionId, TRACKED_AGENT);
+    await this.#commit(held, [...session.writes(turn.id), ...sendWrites(turn, session.ref, clock.now())]);
   }
 }
 

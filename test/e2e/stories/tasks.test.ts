@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { compose } from '../../../src/compose.ts';
+import { createEngine } from '../../../src/engine/engine.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
+import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { allEvents, ended, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+// Story 2: tasks whose sessions we name. The id that was set got ignored, and the one that was borrowed was never given back.
+
+const WORDS = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
+
+test('a naive orchestrator that does not give the borrowed id back leaks one task into the next', async () => {
+  const rooms = new TestRooms();
+  try {
+    const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned' } });
+    const room = await rooms.room();
+    let sessionId: string | null = null; // the agent's own field, set for the first task and never reset
+    const answers: string[] = [];
+    for (const word of ['first', 'second']) {
+      const how =
+        sessionId === null ? { kind: 'new' as const, id: 'task-1' } : { kind: 'resume' as const, id: sessionId };
+      const session = await rooms.open(agent, room, how);
+      sessionId = session.id;
+      answers.push((await ask(session, `The codeword is ${word}. ${WHICH}`)).reply);
+      await session.close();
+    }
+    expect(answers.map(known)).toEqual([['first'], ['first', 'second']]);
+  } finally {
+    await rooms.dispose();
+  }
+});
+
+test('a naive retry opens the id that it chose once more, or comes while it is locked, and is refused', async () => {
+  const rooms = new TestRooms();
+  try {
+    const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned', lockMs: 60_000 } });
+    const room = await rooms.room();
+    const session = await rooms.open(agent, room, { kind: 'new', id: 'task-1' });
+    await ask(session, 'The codeword is first.');
+    await session.close();
+    const { signal } = new AbortController();
+    const again = await agent.open({ how: { kind: 'new', id: 'task-1' }, room, noTools: false, signal });
+    const resumed = await agent.open({ how: { kind: 'resume', id: 'task-1' }, room, noTools: false, signal });
+    expect(again).toMatchObject({ ok: false, reason: 'in_use' });
+    expect(resumed).toMatchObject({ ok: false, reason: 'locked' });
+  } finally {
+    await rooms.dispose();
+  }
+});
+
+test('ten tasks one after another have ten sessions, and none knows of another', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
+  const tl = await home.open({ maxWarm: 0 });
+  const sessions = new Set<string | null>();
+  for (const word of WORDS) {
+    const { reply, turn } = await tl.conversation(`task ${word}`).ask(`The codeword is ${word}. ${WHICH}`);
+    expect(known(reply)).toEqual([word]);
+    sessions.add(turn.sessionId);
+  }
+  expect(sessions.size).toBe(10);
+  expect(sessions).not.toContain(null);
+});
+
+test('tasks at the same time have sessions of their own', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', chunkMs: 5 } });
+  const tl = await home.open();
+  const words = WORDS.slice(0, 4);
+  const answers = await Promise.all(
+    words.map((word) => tl.conversation(word).ask(`The codeword is ${word}. ${WHICH}`)),
+  );
+  expect(answers.map(({ reply }) => known(reply))).toEqual(words.map((word) => [word]));
+  expect(new Set(answers.map(({ turn }) => turn.sessionId)).size).toBe(4);
+});
+
+test('a session that we name is in the store before the agent hears of it', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  await home.open().then((tl) => tl.close()); // makes the database
+  const { parts } = await compose({
+    home: home.path,
+    settings: { agents: { claude: { adapter: 'scripted', options: { ids: 'assigned' } } } },
+  });
+  const { agent, adapter } = parts.agents.get('claude') ?? expect.unreachable();
+  const heard: { id: string; stored: number }[] = [];
+  const watched: Agent = {
+    ...agent,
+    open(request) {
+      const id = request.how.kind === 'new' ? (request.how.id ?? '') : '';
+      heard.push({ id, stored: home.query('SELECT no FROM sessions WHERE id = ?', id).length });
+      return agent.open(request);
+    },
+  };
+  const engine = createEngine({ ...parts, agents: new Map([['claude', { agent: watched, adapter }]]) }, 'local');
+  try {
+    await engine.ensure({ key: 'task' });
+    const { turn } = await run(engine, 'task', 'Hello.');
+    expect(heard).toEqual([{ id: turn.sessionId, stored: 1 }]);
+    const kinds = (await allEvents(engine, 'task')).map((event) => event.kind);
+    expect(kinds.indexOf('session.opened')).toBeGreaterThan(0);
+    expect(kinds.indexOf('session.opened')).toBeLessThan(kinds.indexOf('turn.sent'));
+  } finally {
+    await engine.close();
+  }
+});
+
+test('another process sees the session while its agent is still starting', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', startMs: 60_000 } });
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  await tl.engine.ensure({ key: 'task' });
+  const { turn } = await tl.engine.submit('task', 'Hello.');
+  await until('the session is there', async () => (await other.engine.sessions('task')).length === 1);
+  expect(await other.engine.sessions('task')).toMatchObject([{ origin: 'new', watermark: 0, turns: 0, process: null }]);
+  expect((await other.engine.turn(turn.id)).sent).toBeNull();
+  await other.engine.cancel(turn.id);
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
+});
+
+test('a session named for a turn beats the setting that starts every turn afresh', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  const task = tl.conversation('task', { restore: { policy: 'off' } });
+  const first = await task.ask('The codeword is amber.');
+  const fresh = await task.ask(WHICH);
+  expect(known(fresh.reply)).toEqual([]);
+  expect(fresh.turn.sessionId).not.toBe(first.turn.sessionId);
+  const named = await task.ask(WHICH, { session: first.turn.sessionId ?? '' });
+  expect(known(named.reply)).toEqual(['amber']);
+  expect(named.turn.sessionId).toBe(first.turn.sessionId);
+  expect(named.receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
+});
+
+test('a session that cannot be had is refused with the reason, and nothing is sent', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  const task = tl.conversation('task');
+  await task.ask('The codeword is amber.');
+  await refusedWith('refused', task.ask(WHICH, { session: 'no-such-session' }), /no-such-session.*has no such session/);
+  const { turns } = await task.show();
+  expect(turns[1]).toMatchObject({ state: 'failed', sent: null, sessionId: null });
+  expect(known((await task.ask(WHICH)).reply)).toEqual(['amber']);
+});
+
+test('a session of another task is refused, whoever asks for it', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  const { turn } = await tl.conversation('one').ask('The codeword is amber.');
+  const session = turn.sessionId ?? '';
+  await refusedWith('refused', tl.conversation('two').ask(WHICH, { session }), /in use elsewhere/);
+});
+
+test('a milestone is a conversation that its tasks share: the third knows what the first was told', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  for (const word of ['first', 'second']) await tl.conversation('milestone').ask(`The codeword is ${word}.`);
+  await tl.conversation('aside').ask('The codeword is aside.');
+  const third = await tl.conversation('milestone').ask(WHICH);
+  expect(known(third.reply)).toEqual(['first', 'second']);
+  expect(await tl.conversation('milestone').summary()).toMatchObject({ contexts: 3, sessions: 1 });
+});
+
+test.each([
+  ['reopened', 0],
+  ['still open', 8],
+])('a retry waits until the session, %s, is unlocked, and the receipt counts the waits', async (_, maxWarm) => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 400 } });
+  const tl = await home.open({ maxWarm, lock: { firstMs: 50, longestMs: 200, totalMs: 20_000 } });
+  await tl.engine.ensure({ key: 'task' });
+  const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
+  expect(failed.turn.state).toBe('failed');
+  const { turn } = await tl.engine.retry(failed.turn.id);
+  await ended(tl.engine, turn);
+  const { receipt } = await tl.engine.answerOf(turn.id);
+  expect(receipt.lockWaits.count).toBeGreaterThan(0);
+  expect(receipt.lockWaits.ms).toBeGreaterThanOrEqual(50);
+  const asked = await run(tl.engine, 'task', WHICH);
+  expect(known(asked.reply)).toEqual(['amber']);
+  expect(asked.turn.sessionId).toBe(failed.turn.sessionId);
+});
+
+test.each([
+  ['reopened', 0],
+  ['still open', 8],
+])('a session that, %s, is locked for longer than we wait fails the turn with its own code', async (_, maxWarm) => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
+  const tl = await home.open({ maxWarm, lock: { firstMs: 20, longestMs: 40, totalMs: 100 } });
+  const task = tl.conversation('task');
+  await task.ask('The codeword is amber.');
+  await refusedWith('session_locked', task.ask(WHICH));
+  const { turns, receipts } = await task.show();
+  expect(turns.at(-1)).toMatchObject({ state: 'failed', failure: { code: 'session_locked' } });
+  expect(receipts.at(-1)?.lockWaits).toEqual({ count: 3, ms: 100 });
+});
+
+test('usage is found under the session that it was spent in', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  for (const [i, word] of WORDS.slice(0, 3).entries())
+    await tl.conversation(word).ask(`/usage ${100 * (i + 1)} ${i + 1}`);
+  await tl.conversation('word-1').ask('/usage 11 22');
+  const spent = await Promise.all(
+    WORDS.slice(0, 3).map(async (word) => (await tl.conversation(word).show()).sessions.map(({ usage }) => usage)),
+  );
+  expect(spent).toMatchObject([
+    [{ inputTokens: 111, outputTokens: 23, modelCalls: 2 }],
+    [{ inputTokens: 200, outputTokens: 2, modelCalls: 1 }],
+    [{ inputTokens: 300, outputTokens: 3, modelCalls: 1 }],
+  ]);
+});

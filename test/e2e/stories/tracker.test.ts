@@ -1,0 +1,270 @@
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+// Story 3: whoever drives an agent himself needs to know which session it lives in, and never to invent one.
+
+test('a naive session manager files a request under a session named null and cannot complete it', async () => {
+  const rooms = new TestRooms();
+  try {
+    const agent = scriptedAgent({ name: 'claude', options: { nameLate: true } });
+    const sessions = new Map<string | null, string[]>();
+    const register = (id: string | null, request: string) => sessions.set(id, [...(sessions.get(id) ?? []), request]);
+    const session = await rooms.open(agent, await rooms.room());
+    register(session.id, 'req123');
+    await ask(session, 'The codeword is amber.');
+    const completed = sessions.get(session.id)?.includes('req123') ?? false;
+    expect([...sessions.keys()]).toEqual([null]);
+    expect(completed).toBe(false);
+  } finally {
+    await rooms.dispose();
+  }
+});
+
+async function tracker(home: Home) {
+  const tl = await home.open();
+  return { tl, tracker: tl.tracker() };
+}
+
+test('a request is pending until its agent has named the session, and the mapping moves just then', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  expect(await t.trackRequest('req123', 'agent456', null)).toMatchObject({
+    requestId: 'req123',
+    agentId: 'agent456',
+    sessionId: null,
+    status: 'pending',
+  });
+  expect(await t.getAgentSession('agent456')).toBeNull();
+  expect(await t.updateRequestSession('req123', 'abc789')).toMatchObject({ sessionId: 'abc789', status: 'active' });
+  expect(await t.getAgentSession('agent456')).toBe('abc789');
+  expect(await t.completeRequest('req123')).toMatchObject({ sessionId: 'abc789', status: 'completed' });
+});
+
+test('a rotated session is the next request’s, and the history knows both', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  await t.trackRequest('req123', 'agent456', null);
+  await t.updateRequestSession('req123', 'abc789');
+  await t.completeRequest('req123', { prompt: 'Hello', reply: 'Hi', usage: { inputTokens: 10 } });
+  expect(await t.trackRequest('req124', 'agent456', await t.getAgentSession('agent456'))).toMatchObject({
+    sessionId: 'abc789',
+    status: 'active',
+  });
+  expect(await t.getAgentSession('agent456')).toBe('abc789');
+  await t.updateRequestSession('req124', 'def012');
+  expect(await t.getAgentSession('agent456')).toBe('def012');
+  await t.completeRequest('req124', { prompt: 'Again', reply: 'Yes', usage: { inputTokens: 20 } });
+  expect(await t.sessionHistory('agent456')).toEqual(['abc789', 'def012']);
+  const { sessions, turns } = await tl.engine.show('agent456');
+  expect(sessions).toMatchObject([
+    { id: 'abc789', origin: 'new', parent: null, watermark: 1 },
+    { id: 'def012', origin: 'rotated', parent: 'abc789', watermark: 2 },
+  ]);
+  expect(turns).toMatchObject([
+    { requestId: 'req123', sessionId: 'abc789', reply: 'Hi' },
+    { requestId: 'req124', sessionId: 'def012', reply: 'Yes' },
+  ]);
+  expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 2, sessions: 2, usage: { inputTokens: 30 } });
+});
+
+test('an agent that goes on in its session although none was named for it is in no other', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  for (const requestId of ['req1', 'req2']) {
+    await t.trackRequest(requestId, 'agent456', null);
+    expect(await t.updateRequestSession(requestId, 'abc789')).toMatchObject({ status: 'active', sessionId: 'abc789' });
+    await t.completeRequest(requestId);
+  }
+  expect(await t.sessionHistory('agent456')).toEqual(['abc789']);
+  expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 2, sessions: 1, changes: 0 });
+});
+
+test('a session tells whose it is, when it was last used, how often, and who holds it', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  const before = Date.now();
+  expect(await t.getSession('abc789')).toBeNull();
+  await t.trackRequest('req1', 'agent456', null);
+  await t.updateRequestSession('req1', 'abc789');
+  expect(await t.lockStatus('agent456')).toMatchObject({ pid: process.pid });
+  expect(await t.getSession('abc789')).toMatchObject({ agentId: 'agent456', lock: { pid: process.pid } });
+  await t.completeRequest('req1');
+  await t.trackRequest('req2', 'agent456', 'abc789');
+  await t.completeRequest('req2');
+  expect(await t.lockStatus('agent456')).toBeNull();
+  const session = await t.getSession('abc789');
+  expect(session).toMatchObject({ sessionId: 'abc789', agentId: 'agent456', requestCount: 2, lock: null });
+  expect(session?.lastActivity).toBeGreaterThanOrEqual(before);
+});
+
+test('a failed request moves no watermark', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await t.updateRequestSession('req1', 'abc789');
+  await t.completeRequest('req1');
+  await t.trackRequest('req2', 'agent456', 'abc789');
+  expect(await t.failRequest('req2', 'out of credit')).toMatchObject({ status: 'failed' });
+  expect((await tl.engine.sessions('agent456'))[0]).toMatchObject({ id: 'abc789', watermark: 1, state: 'unsettled' });
+  expect((await tl.engine.turns('agent456'))[1]?.failure?.message).toBe('out of credit');
+  expect(await t.lockStatus('agent456')).toBeNull();
+});
+
+test('a request that was never tracked is not known, and nothing is made up for it', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  expect(await t.getRequest('nobody')).toBeNull();
+  await refusedWith('not_found', t.updateRequestSession('nobody', 'abc789'), /not tracked/);
+  await refusedWith('not_found', t.completeRequest('nobody'), /not tracked/);
+  await refusedWith('not_found', t.failRequest('nobody'), /not tracked/);
+  expect(await t.getSession('abc789')).toBeNull();
+});
+
+test('a session that is reported twice is one session', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await t.updateRequestSession('req1', 'abc789');
+  expect(await t.updateRequestSession('req1', 'abc789')).toMatchObject({ sessionId: 'abc789', status: 'active' });
+  await t.completeRequest('req1');
+  expect(await t.completeRequest('req1')).toMatchObject({ status: 'completed' });
+  expect(await t.sessionHistory('agent456')).toEqual(['abc789']);
+  expect(await tl.engine.summary('agent456')).toMatchObject({ contexts: 1, sessions: 1 });
+});
+
+test('a second request while one is open is refused and told which one it is', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await refusedWith('conflict', t.trackRequest('req2', 'agent456', null), /busy with the request "req1"/);
+  expect(await t.getRequest('req2')).toBeNull();
+  expect(await t.trackRequest('other', 'agent789', null)).toMatchObject({ status: 'pending' });
+  expect(await t.updateRequestSession('req1', 'abc789')).toMatchObject({ status: 'active' });
+});
+
+test('the same request id twice is the same request; for another agent it is a conflict', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  const first = await t.trackRequest('req1', 'agent456', null);
+  expect(await t.trackRequest('req1', 'agent456', null)).toEqual(first);
+  await refusedWith('conflict', t.trackRequest('req1', 'agent789', null), /belongs to "agent456"/);
+});
+
+test('a session of another agent is refused, and the request may still be given its own', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await t.updateRequestSession('req1', 'abc789');
+  await t.completeRequest('req1');
+  await refusedWith('conflict', t.trackRequest('req2', 'agent789', 'abc789'), /abc789/);
+  expect(await t.lockStatus('agent789')).toBeNull();
+  await t.trackRequest('req3', 'agent789', null);
+  await refusedWith('conflict', t.updateRequestSession('req3', 'abc789'), /abc789/);
+  expect(await t.getRequest('req3')).toMatchObject({ sessionId: null, status: 'pending' });
+  await t.updateRequestSession('req3', 'def012');
+  await t.completeRequest('req3');
+  expect(await t.getAgentSession('agent789')).toBe('def012');
+  expect(await t.getAgentSession('agent456')).toBe('abc789');
+});
+
+test('no session is ever named null or left without a name', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await refusedWith('invalid', t.updateRequestSession('req1', null as unknown as string));
+  await refusedWith('invalid', t.updateRequestSession('req1', ' '));
+  expect(home.query('SELECT id FROM sessions')).toEqual([]);
+  expect(home.query('SELECT session_id FROM turns')).toEqual([{ session_id: null }]);
+  await t.completeRequest('req1');
+  expect(home.query('SELECT id FROM sessions')).toEqual([]);
+});
+
+test('a request without an agent is tracked by itself', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  expect(await t.trackRequest('req1', null, null)).toMatchObject({ agentId: null, status: 'pending' });
+  expect(await t.trackRequest('req2', null, null)).toMatchObject({ agentId: null, status: 'pending' });
+  await t.updateRequestSession('req1', 'abc789');
+  expect(await t.completeRequest('req1')).toMatchObject({ agentId: null, sessionId: 'abc789' });
+});
+
+test('the lock of a process that was killed is free at once, and its request counts as failed', async () => {
+  await using home = new Home();
+  const [{ tracker: t }, driver] = await Promise.all([tracker(home), home.host()]);
+  await driver.tracker.trackRequest('req1', 'agent456', null);
+  await driver.tracker.updateRequestSession('req1', 'abc789');
+  await refusedWith('conflict', t.trackRequest('req2', 'agent456', 'abc789'), new RegExp(`process ${driver.pid}`));
+  await driver.kill();
+  expect(await t.trackRequest('req3', 'agent456', 'abc789')).toMatchObject({ status: 'active' });
+  expect(await t.getRequest('req1')).toMatchObject({ status: 'failed', sessionId: 'abc789' });
+  expect(await t.completeRequest('req3')).toMatchObject({ status: 'completed' });
+});
+
+test('a request can be completed by another process when its own was killed, and only then', async () => {
+  await using home = new Home();
+  const [{ tl, tracker: t }, driver] = await Promise.all([tracker(home), home.host()]);
+  await driver.tracker.trackRequest('req1', 'agent456', null);
+  await driver.tracker.updateRequestSession('req1', 'abc789');
+  await refusedWith('conflict', t.completeRequest('req1'), /tracked by another process/);
+  await driver.kill();
+  expect(await t.completeRequest('req1', { prompt: 'Hello', reply: 'Hi' })).toMatchObject({ status: 'completed' });
+  expect((await tl.engine.sessions('agent456'))[0]).toMatchObject({ watermark: 1 });
+});
+
+test('a worker never claims a tracked request, and a prompt to its conversation is refused', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  await t.close(); // from here on nobody holds it
+  const worker = await home.host({ claims: 'all' });
+  await worker.calls.ask('worker-is-running', WHICH); // it has looked for work since
+  expect(await t.getRequest('req1')).toMatchObject({ status: 'pending' });
+  expect((await tl.engine.summary('agent456')).lock).toBeNull();
+  await refusedWith('refused', tl.engine.submit('agent456', 'Hello.'), /ConversationTracker/);
+  await refusedWith(
+    'refused',
+    tl.tracker().trackRequest('req2', 'worker-is-running', null),
+    /run by Throughline itself/,
+  );
+});
+
+test('a driver that asks the tracker for its session remembers what the naive one lost', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  const rooms = new TestRooms();
+  try {
+    const agent = scriptedAgent({ name: 'claude', options: { ids: 'rotating', nameLate: true } });
+    const room = await rooms.room();
+    let reply = '';
+    for (const [i, word] of ['amber', 'birch', 'cobalt'].entries()) {
+      const before = await t.getAgentSession('agent456');
+      await t.trackRequest(`req${i}`, 'agent456', before);
+      const how = before === null ? { kind: 'new' as const, id: null } : { kind: 'resume' as const, id: before };
+      const session = await rooms.open(agent, room, how);
+      ({ reply } = await ask(session, `The codeword is ${word}. ${WHICH}`));
+      await t.updateRequestSession(`req${i}`, session.id ?? '');
+      await t.completeRequest(`req${i}`, { reply });
+      await session.close();
+    }
+    expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+    expect((await t.sessionHistory('agent456')).length).toBe(3);
+  } finally {
+    await rooms.dispose();
+  }
+});
+
+test('a tracked lock outlives its own term while its driver lives', async () => {
+  await using home = new Home();
+  const driver = await home.host({ leaseMs: 300 });
+  await driver.tracker.trackRequest('req1', 'agent456', null);
+  const { tracker: t } = await tracker(home);
+  const first = await t.lockStatus('agent456');
+  await until(
+    'it was renewed',
+    async () => ((await t.lockStatus('agent456'))?.expiresIn ?? 0) > (first?.expiresIn ?? 0),
+  );
+  expect(await driver.tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
+});

@@ -1,0 +1,99 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { ErrorCode } from '../../../src/core/errors.ts';
+import type { ConversationEvent, EventKind } from '../../../src/core/event.ts';
+import { hasEnded, type Turn } from '../../../src/core/turn.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { until } from '../../contracts/agent-room.ts';
+
+export { effects, until } from '../../contracts/agent-room.ts';
+
+/** What the scripted agent answers about everything that its session was told. */
+export const WHICH = 'Which codewords have you seen?';
+
+/** The codewords in such an answer. */
+export function known(reply: string): string[] {
+  const [, list] = /I have seen these codewords: (.*)\./.exec(reply) ?? [];
+  return list === undefined ? [] : list.split(', ');
+}
+
+/** Waits until a turn has ended, by the events alone. */
+export async function ended(engine: Engine, { id, conversation }: Turn): Promise<Turn> {
+  const turn = await engine.turn(id);
+  if (hasEnded(turn.state)) return turn;
+  for await (const event of engine.follow(conversation)) {
+    if (event.kind === 'turn.ended' && event.turn === id) break;
+  }
+  return engine.turn(id);
+}
+
+/** Submits and waits for the end, whatever it is. */
+export async function run(
+  engine: Engine,
+  conversation: string,
+  prompt: string,
+  options: Parameters<Engine['submit']>[2] = {},
+) {
+  const { turn } = await engine.submit(conversation, prompt, options);
+  await ended(engine, turn);
+  return engine.answerOf(turn.id);
+}
+
+/** The first event of this kind after a number, waiting for it if need be. */
+export async function event<K extends EventKind>(
+  engine: Engine,
+  conversation: string,
+  kind: K,
+  options: { after?: number; turn?: string } = {},
+): Promise<Extract<ConversationEvent, { kind: K }>> {
+  for await (const one of engine.follow(conversation, { after: options.after ?? 0 })) {
+    if (one.kind !== kind || (options.turn !== undefined && one.turn !== options.turn)) continue;
+    return one as Extract<ConversationEvent, { kind: K }>;
+  }
+  throw new Error(`no ${kind}`);
+}
+
+/** All events so far. */
+export async function allEvents(engine: Engine, conversation: string): Promise<ConversationEvent[]> {
+  const { lastSeq } = await engine.conversation(conversation);
+  const seen: ConversationEvent[] = [];
+  if (lastSeq === 0) return seen;
+  for await (const one of engine.follow(conversation)) {
+    seen.push(one);
+    if (one.seq >= lastSeq) break;
+  }
+  return seen;
+}
+
+/** The promise fails with this code and says why. */
+export async function refusedWith(code: ErrorCode, promise: Promise<unknown>, why?: RegExp): Promise<void> {
+  const error = await promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({ code });
+  if (why) expect(String(error)).toMatch(why);
+}
+
+/** Every conversation keeps the rules that hold always: numbers without gaps, one end a turn, a whole chain. */
+export async function expectSound(engine: Engine, conversation: string): Promise<void> {
+  const events = await allEvents(engine, conversation);
+  expect(events.map((one) => one.seq)).toEqual(events.map((_, i) => i + 1));
+  const ends = events.filter((one) => one.kind === 'turn.ended').map((one) => one.turn);
+  expect(new Set(ends).size).toBe(ends.length);
+  expect(await engine.verify(conversation)).toBeNull();
+}
+
+/** Every directory below a path, relative to it. */
+export function directoriesBelow(path: string): string[] {
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(path.length + 1));
+}
+
+/** Nothing is being done with the conversation any more: its lock is free. */
+export function letGo(engine: Engine, conversation: string): Promise<void> {
+  return until('the conversation is let go', async () => (await engine.summary(conversation)).lock === null);
+}

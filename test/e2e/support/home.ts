@@ -1,0 +1,65 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect } from 'vitest';
+import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
+import type { EngineSettings } from '../../../src/engine/parts.ts';
+import { type OpenOptions, open, type Throughline } from '../../../src/index.ts';
+import { Host } from './host.ts';
+
+/** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
+export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
+export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+
+/** One data home in a temporary directory, and every process that works in it. */
+export class Home {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-e2e-')));
+  readonly file = join(this.path, 'throughline.db');
+  readonly sandboxes = join(this.path, 'sandboxes');
+  readonly #agents: Agents;
+  readonly #opened: Throughline[] = [];
+  readonly #hosts: Host[] = [];
+  readonly #bugs: unknown[] = [];
+
+  constructor(agents: Agents = { scripted: {} }) {
+    this.#agents = agents;
+  }
+
+  /** Throughline in this process. */
+  async open(engine: Tuning = {}, more: OpenOptions = {}): Promise<Throughline> {
+    const settings = this.#settings();
+    const tl = await open({ home: this.path, settings, engine, onBug: (error) => this.#bugs.push(error), ...more });
+    this.#opened.push(tl);
+    return tl;
+  }
+
+  /** Throughline in a process of its own, as any server has it. */
+  async host(engine: Tuning = {}): Promise<Host> {
+    const host = await Host.start({ home: this.path, settings: this.#settings(), engine });
+    this.#hosts.push(host);
+    return host;
+  }
+
+  /** Every row that the query finds in the database file, read past all our code. */
+  query<T>(sql: string, ...values: (string | number)[]): T[] {
+    const db = new DatabaseSync(this.file, { readOnly: true });
+    try {
+      return db.prepare(sql).all(...values) as T[];
+    } finally {
+      db.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#hosts.map((host) => host.kill()));
+    await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
+    rmSync(this.path, { recursive: true, force: true });
+    expect(this.#bugs, 'faults of the program itself').toEqual([]);
+  }
+
+  #settings() {
+    const agents = Object.entries(this.#agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
+    return { agents: Object.fromEntries(agents) };
+  }
+}

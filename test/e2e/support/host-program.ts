@@ -1,0 +1,51 @@
+// A program of its own that has Throughline open, and is told over its standard input what to do: one JSON object a line.
+import { createInterface } from 'node:readline';
+import type { ConversationEvent } from '../../../src/core/event.ts';
+import { type Answer, open, type SendOptions, type Throughline, ThroughlineError } from '../../../src/index.ts';
+import type { ConversationSpec } from '../../../src/ports/engine.ts';
+
+/** What a test may ask for beside the engine's and the tracker's own verbs. */
+const calls = (tl: Throughline) => ({
+  ready: () => true,
+  ask: (
+    key: string,
+    prompt: string,
+    spec: Omit<ConversationSpec, 'key'> = {},
+    options: SendOptions = {},
+  ): Promise<Answer> => tl.conversation(key, spec).ask(prompt, options),
+  /** Follows until an event of this kind has come, and gives all it saw. */
+  followUntil: async (key: string, after: number, kind: string): Promise<ConversationEvent[]> => {
+    const seen: ConversationEvent[] = [];
+    for await (const event of tl.engine.follow(key, { after })) {
+      seen.push(event);
+      if (event.kind === kind) break;
+    }
+    return seen;
+  },
+});
+export type HostCalls = ReturnType<typeof calls>;
+
+const tl = await open(JSON.parse(process.argv[2] ?? '{}'));
+const users = new Map<string | null, { tl: Throughline; on: Record<string, object> }>();
+
+function user(owner: string | null) {
+  const known = users.get(owner);
+  if (known) return known.on;
+  const own = owner === null ? tl : tl.as(owner);
+  const on = { engine: own.engine, tracker: own.tracker(), calls: calls(own) };
+  users.set(owner, { tl: own, on });
+  return on;
+}
+
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { id, as, on, name, args } = JSON.parse(line);
+  const target = user(as)[on as 'calls'] as unknown as Record<string, (...args: unknown[]) => unknown>;
+  let answer: object;
+  try {
+    answer = { id, value: await target[name]?.(...args) };
+  } catch (error) {
+    const code = error instanceof ThroughlineError ? error.code : 'internal';
+    answer = { id, error: { code, message: String(error) } };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+});
