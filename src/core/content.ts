@@ -1,4 +1,5 @@
 import { ThroughlineError } from './errors.ts';
+import { shown } from './shown.ts';
 
 /** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
 export type ContentBlock =
@@ -27,7 +28,8 @@ const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
 export function parsePrompt(input: unknown): Prompt {
   if (typeof input === 'string') return parsePrompt([{ type: 'text', text: input }]);
   if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
-  const blocks = input.map(parseBlock);
+  // `from`, because `map` passes over the holes of a list.
+  const blocks = Array.from(input, parseBlock);
   if (blocks.every((block) => block.type === 'text' && block.text.trim() === '')) throw invalid('the prompt is empty');
   return blocks;
 }
@@ -37,7 +39,7 @@ function parseBlock(input: unknown, index: number): ContentBlock {
   if (!isObject(input)) throw invalid(`${at} is not an object`);
   const type = input.type;
   if (typeof type !== 'string' || !Object.hasOwn(REQUIRED, type)) {
-    throw invalid(`${at} has the type ${JSON.stringify(type)}; known are ${Object.keys(REQUIRED).join(', ')}`);
+    throw invalid(`${at} has the type ${shown(type)}; known are ${Object.keys(REQUIRED).join(', ')}`);
   }
   for (const field of REQUIRED[type as ContentBlock['type']]) {
     if (typeof input[field] !== 'string') throw invalid(`${at} (${type}) needs the text field "${field}"`);

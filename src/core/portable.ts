@@ -1,9 +1,11 @@
 import { isObject, parsePrompt } from './content.ts';
-import { ThroughlineError } from './errors.ts';
+import { ERROR_CODES, ThroughlineError } from './errors.ts';
 import type { TurnRecord } from './record.ts';
 import { parseRestore, type RestoreSettings } from './restore-settings.ts';
 import { SESSION_ORIGINS, type SessionOrigin } from './session.ts';
+import { shown } from './shown.ts';
 import { TURN_ENDS } from './turn.ts';
+import { NO_USAGE } from './usage.ts';
 
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;
@@ -35,7 +37,7 @@ export interface ExportedSession {
 export function parseExport(input: unknown): ExportedConversation {
   if (!isObject(input) || input.format !== EXPORT_FORMAT) throw fault(`the value has no "format": "${EXPORT_FORMAT}"`);
   if (input.version !== EXPORT_VERSION) {
-    throw fault(`it has version ${JSON.stringify(input.version)}, and this program reads version ${EXPORT_VERSION}`);
+    throw fault(`it has version ${shown(input.version)}, and this program reads version ${EXPORT_VERSION}`);
   }
   const conversation = input.conversation;
   if (!isObject(conversation)) throw fault('"conversation" is missing');
@@ -57,34 +59,72 @@ function checkRecord(record: unknown, last: number): number {
   if (!isObject(record)) throw fault('a record is not an object');
   const n = record.n;
   if (typeof n !== 'number' || !Number.isSafeInteger(n) || n <= last) {
-    throw fault(`the record after turn ${last} has the number ${JSON.stringify(n)}; numbers must rise`);
+    throw fault(`the record after turn ${last} has the number ${shown(n)}; numbers must rise`);
   }
   const at = `the record of turn ${n}`;
   if (record.version !== 1) throw fault(`${at} has an unknown version`);
   if (typeof record.agent !== 'string') throw fault(`${at} names no agent`);
+  if (!textOrNull(record.sessionId)) throw fault(`${at} has a session id that is neither a text nor null`);
   if (!(TURN_ENDS as readonly unknown[]).includes(record.outcome)) throw fault(`${at} has no known outcome`);
+  if (record.failure !== null && !isFailure(record.failure)) throw fault(`${at} has a failure that cannot be read`);
   for (const name of ['startedAt', 'endedAt']) {
-    if (typeof record[name] !== 'number') throw fault(`${at} has no time "${name}"`);
+    if (!Number.isFinite(record[name])) throw fault(`${at} has no time "${name}"`);
   }
-  if (!isObject(record.usage)) throw fault(`${at} has no usage`);
-  parsePrompt(record.prompt);
-  if (!Array.isArray(record.parts) || !record.parts.every(isPart)) throw fault(`${at} has a part that cannot be read`);
+  checkUsage(record.usage, at);
+  checkPrompt(record.prompt, at);
+  if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {
+    throw fault(`${at} has a part that cannot be read`);
+  }
   return n;
+}
+
+function checkPrompt(prompt: unknown, at: string): void {
+  try {
+    parsePrompt(prompt);
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    throw fault(`${at}: ${error.message.replace(/\.$/, '')}`);
+  }
+}
+
+function checkUsage(usage: unknown, at: string): void {
+  if (!isObject(usage)) throw fault(`${at} has no usage`);
+  for (const name of Object.keys(NO_USAGE)) {
+    const amount = usage[name];
+    // Sums are made of these: a text among them would be glued on instead of added.
+    if (!Number.isFinite(amount) || (amount as number) < 0) throw fault(`${at} has no usage "${name}"`);
+  }
+}
+
+function isFailure(failure: unknown): boolean {
+  if (!isObject(failure) || typeof failure.message !== 'string') return false;
+  if (failure.hint !== undefined && typeof failure.hint !== 'string') return false;
+  return (ERROR_CODES as readonly unknown[]).includes(failure.code);
 }
 
 function isPart(part: unknown): boolean {
   if (!isObject(part)) return false;
   if (part.type === 'text' || part.type === 'thought') return typeof part.text === 'string';
-  return part.type === 'tool' && typeof part.id === 'string' && typeof part.name === 'string';
+  if (part.type !== 'tool') return false;
+  const texts = typeof part.id === 'string' && typeof part.name === 'string' && typeof part.kind === 'string';
+  const known = part.status === 'completed' || part.status === 'failed' || part.status === 'unknown';
+  return texts && known && textOrNull(part.target) && textOrNull(part.output);
 }
 
 function checkSession(session: unknown): void {
   if (!isObject(session) || typeof session.id !== 'string' || typeof session.agent !== 'string') {
     throw fault('a session has no id or no agent');
   }
-  if (!(SESSION_ORIGINS as readonly unknown[]).includes(session.origin)) {
-    throw fault(`the session ${session.id} has no known origin`);
+  const at = `the session ${session.id}`;
+  if (!(SESSION_ORIGINS as readonly unknown[]).includes(session.origin)) throw fault(`${at} has no known origin`);
+  if (!textOrNull(session.parent)) throw fault(`${at} has a parent that is neither a text nor null`);
+  if (!Number.isSafeInteger(session.watermark) || (session.watermark as number) < 0) {
+    throw fault(`${at} has the watermark ${shown(session.watermark)}; it must be a whole number`);
   }
+}
+
+function textOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string';
 }
 
 function fault(what: string): ThroughlineError {

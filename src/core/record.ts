@@ -50,10 +50,12 @@ export function replyText(parts: readonly RecordPart[]): string {
 
 /**
  * Joins what was seen in the stream with what was found in the agent's own storage afterwards. Whichever has more of the
- * answer wins; a tool that only one of them knows is kept, and a known end replaces an unknown one.
+ * answer wins, and of two with as much of it the one with more parts, so that thoughts are not lost to an empty storage. A
+ * tool that only one of them knows is kept, and a known end replaces an unknown one.
  */
 export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPart[]): RecordPart[] {
-  const [base, other] = replyText(found).length >= replyText(seen).length ? [found, seen] : [seen, found];
+  const more = replyText(found).length - replyText(seen).length || found.length - seen.length;
+  const [base, other] = more >= 0 ? [found, seen] : [seen, found];
   const others = new Map(other.filter((part) => part.type === 'tool').map((tool) => [tool.id, tool]));
   const merged = base.map((part) => {
     if (part.type !== 'tool') return part;

@@ -1,5 +1,6 @@
 import { isObject } from './content.ts';
 import { ThroughlineError } from './errors.ts';
+import { shown } from './shown.ts';
 
 export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as const;
 
@@ -75,10 +76,10 @@ export function parseRestore(input: unknown, where = 'restore'): RestoreOverride
 
 function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
   if (typeof value === 'string' && (known as readonly string[]).includes(value)) return value as T;
-  throw new ThroughlineError('invalid', `${where} must be one of ${known.join(', ')}, not ${JSON.stringify(value)}.`);
+  throw new ThroughlineError('invalid', `${where} must be one of ${known.join(', ')}, not ${shown(value)}.`);
 }
 
 function wholeNumber(value: unknown, where: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ThroughlineError('invalid', `${where} must be a whole number, not ${JSON.stringify(value)}.`);
+  throw new ThroughlineError('invalid', `${where} must be a whole number, not ${shown(value)}.`);
 }

@@ -1,6 +1,7 @@
 import { isObject } from './content.ts';
 import { ThroughlineError } from './errors.ts';
 import { parseRestore, type RestoreOverride } from './restore-settings.ts';
+import { shown } from './shown.ts';
 
 /** What `throughline.config.json` may say. Everything is optional; what is not known is refused, never ignored (R7). */
 export interface Settings {
@@ -56,7 +57,7 @@ function parseAgent(name: string, input: unknown): AgentSettings {
   onlyKnown(input, KNOWN_OF_AGENT, `${at}.`);
   const adapter = input.adapter;
   if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
-    throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${JSON.stringify(adapter)}`);
+    throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${shown(adapter)}`);
   }
   const env = input.env ?? {};
   if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {

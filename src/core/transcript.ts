@@ -103,12 +103,21 @@ function toolLine(n: number, tool: ToolPart): string {
   return `[turn ${n}] tool ${tool.name}${target}: ${tool.status}`;
 }
 
-/** UTF-8 length without an encoder, so that this file stays pure. */
+/** UTF-8 length without an encoder, so that this file stays pure. Half a surrogate pair is written as U+FFFD: three bytes. */
 export function byteLength(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i);
-    if (code > 0x7f) bytes += code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1;
+    if (code <= 0x7f) continue;
+    if (code <= 0x7ff) bytes += 1;
+    else {
+      bytes += 2;
+      // A whole pair is two units and four bytes, so its second unit adds nothing more.
+      if (isHigh(code) && isLow(text.charCodeAt(i + 1))) i += 1;
+    }
   }
   return bytes;
 }
+
+const isHigh = (code: number) => code >= 0xd800 && code <= 0xdbff;
+const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff;

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { prompt } from '../../test/values/arbitrary.ts';
+import { faultOf } from '../../test/values/thrown.ts';
+import { isObject, parsePrompt, promptText, titleOf } from './content.ts';
+
+const said = (text: string) => [{ type: 'text', text }] as const;
+
+describe('a prompt', () => {
+  test('may be a text', () => {
+    expect(parsePrompt('hello')).toEqual(said('hello'));
+  });
+
+  test('keeps its blocks as given, with fields that are not known', () => {
+    const blocks = [{ type: 'text', text: 'hello', annotations: { priority: 1 } }];
+    expect(parsePrompt(blocks)).toEqual(blocks);
+  });
+
+  test('of any valid blocks is taken unchanged', () => {
+    fc.assert(
+      fc.property(prompt, (blocks) => {
+        expect(parsePrompt(blocks)).toEqual(blocks);
+      }),
+    );
+  });
+
+  test.each([
+    ['', 'the prompt is empty.'],
+    [' \n\t', 'the prompt is empty.'],
+    [[said('')[0], said(' ')[0]], 'the prompt is empty.'],
+    [[], 'a prompt is a text or a non-empty list of blocks.'],
+    [null, 'a prompt is a text or a non-empty list of blocks.'],
+    [[said('a')[0], 7], 'prompt block 2 is not an object.'],
+    [[[]], 'prompt block 1 is not an object.'],
+    [[{ type: 'video' }], /^prompt block 1 has the type "video"; known are text, image/],
+    [[{ type: 'toString' }], /has the type "toString"/],
+    [[{ type: 1n }], /has the type a bigint/],
+    [[{ type: 'text' }], 'prompt block 1 (text) needs the text field "text".'],
+    [[{ type: 'image', data: 'AA==' }], 'prompt block 1 (image) needs the text field "mimeType".'],
+    [[{ type: 'resource' }], 'prompt block 1 (resource) needs resource.uri.'],
+    [[{ type: 'resource', resource: { uri: 'a' } }], /needs either resource.text or resource.blob/],
+    [[{ type: 'resource', resource: { uri: 'a', text: 'b', blob: 'c' } }], /needs either/],
+  ])('that is wrong is refused with the place of the fault: %#', (input, message) => {
+    const fault = faultOf(() => parsePrompt(input));
+    expect(fault?.code).toBe('invalid');
+    if (typeof message === 'string') expect(fault?.message).toBe(message);
+    else expect(fault?.message).toMatch(message);
+  });
+
+  test('with a hole in its list is refused', () => {
+    const holed = [said('a')[0], said('b')[0]];
+    delete (holed as unknown[])[0];
+    expect(faultOf(() => parsePrompt(holed))?.message).toBe('prompt block 1 is not an object.');
+  });
+
+  test('may be anything at all: it is taken, or refused as invalid, and nothing else is thrown', () => {
+    const block = fc.record({
+      type: fc.oneof(fc.constantFrom('text', 'image', 'resource', '__proto__'), fc.anything()),
+    });
+    const anything = fc.anything({ withBigInt: true, withSparseArray: true, withNullPrototype: true, withSet: true });
+    fc.assert(
+      fc.property(fc.oneof(anything, fc.array(anything), fc.array(block)), (input) => {
+        const fault = faultOf(() => parsePrompt(input));
+        if (fault !== null) expect(fault.code).toBe('invalid');
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+test('what is not text is named in brackets', () => {
+  const blocks = parsePrompt([
+    { type: 'text', text: 'see' },
+    { type: 'image', data: 'AA==', mimeType: 'image/png' },
+    { type: 'audio', data: 'AA==', mimeType: 'audio/wav' },
+    { type: 'resource_link', uri: 'file:///a', name: 'a' },
+    { type: 'resource', resource: { uri: 'file:///b', text: 'content' } },
+    { type: 'resource', resource: { uri: 'file:///c', blob: 'AA==' } },
+  ]);
+  expect(promptText(blocks).split('\n')).toEqual([
+    'see',
+    '[image image/png]',
+    '[audio audio/wav]',
+    '[link a: file:///a]',
+    '[file file:///b]',
+    'content',
+    '[file file:///c]',
+  ]);
+});
+
+describe('a title', () => {
+  test('is the first line of the prompt', () => {
+    expect(titleOf(said('\n  Fix the door  \nand the window'))).toBe('Fix the door');
+  });
+
+  test('is one line of at most 80 characters, and cuts no character in two', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => {
+        const title = titleOf(said(text));
+        expect([...title].length).toBeLessThanOrEqual(80);
+        expect(title).not.toContain('\n');
+        expect(title.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+});
+
+test('an object is neither null nor a list', () => {
+  expect([{}, Object.create(null), null, [], 'text', undefined].map(isObject)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,210 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { restoreSettings, session, sessions, traits } from '../../test/values/arbitrary.ts';
+import { planContinuity, type Situation } from './continuity.ts';
+import { DEFAULT_RESTORE } from './restore-settings.ts';
+import { isUsable, SESSION_STATES } from './session.ts';
+import type { AgentTraits } from './traits.ts';
+
+const TRAITS: AgentTraits = {
+  version: '1',
+  id: 'issued',
+  resume: true,
+  load: false,
+  list: false,
+  rehydrate: false,
+  embeddedContext: false,
+  noTools: false,
+  position: true,
+  window: 100_000,
+};
+
+function situation(told: Partial<Situation> = {}): Situation {
+  return { head: 3, sessions: [], live: null, traits: TRAITS, restore: DEFAULT_RESTORE, explicit: null, ...told };
+}
+
+const rungs = (told: Partial<Situation>) => planContinuity(situation(told)).steps.map((step) => step.rung);
+
+/** Any situation there can be: watermarks never beyond the head, the living session is one of the list. */
+const anySituation: fc.Arbitrary<Situation> = fc
+  .record({
+    head: fc.nat(12),
+    sessions,
+    traits,
+    restore: restoreSettings,
+    live: fc.option(fc.nat(5)),
+    explicit: fc.option(fc.constantFrom('id-0', 'id-1', 'id-2', 'elsewhere'), { freq: 4 }),
+  })
+  .map(({ live, ...told }) => ({
+    ...told,
+    sessions: told.sessions.map((one) => ({ ...one, watermark: Math.min(one.watermark, told.head) })),
+    live: live === null ? null : (told.sessions[live]?.ref ?? null),
+  }));
+
+const unnamed = anySituation.map((told) => ({ ...told, explicit: null }));
+const property = (arbitrary: fc.Arbitrary<Situation>, holds: (told: Situation) => void) =>
+  fc.assert(fc.property(arbitrary, holds), { numRuns: 1_000 });
+
+describe('the ladder', () => {
+  test('goes from what is alive, to what the agent kept, to what we can tell it', () => {
+    const held = session(0, { watermark: 3, state: 'live' });
+    expect(rungs({ sessions: [held], live: held.ref })).toEqual(['live', 'resume', 'transcript']);
+    const all = { ...TRAITS, rehydrate: true };
+    expect(rungs({ sessions: [held], live: held.ref, traits: all })).toEqual([
+      'live',
+      'resume',
+      'rehydrate',
+      'transcript',
+    ]);
+  });
+
+  test('gives a session exactly what it lacks', () => {
+    const [resume] = planContinuity(situation({ sessions: [session(0, { watermark: 2 })] })).steps;
+    expect(resume?.deliver).toEqual({ what: 'records', after: 2, unsettled: false });
+    const [told] = planContinuity(situation({ sessions: [session(0, { watermark: 3 })] })).steps;
+    expect(told?.deliver).toEqual({ what: 'nothing' });
+  });
+
+  test('tells an unsettled session the turn that it saw and did not complete', () => {
+    const [resume] = planContinuity(situation({ sessions: [session(0, { watermark: 2, state: 'unsettled' })] })).steps;
+    expect(resume?.deliver).toEqual({ what: 'records', after: 2, unsettled: true });
+  });
+
+  test('never goes back to an older session, however healthy it is', () => {
+    for (const state of SESSION_STATES.filter((one) => !isUsable(session(0, { state: one })))) {
+      const lineage = [session(0, { state }), session(1, { watermark: 3 })];
+      expect(rungs({ sessions: lineage, live: 'ref-1' })).toEqual(['transcript']);
+    }
+  });
+
+  test('adopts a session from elsewhere and tells it the whole history', () => {
+    const { steps } = planContinuity(situation({ explicit: 'elsewhere' }));
+    expect(steps).toHaveLength(1);
+    expect(steps[0]).toMatchObject({ open: { how: 'adopt', id: 'elsewhere' }, deliver: { what: 'records', after: 0 } });
+  });
+
+  test('says why when there is no way', () => {
+    const cannot = { ...TRAITS, resume: false };
+    expect(planContinuity(situation({ explicit: 'elsewhere', traits: cannot })).refusal).toMatch(/cannot reopen/);
+    const lost = [session(0, { state: 'diverged' })];
+    expect(planContinuity(situation({ explicit: 'id-0', sessions: lost })).refusal).toMatch(/diverged/);
+    const replay = { ...DEFAULT_RESTORE, rung: 'replay' as const };
+    expect(planContinuity(situation({ restore: replay })).refusal).toMatch(/could run tools again/);
+    const live = { ...DEFAULT_RESTORE, rung: 'live' as const };
+    expect(planContinuity(situation({ restore: live })).refusal).toMatch(/"live" that was asked for/);
+  });
+});
+
+describe('for every situation', () => {
+  test('the plan has steps, or the reason why not', () => {
+    property(anySituation, (told) => {
+      const { steps, refusal } = planContinuity(told);
+      expect(steps.length === 0).toBe(refusal !== null);
+    });
+  });
+
+  test('the same situation gives the same plan, and is not changed by planning', () => {
+    property(anySituation, (told) => {
+      const before = structuredClone(told);
+      expect(planContinuity(structuredClone(told))).toEqual(planContinuity(told));
+      expect(told).toEqual(before);
+    });
+  });
+
+  test('a step without proof is planned with the policy "auto" or "off" only', () => {
+    property(unnamed, (told) => {
+      if (told.restore.policy !== 'required') return;
+      for (const step of planContinuity(told).steps) expect(step.proof).not.toBe('none');
+    });
+  });
+
+  test('no step is planned with a proof that is refuted', () => {
+    property(anySituation, (told) => {
+      for (const step of planContinuity(told).steps) expect(step.proof).not.toBe('refuted');
+    });
+  });
+
+  test('only the newest session is used, and only when it is usable', () => {
+    property(unnamed, (told) => {
+      for (const { open } of planContinuity(told).steps) {
+        if (!('session' in open)) continue;
+        expect(open.session).toEqual(told.sessions[0]);
+        expect(isUsable(open.session)).toBe(true);
+        if (open.how === 'live') expect(open.session.ref).toBe(told.live);
+      }
+    });
+  });
+
+  test('a session that the caller named is used or refused, never replaced', () => {
+    property(anySituation, (told) => {
+      if (told.explicit === null) return;
+      for (const { open } of planContinuity(told).steps) {
+        const id = 'session' in open ? open.session.id : open.how === 'adopt' ? open.id : null;
+        expect(id).toBe(told.explicit);
+        if ('session' in open) expect(isUsable(open.session)).toBe(true);
+      }
+    });
+  });
+
+  test('the policy "off" always starts fresh, and calls it so', () => {
+    property(unnamed, (told) => {
+      const { steps } = planContinuity({ ...told, restore: { ...told.restore, policy: 'off' } });
+      expect(steps).toHaveLength(1);
+      expect(steps[0]).toMatchObject({ rung: told.head === 0 ? 'new' : 'fresh', open: { how: 'new' } });
+    });
+  });
+
+  test('the policy "auto" ends in a fresh session, and nothing else is fresh', () => {
+    property(unnamed, (told) => {
+      const { policy, rung } = told.restore;
+      const found = planContinuity(told).steps.map((step) => step.rung);
+      if (policy === 'auto' && rung === null && told.head > 0) expect(found.at(-1)).toBe('fresh');
+      const rest = policy === 'off' ? [] : policy === 'auto' ? found.slice(0, -1) : found;
+      expect(rest).not.toContain('fresh');
+    });
+  });
+
+  test('a replay is planned when asked for, where tools cannot run or may', () => {
+    property(anySituation, (told) => {
+      const replays = planContinuity(told).steps.filter((step) => step.deliver.what === 'prompts');
+      if (replays.length === 0) return;
+      expect(told.restore.rung).toBe('replay');
+      expect(told.traits.noTools || told.restore.allowTools).toBe(true);
+    });
+  });
+
+  test('a rung that was asked for is the only one', () => {
+    property(unnamed, (told) => {
+      const { policy, rung } = told.restore;
+      if (rung === null || policy === 'off') return;
+      for (const step of planContinuity(told).steps) expect([rung, 'new']).toContain(step.rung);
+    });
+  });
+
+  test('a conversation without history always starts', () => {
+    property(unnamed, (told) => {
+      const empty = { ...told, head: 0, sessions: told.sessions.map((one) => ({ ...one, watermark: 0 })) };
+      const { steps, refusal } = planContinuity(empty);
+      expect(refusal).toBeNull();
+      expect(steps.at(-1)).toMatchObject({ rung: 'new', open: { how: 'new' }, deliver: { what: 'nothing' } });
+    });
+  });
+
+  test('every step brings its session to the head, or is one that says it does not', () => {
+    property(anySituation, (told) => {
+      for (const { rung, open, deliver } of planContinuity(told).steps) {
+        const has = 'session' in open ? open.session.watermark : 0;
+        if (deliver.what === 'records') expect(deliver.after).toBe(has);
+        if (deliver.what !== 'nothing' || open.how === 'rehydrate' || rung === 'fresh') continue;
+        expect(has).toBe(told.head);
+      }
+    });
+  });
+});
+
+test('a lineage of 10,000 sessions is planned at once', () => {
+  const lineage = Array.from({ length: 10_000 }, (_, place) => session(place, { watermark: 9_999 }));
+  const start = performance.now();
+  for (const explicit of [null, 'id-9999', 'elsewhere']) planContinuity(situation({ sessions: lineage, explicit }));
+  expect(performance.now() - start).toBeLessThan(20);
+});

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { history, record } from '../../test/values/arbitrary.ts';
+import { faultOf } from '../../test/values/thrown.ts';
+import { EXPORT_FORMAT, parseExport } from './portable.ts';
+import { DEFAULT_RESTORE } from './restore-settings.ts';
+import { NO_USAGE } from './usage.ts';
+
+const CONVERSATION = { key: 'door', title: 'The door', agent: 'agent', restore: DEFAULT_RESTORE };
+const SESSION = { id: 's', agent: 'agent', origin: 'new', parent: null, watermark: 1 };
+
+function exported(told: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    format: EXPORT_FORMAT,
+    version: 1,
+    conversation: CONVERSATION,
+    records: [record(1)],
+    sessions: [SESSION],
+    ...told,
+  };
+}
+
+const withRecord = (told: object) => exported({ records: [record(1), { ...record(2), ...told }] });
+const withSession = (told: object) => exported({ sessions: [{ ...SESSION, ...told }] });
+const tool = {
+  type: 'tool',
+  id: '1',
+  name: 'x',
+  kind: 'other',
+  target: null,
+  input: 1,
+  output: null,
+  status: 'failed',
+};
+
+test('what was exported is read back as it was', () => {
+  expect(parseExport(exported())).toEqual(exported());
+});
+
+test('every history survives being written and read', () => {
+  fc.assert(
+    fc.property(history, (records) => {
+      const written = JSON.parse(JSON.stringify(exported({ records })));
+      expect(parseExport(written)).toEqual(written);
+    }),
+  );
+});
+
+describe('a fault is named with its place', () => {
+  test.each([
+    [7, /has no "format"/],
+    [exported({ format: 'other' }), /has no "format"/],
+    [exported({ version: 2n }), /it has version a bigint, and this program reads version 1/],
+    [exported({ conversation: null }), /"conversation" is missing/],
+    [exported({ conversation: { ...CONVERSATION, key: 7 } }), /"conversation.key" must be a text or null/],
+    [exported({ conversation: { ...CONVERSATION, title: null } }), /"conversation.title" must be a text/],
+    [exported({ conversation: { ...CONVERSATION, restore: { policy: 'x' } } }), /^conversation\.restore\.policy/],
+    [exported({ records: {} }), /"records" must be a list/],
+    [exported({ records: [record(2), record(2)] }), /the record after turn 2 has the number 2; numbers must rise/],
+    [exported({ records: [record(0)] }), /numbers must rise/],
+    [withRecord({ version: 2 }), /the record of turn 2 has an unknown version/],
+    [withRecord({ agent: null }), /the record of turn 2 names no agent/],
+    [withRecord({ sessionId: {} }), /turn 2 has a session id that is neither a text nor null/],
+    [withRecord({ outcome: 'queued' }), /turn 2 has no known outcome/],
+    [withRecord({ failure: 'x' }), /turn 2 has a failure that cannot be read/],
+    [withRecord({ failure: { code: 'odd', message: 'x' } }), /turn 2 has a failure that cannot be read/],
+    [withRecord({ endedAt: null }), /turn 2 has no time "endedAt"/],
+    [withRecord({ usage: null }), /turn 2 has no usage/],
+    [withRecord({ usage: { ...NO_USAGE, modelCalls: '1' } }), /turn 2 has no usage "modelCalls"/],
+    [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: prompt block 1 \(text\) needs the text field "text"\.$/],
+    [withRecord({ parts: [{ type: 'text' }] }), /turn 2 has a part that cannot be read/],
+    [withRecord({ parts: [{ ...tool, status: 'running' }] }), /turn 2 has a part that cannot be read/],
+    [withRecord({ parts: [{ ...tool, target: 7 }] }), /turn 2 has a part that cannot be read/],
+    [exported({ sessions: 'x' }), /"sessions" must be a list/],
+    [withSession({ id: 7 }), /a session has no id or no agent/],
+    [withSession({ origin: 'x' }), /the session s has no known origin/],
+    [withSession({ parent: 7 }), /the session s has a parent that is neither/],
+    [withSession({ watermark: '1' }), /the session s has the watermark "1"; it must be a whole number/],
+  ])('%#', (value, message) => {
+    const fault = faultOf(() => parseExport(value));
+    expect(fault?.code).toBe('invalid');
+    expect(fault?.message).toMatch(message);
+  });
+});
+
+test('a tool with every known end is read', () => {
+  const parts = ['completed', 'failed', 'unknown'].map((status) => ({ ...tool, status }));
+  expect(faultOf(() => parseExport(withRecord({ parts })))).toBeNull();
+});
+
+test('one value anywhere in it replaced by anything else is taken or refused, and nothing else is thrown', () => {
+  const paths = pathsOf(exported({ records: [{ ...record(1), parts: [tool] }] }));
+  const anything = fc.anything({ withBigInt: true, withNullPrototype: true, withSparseArray: true });
+  fc.assert(
+    fc.property(fc.constantFrom(...paths), anything, (path, value) => {
+      const whole = structuredClone(exported({ records: [{ ...record(1), parts: [tool] }] }));
+      replaceAt(whole, path, value);
+      const fault = faultOf(() => parseExport(whole));
+      if (fault !== null) expect(fault.code).toBe('invalid');
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+type Path = readonly (string | number)[];
+
+function pathsOf(value: unknown): Path[] {
+  if (typeof value !== 'object' || value === null) return [[]];
+  const below = Object.entries(value).flatMap(([name, inner]) => pathsOf(inner).map((path) => [name, ...path]));
+  return [...Object.keys(value).map((name) => [name]), ...below];
+}
+
+function replaceAt(root: object, path: Path, value: unknown): void {
+  let at = root as Record<string | number, unknown>;
+  for (const name of path.slice(0, -1)) at = at[name] as Record<string | number, unknown>;
+  at[path.at(-1) ?? ''] = value;
+}

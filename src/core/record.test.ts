@@ -1,0 +1,161 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parts as anyParts, text } from '../../test/values/arbitrary.ts';
+import { mergeParts, PartsBuilder, type RecordPart, replyText, type ToolPart } from './record.ts';
+import type { ToolStatus, Update } from './update.ts';
+
+const chunk = (kind: 'message' | 'thought', value: string): Update => ({
+  sessionUpdate: `agent_${kind}_chunk` as 'agent_message_chunk',
+  content: { type: 'text', text: value },
+});
+const tool = (id: string, status?: ToolStatus): Extract<Update, { sessionUpdate: 'tool_call_update' }> => ({
+  sessionUpdate: 'tool_call_update',
+  toolCallId: id,
+  ...(status === undefined ? {} : { status }),
+});
+
+function built(updates: readonly Update[]): PartsBuilder {
+  const builder = new PartsBuilder();
+  for (const update of updates) builder.add(update);
+  return builder;
+}
+
+const update: fc.Arbitrary<Update> = fc.oneof(
+  fc.tuple(fc.constantFrom('message' as const, 'thought' as const), text).map(([kind, value]) => chunk(kind, value)),
+  fc
+    .tuple(fc.constantFrom('1', '2'), fc.constantFrom<ToolStatus>('pending', 'in_progress', 'completed', 'failed'))
+    .map(([id, status]) => tool(id, status)),
+  fc.constant<Update>({ sessionUpdate: 'plan', entries: [] }),
+);
+
+describe('parts', () => {
+  test('do not depend on where the stream was cut into chunks', () => {
+    fc.assert(
+      fc.property(fc.array(update), fc.array(fc.nat(20)), (updates, cuts) => {
+        expect(built(cutUp(updates, cuts)).parts()).toEqual(built(updates).parts());
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('keep all text in order, and the order of tools among it', () => {
+    fc.assert(
+      fc.property(fc.array(update), (updates) => {
+        const said = (parts: readonly RecordPart[], type: string) =>
+          parts.map((part) => (part.type === type && 'text' in part ? part.text : '')).join('');
+        const told = (kind: string) =>
+          updates.map((one) => (one.sessionUpdate === kind ? (one as { content: { text: string } }).content.text : ''));
+        const parts = built(updates).parts();
+        expect(said(parts, 'text')).toBe(told('agent_message_chunk').join(''));
+        expect(said(parts, 'thought')).toBe(told('agent_thought_chunk').join(''));
+      }),
+    );
+  });
+
+  test('have one entry for a tool, however often it is updated; what is known stays known', () => {
+    const builder = built([
+      { sessionUpdate: 'tool_call', toolCallId: '1', title: 'edit', kind: 'edit', locations: [{ path: 'door.ts' }] },
+      { ...tool('1', 'in_progress'), rawInput: { line: 4 } },
+      { ...tool('1', 'completed'), content: [{ type: 'content', content: { type: 'text', text: 'ok' } }] },
+      tool('1'),
+    ]);
+    const done: ToolPart = {
+      type: 'tool',
+      id: '1',
+      name: 'edit',
+      kind: 'edit',
+      target: 'door.ts',
+      input: { line: 4 },
+      output: 'ok',
+      status: 'completed',
+    };
+    expect(builder.parts()).toEqual([done]);
+  });
+
+  test('call the end of a tool unknown until somebody saw it', () => {
+    expect(built([tool('1', 'in_progress')]).parts()).toMatchObject([{ status: 'unknown' }]);
+    expect(built([tool('1', 'pending')]).toolBegun).toBe(true);
+    expect(built([chunk('message', 'a')]).toolBegun).toBe(false);
+  });
+
+  test('of a long output keep the beginning and count the rest', () => {
+    const long = { ...tool('1', 'completed'), rawOutput: 'x'.repeat(20_000) };
+    const [part] = built([long]).parts() as [ToolPart];
+    expect(part.output).toHaveLength(16_384 + '… [3616 more]'.length);
+    expect(part.output).toMatch(/… \[3616 more\]$/);
+  });
+
+  test('know the last title that the agent offered', () => {
+    const titled = (title: string | null): Update => ({ sessionUpdate: 'session_info_update', title });
+    expect(built([titled('One'), titled(' Two '), titled(''), titled(null)]).title).toBe('Two');
+    expect(built([]).title).toBeNull();
+  });
+});
+
+describe('what was seen, joined with what was found', () => {
+  const only = (id: string, status: ToolPart['status']): ToolPart => ({
+    type: 'tool',
+    id,
+    name: 'x',
+    kind: 'other',
+    target: null,
+    input: null,
+    output: null,
+    status,
+  });
+
+  test('has the longer answer', () => {
+    const [short, long] = [{ type: 'text', text: 'Hel' } as const, { type: 'text', text: 'Hello' } as const];
+    expect(mergeParts([short], [long])).toEqual([long]);
+    expect(mergeParts([long], [short])).toEqual([long]);
+  });
+
+  test('keeps thoughts and tools that were seen, when the storage has no more of the answer', () => {
+    const seen = [{ type: 'thought', text: 'Hm.' } as const, only('1', 'unknown')];
+    expect(mergeParts(seen, [])).toEqual(seen);
+    expect(mergeParts(seen, [only('1', 'failed')])).toEqual([seen[0], only('1', 'failed')]);
+  });
+
+  test('has every tool of both once, and an end that either knows', () => {
+    const merged = mergeParts(
+      [only('1', 'unknown'), only('2', 'completed')],
+      [only('1', 'failed'), only('3', 'unknown')],
+    );
+    expect(merged).toHaveLength(3);
+    expect(new Set(merged)).toEqual(new Set([only('1', 'failed'), only('2', 'completed'), only('3', 'unknown')]));
+  });
+
+  test('loses no tool, no known end and no text, whatever the two are', () => {
+    fc.assert(
+      fc.property(anyParts, anyParts, (seen, found) => {
+        const merged = mergeParts(seen, found);
+        const tools = (parts: readonly RecordPart[]) => parts.filter((part) => part.type === 'tool');
+        const ids = new Set([...tools(seen), ...tools(found)].map((part) => part.id));
+        expect(new Set(tools(merged).map((part) => part.id))).toEqual(ids);
+        expect(tools(merged)).toHaveLength(ids.size);
+        expect(replyText(merged).length).toBe(Math.max(replyText(seen).length, replyText(found).length));
+      }),
+    );
+  });
+
+  test('joined with itself or with nothing, is itself', () => {
+    fc.assert(
+      fc.property(anyParts, (parts) => {
+        expect(mergeParts(parts, parts)).toEqual(parts);
+        expect(mergeParts(parts, [])).toEqual(parts);
+      }),
+    );
+  });
+});
+
+/** The same stream with its texts cut at other places. */
+function cutUp(updates: readonly Update[], cuts: readonly number[]): Update[] {
+  let next = 0;
+  return updates.flatMap((one) => {
+    if (one.sessionUpdate !== 'agent_message_chunk' && one.sessionUpdate !== 'agent_thought_chunk') return [one];
+    const { text: whole = '' } = one.content as { text?: string };
+    const at = cuts[next++ % Math.max(1, cuts.length)] ?? 0;
+    const kind = one.sessionUpdate === 'agent_message_chunk' ? 'message' : 'thought';
+    return [chunk(kind, whole.slice(0, at)), chunk(kind, whole.slice(at))];
+  });
+}

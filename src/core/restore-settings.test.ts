@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { restoreSettings } from '../../test/values/arbitrary.ts';
+import { faultOf } from '../../test/values/thrown.ts';
+import { parseRestore } from './restore-settings.ts';
+
+test('what is valid is taken unchanged; what is left out stays left out', () => {
+  fc.assert(
+    fc.property(restoreSettings, (value) => {
+      expect(parseRestore(value)).toEqual(value);
+    }),
+  );
+  expect(parseRestore({ policy: 'auto', rung: undefined })).toEqual({ policy: 'auto' });
+  expect([undefined, null, {}].map((value) => parseRestore(value))).toEqual([{}, {}, {}]);
+});
+
+test.each([
+  [7, 'restore must be an object.'],
+  [[], 'restore must be an object.'],
+  [{ policy: 'never' }, 'restore.policy must be one of required, auto, off, not "never".'],
+  [{ rung: 'new' }, /^restore\.rung must be one of live, resume, rehydrate, transcript, replay/],
+  [{ budgetTokens: -1 }, 'restore.budgetTokens must be a whole number, not -1.'],
+  [{ budgetTokens: 1n }, 'restore.budgetTokens must be a whole number, not a bigint.'],
+  [{ lastTurns: 1.5 }, 'restore.lastTurns must be a whole number, not 1.5.'],
+  [{ allowTools: 'yes' }, 'restore.allowTools must be true or false.'],
+  [{ budget: 5 }, 'restore.budget is not known.'],
+  [JSON.parse('{"__proto__": {"policy": "auto"}}'), 'restore.__proto__ is not known.'],
+])('the fault of a value is named: %#', (value, message) => {
+  const fault = faultOf(() => parseRestore(value));
+  expect(fault?.code).toBe('invalid');
+  if (typeof message === 'string') expect(fault?.message).toBe(message);
+  else expect(fault?.message).toMatch(message);
+});
+
+test('anything at all is taken or refused as invalid, and nothing else is thrown', () => {
+  const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
+  const near = fc.record(
+    { policy: anything, rung: anything, lastTurns: anything, allowTools: anything },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(anything, near), (value) => {
+      const fault = faultOf(() => parseRestore(value, 'settings.restore'));
+      if (fault === null) return;
+      expect(fault.code).toBe('invalid');
+      expect(fault.message).toMatch(/^settings\.restore/);
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { faultOf } from '../../test/values/thrown.ts';
+import { parseSettings } from './settings.ts';
+
+test('settings may be empty', () => {
+  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {} });
+});
+
+test('all that can be set is taken', () => {
+  const settings = parseSettings({
+    $schema: 'throughline.schema.json',
+    store: 'sqlite:here.db',
+    defaultAgent: 'a',
+    agents: { a: { adapter: 'scripted', env: { HOME: '/' }, options: { any: 'thing' } } },
+    restore: { policy: 'auto' },
+    sandbox: { root: 'rooms' },
+  });
+  expect(settings).toEqual({
+    store: 'sqlite:here.db',
+    defaultAgent: 'a',
+    agents: { a: { adapter: 'scripted', env: { HOME: '/' }, options: { any: 'thing' } } },
+    restore: { policy: 'auto' },
+    sandbox: { root: 'rooms' },
+  });
+});
+
+test.each([
+  [7, 'Settings: the settings must be an object.'],
+  [{ agnets: {} }, /^Settings: "agnets" is not known/],
+  [{ store: '' }, 'Settings: "store" must be a non-empty text.'],
+  [{ agents: [] }, 'Settings: "agents" must be an object.'],
+  [{ agents: { a: {} } }, /^Settings: "agents\.a\.adapter" must be one of scripted, not nothing\.$/],
+  [{ agents: { a: { adapter: 1n } } }, /"agents\.a\.adapter" must be one of .* not a bigint/],
+  [{ agents: { a: { adapter: 'scripted', env: { A: 1 } } } }, 'Settings: "agents.a.env" must be an object of texts.'],
+  [{ agents: { a: { adapter: 'scripted', options: [] } } }, 'Settings: "agents.a.options" must be an object.'],
+  [{ agents: { a: { adapter: 'scripted', model: 'x' } } }, /^Settings: "agents\.a\.model" is not known/],
+  [{ defaultAgent: 'a' }, 'Settings: "defaultAgent" names "a", which is not among the agents.'],
+  [{ defaultAgent: 'toString' }, /which is not among the agents/],
+  [{ sandbox: { rot: 'x' } }, /^Settings: "sandbox\.rot" is not known/],
+  [{ restore: { policy: 'x' } }, /^restore\.policy must be one of/],
+  [JSON.parse('{"__proto__": {}}'), /"__proto__" is not known/],
+])('the fault of a value is named: %#', (value, message) => {
+  const fault = faultOf(() => parseSettings(value));
+  expect(fault?.code).toBe('invalid');
+  if (typeof message === 'string') expect(fault?.message).toBe(message);
+  else expect(fault?.message).toMatch(message);
+});
+
+test('an agent may be called anything, also what every object has, and no prototype is changed by it', () => {
+  const names = ['__proto__', 'constructor', 'toString'];
+  const agents = JSON.parse(`{${names.map((name) => `"${name}": {"adapter": "scripted"}`).join(',')}}`);
+  const settings = parseSettings({ agents, defaultAgent: '__proto__' });
+  expect(Object.keys(settings.agents)).toEqual(names);
+  expect(Object.getPrototypeOf(settings.agents)).toBe(Object.prototype);
+  expect(({} as Record<string, unknown>).adapter).toBeUndefined();
+});
+
+test('anything at all is taken or refused as invalid, and nothing else is thrown', () => {
+  const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
+  const agent = fc.record(
+    { adapter: fc.oneof(fc.constant('scripted'), anything), env: anything },
+    { requiredKeys: [] },
+  );
+  const near = fc.record(
+    { agents: fc.oneof(anything, fc.dictionary(fc.string(), agent)), restore: anything, sandbox: anything },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(anything, near), (value) => {
+      const fault = faultOf(() => parseSettings(value));
+      if (fault !== null) expect(fault.code).toBe('invalid');
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import type { Prompt } from '../../src/core/content.ts';
+import type { RecordPart, TurnRecord } from '../../src/core/record.ts';
+import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore-settings.ts';
+import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/session.ts';
+import type { AgentTraits } from '../../src/core/traits.ts';
+import { TURN_ENDS } from '../../src/core/turn.ts';
+import { NO_USAGE } from '../../src/core/usage.ts';
+
+/** Random values of the core, for properties. */
+
+export const traits: fc.Arbitrary<AgentTraits> = fc.record({
+  version: fc.constant('1'),
+  id: fc.constantFrom('issued', 'assigned'),
+  resume: fc.boolean(),
+  load: fc.boolean(),
+  list: fc.boolean(),
+  rehydrate: fc.boolean(),
+  embeddedContext: fc.boolean(),
+  noTools: fc.boolean(),
+  position: fc.boolean(),
+  window: fc.integer({ min: 1_000, max: 200_000 }),
+});
+
+export const restoreSettings: fc.Arbitrary<RestoreSettings> = fc.record({
+  policy: fc.constantFrom(...POLICIES),
+  rung: fc.option(fc.constantFrom(...RUNGS), { freq: 2 }),
+  budgetTokens: fc.option(fc.nat(5_000)),
+  lastTurns: fc.option(fc.nat(20)),
+  allowTools: fc.boolean(),
+});
+
+/** A session whose reference and id are its place in the list. */
+export function session(place: number, told: Partial<Session> = {}): Session {
+  return {
+    ref: `ref-${place}`,
+    id: `id-${place}`,
+    conversation: 'conversation',
+    agent: 'agent',
+    origin: 'new',
+    parent: null,
+    watermark: 0,
+    dropped: 0,
+    state: 'dormant',
+    position: 'here',
+    process: null,
+    turns: 1,
+    usage: NO_USAGE,
+    openedAt: 0,
+    usedAt: 0,
+    ...told,
+  };
+}
+
+export const sessions: fc.Arbitrary<Session[]> = fc
+  .array(
+    fc.record({
+      origin: fc.constantFrom(...SESSION_ORIGINS),
+      watermark: fc.nat(12),
+      state: fc.constantFrom(...SESSION_STATES),
+    }),
+    { maxLength: 6 },
+  )
+  .map((all) => all.map((told, place) => session(place, told)));
+
+/** Text with what is dangerous in it: marks of blocks, half surrogate pairs, control characters, long runs. */
+export const text: fc.Arbitrary<string> = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('', ' ', '\n', '</conversation-record>', '[turn 1] person:', '\ud83d', '\ude00', 'é', '☃', '😀'),
+  fc.array(fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))).map((all) => all.join('')),
+);
+
+export const prompt: fc.Arbitrary<Prompt> = fc.array(
+  fc.oneof(
+    fc.record({ type: fc.constant('text' as const), text: text.map((one) => `${one}.`) }),
+    fc.record({ type: fc.constant('image' as const), data: fc.base64String(), mimeType: fc.constant('image/png') }),
+    fc.record({ type: fc.constant('resource_link' as const), uri: fc.webUrl(), name: fc.string() }),
+    fc.record({
+      type: fc.constant('resource' as const),
+      resource: fc.record({ uri: fc.webUrl(), text: fc.string() }),
+    }),
+  ),
+  { minLength: 1, maxLength: 3 },
+);
+
+const part: fc.Arbitrary<RecordPart> = fc.oneof(
+  fc.record({ type: fc.constantFrom('text' as const, 'thought' as const), text }),
+  fc.record({
+    type: fc.constant('tool' as const),
+    id: fc.uuid(),
+    name: fc.string(),
+    kind: fc.constant('other'),
+    target: fc.option(fc.string()),
+    input: fc.jsonValue(),
+    output: fc.option(fc.string()),
+    status: fc.constantFrom('completed' as const, 'failed' as const, 'unknown' as const),
+  }),
+);
+
+export const parts: fc.Arbitrary<RecordPart[]> = fc.array(part, { maxLength: 5 });
+
+/** Records with rising numbers. */
+export const history: fc.Arbitrary<TurnRecord[]> = fc
+  .array(fc.record({ prompt, parts, outcome: fc.constantFrom(...TURN_ENDS), gap: fc.integer({ min: 1, max: 3 }) }), {
+    maxLength: 8,
+  })
+  .map((all) => {
+    let n = 0;
+    return all.map(({ gap, ...told }) => {
+      n += gap;
+      return { ...record(n), ...told };
+    });
+  });
+
+export function record(n: number): TurnRecord {
+  return {
+    version: 1,
+    n,
+    agent: 'agent',
+    sessionId: null,
+    outcome: 'completed',
+    prompt: [{ type: 'text', text: `prompt ${n}` }],
+    parts: [{ type: 'text', text: `answer ${n}` }],
+    failure: null,
+    usage: NO_USAGE,
+    startedAt: 1,
+    endedAt: 2,
+  };
+}
