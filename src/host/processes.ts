@@ -7,8 +7,13 @@ import { ps } from './ps.ts';
 
 const END_WAIT_MS = 5_000;
 
+type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
+
 /** Processes as one process table shows them. */
-export function processesOf(table: ProcessTable): Processes & { identify(pid: number): ProcessIdentity | null } {
+export function processesOf(
+  table: ProcessTable,
+  kill: Kill = (pid, signal) => process.kill(pid, signal),
+): Processes & { identify(pid: number): ProcessIdentity | null } {
   // Neither changes while we live, and reading them costs a system call or even a program.
   let boot: string | undefined;
   let namespace: string | undefined;
@@ -25,8 +30,9 @@ export function processesOf(table: ProcessTable): Processes & { identify(pid: nu
     if (identity.boot !== thisBoot()) return 'dead';
     if (identity.namespace !== thisNamespace()) return 'unknown';
     const entry = table.look(identity.pid);
-    // /proc may hide other users' processes; the signal 0 still tells whether there is one.
-    if (entry === null) return belongsToOthers(identity.pid) ? 'unknown' : 'dead';
+    // /proc may hide other users' processes, and reading it fails without free file numbers. Declaring a living owner dead
+    // would be the worst mistake here, so the signal 0 has to agree that there is nobody.
+    if (entry === null) return signal(kill, identity.pid, 0) === 'gone' ? 'dead' : 'unknown';
     return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
   }
 
@@ -44,7 +50,7 @@ export function processesOf(table: ProcessTable): Processes & { identify(pid: nu
       // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
       if (identity.pid === process.pid) return 'unknown';
       const leadsGroup = table.look(identity.pid)?.group === identity.pid;
-      if (!signal(leadsGroup ? -identity.pid : identity.pid, 'SIGKILL')) return 'unknown';
+      if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
       return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
     },
   };
@@ -63,18 +69,13 @@ export function bootId(): string {
   return systemProcesses.self().boot;
 }
 
-/** False: it exists, and we may not signal it. One that is gone already counts as signalled. */
-function signal(pid: number, name: 'SIGKILL' | 0): boolean {
+function signal(kill: Kill, pid: number, name: 'SIGKILL' | 0): 'sent' | 'gone' | 'forbidden' {
   try {
-    process.kill(pid, name);
-    return true;
+    kill(pid, name);
+    return 'sent';
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'gone' : 'forbidden';
   }
-}
-
-function belongsToOthers(pid: number): boolean {
-  return !signal(pid, 0);
 }
 
 async function gone(check: () => boolean): Promise<boolean> {

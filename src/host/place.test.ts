@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { placeOf } from './place.ts';
+
+let home: string;
+beforeEach(() => {
+  home = join(mkdtempSync(join(tmpdir(), 'throughline-place-')), 'home');
+});
+afterEach(() => rmSync(join(home, '..'), { recursive: true, force: true }));
+
+test('a data home has one place, for ever and only for us to read', () => {
+  const place = placeOf(home);
+  expect(place).toMatch(/^[0-9a-f]{32}$/);
+  expect(placeOf(home)).toBe(place);
+  expect(statSync(join(home, 'place')).mode & 0o777).toBe(0o600);
+  expect(statSync(home).mode & 0o777).toBe(0o700);
+  expect(readdirSync(home)).toEqual(['place']);
+});
+
+test('two homes are two places', () => {
+  expect(placeOf(home)).not.toBe(placeOf(join(home, 'other')));
+});
+
+/** What several processes that begin at once are told. */
+async function askedAtOnce(count: number): Promise<Set<string>> {
+  const module = new URL('place.ts', import.meta.url).href;
+  const script = `
+    const { placeOf } = await import(${JSON.stringify(module)});
+    while (Date.now() < Number(process.argv[2])) ;
+    console.log(placeOf(process.argv[1]));`;
+  const start = String(Date.now() + 800);
+  const args = ['--input-type=module', '-e', script, home, start];
+  const runs = Array.from({ length: count }, () => promisify(execFile)(process.execPath, args));
+  return new Set((await Promise.all(runs)).map(({ stdout }) => stdout.trim()));
+}
+
+test('processes that ask for the first time at once agree', async () => {
+  const places = await askedAtOnce(4);
+  expect(places.size).toBe(1);
+  expect(placeOf(home)).toBe([...places][0]);
+});
+
+test.each(['', 'abc', `${'a'.repeat(31)}\n`, 'not an id at all\n'])(
+  'a file that was left half-written (%j) is repaired once',
+  (content) => {
+    placeOf(home);
+    writeFileSync(join(home, 'place'), content);
+    const place = placeOf(home);
+    expect(place).toMatch(/^[0-9a-f]{32}$/);
+    expect(placeOf(home)).toBe(place);
+    expect(readFileSync(join(home, 'place'), 'utf8')).toBe(`${place}\n`);
+  },
+);
+
+test('processes that repair it at once agree', async () => {
+  placeOf(home);
+  writeFileSync(join(home, 'place'), '0123');
+  expect((await askedAtOnce(4)).size).toBe(1);
+});
+
+test('a file in the way of the home is refused, and left alone', () => {
+  writeFileSync(home, 'mine');
+  expect(() => placeOf(home)).toThrow(expect.objectContaining({ code: 'refused' }));
+  expect(readFileSync(home, 'utf8')).toBe('mine');
+});
+
+test('a home that cannot be made is named as the cause', (context) => {
+  if (!existsSync('/sys/kernel')) return context.skip('needs a directory that even root cannot write');
+  expect(() => placeOf('/sys/throughline/home')).toThrow(expect.objectContaining({ code: 'storage_readonly' }));
+});

@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { ProcessEntry, ProcessTable } from './process-table.ts';
+import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
+import { parseStat } from './procfs.ts';
+import { parsePs, ps } from './ps.ts';
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+async function start(script: string, detached = false): Promise<{ child: ChildProcess; identity: ProcessIdentity }> {
+  const child = spawn(process.execPath, ['-e', script], { detached, stdio: ['ignore', 'pipe', 'ignore'] });
+  children.push(child);
+  const identity = identify(child.pid ?? -1);
+  if (identity === null || child.stdout === null) throw new Error('not started');
+  await once(child.stdout, 'data');
+  return { child, identity };
+}
+
+const SLEEPER = `console.log('up'); setInterval(() => {}, 1000)`;
+
+describe('this machine', () => {
+  test('we are alive, and the same process every time', () => {
+    const self = systemProcesses.self();
+    expect(self.pid).toBe(process.pid);
+    expect(systemProcesses.status(self)).toBe('alive');
+    expect(identify(process.pid)).toEqual(self);
+    expect(bootId()).toBe(self.boot);
+    expect(self.boot).not.toBe('');
+  });
+
+  test('a process is alive until it ends', async () => {
+    const { child, identity } = await start(SLEEPER);
+    expect(systemProcesses.status(identity)).toBe('alive');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(systemProcesses.status(identity)).toBe('dead');
+  });
+
+  test('a zombie is dead', async () => {
+    // A shell that replaces itself by a program which never waits for the child that the shell had.
+    const parent = spawn('/bin/sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    children.push(parent);
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const pid = Number(line.toString());
+    await expect.poll(() => (process.platform === 'linux' ? stateOf(pid) : 'Z')).toBe('Z');
+    const identity = identify(pid);
+    expect(identity).not.toBeNull();
+    if (identity) expect(systemProcesses.status(identity)).toBe('dead');
+  });
+
+  test('ending a process ends its group as well', async () => {
+    const script = `
+      const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+      console.log(child.pid); setInterval(() => {}, 1000)`;
+    const child = spawn(process.execPath, ['-e', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    children.push(child);
+    const leader = identify(child.pid ?? -1);
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const member = identify(Number(line.toString()));
+    if (leader === null || member === null) throw new Error('not started');
+    expect(await systemProcesses.end(leader)).toBe('ended');
+    expect(systemProcesses.status(leader)).toBe('dead');
+    await expect.poll(() => systemProcesses.status(member)).toBe('dead');
+  });
+
+  test('ending a process that leads no group ends only that one', async () => {
+    const { identity } = await start(SLEEPER);
+    expect(await systemProcesses.end(identity)).toBe('ended');
+    expect(systemProcesses.status(systemProcesses.self())).toBe('alive');
+  });
+
+  test('a later process with the same pid is never touched', async () => {
+    const { identity } = await start(SLEEPER, true);
+    const earlier = { ...identity, started: `${identity.started}0` };
+    expect(systemProcesses.status(earlier)).toBe('dead');
+    expect(await systemProcesses.end(earlier)).toBe('ended');
+    expect(systemProcesses.status(identity)).toBe('alive');
+  });
+
+  test('a process of another boot is dead, one of another pid namespace unknown; neither is touched', async () => {
+    const { identity } = await start(SLEEPER, true);
+    const otherBoot = { ...identity, boot: 'another' };
+    const otherNamespace = { ...identity, namespace: 'pid:[1]' };
+    expect(systemProcesses.status(otherBoot)).toBe('dead');
+    expect(systemProcesses.status(otherNamespace)).toBe('unknown');
+    expect(await systemProcesses.end(otherBoot)).toBe('ended');
+    expect(await systemProcesses.end(otherNamespace)).toBe('unknown');
+    expect(systemProcesses.status(identity)).toBe('alive');
+  });
+
+  test('we do not end ourselves', async () => {
+    expect(await systemProcesses.end(systemProcesses.self())).toBe('unknown');
+  });
+
+  test('there is no identity for a pid that nobody has', () => {
+    expect(identify(2 ** 30)).toBeNull();
+  });
+});
+
+function stateOf(pid: number): string {
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.[0] ?? '';
+}
+
+describe('/proc/PID/stat', () => {
+  const tail = `S 1 ${'77'} 77 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 ${'424242'} 1000 200 18446744073709551615`;
+  test.each([
+    ['node', `4711 (node) ${tail}`],
+    ['a name with a space', `4711 (my agent) ${tail}`],
+    ['a name with parentheses', `4711 (a) S 1 (b) ${tail}`],
+    ['a name with a newline', `4711 (a\nb) ${tail}`],
+  ])('is read whatever the program is called: %s', (_name, stat) => {
+    expect(parseStat(stat)).toEqual({ started: '424242', group: 77, zombie: false });
+  });
+
+  test('shows zombies, and is null for anything else', () => {
+    expect(parseStat(`4711 (node) ${tail.replace('S', 'Z')}`)?.zombie).toBe(true);
+    expect(parseStat('')).toBeNull();
+    expect(parseStat('4711 (node) S 1')).toBeNull();
+  });
+});
+
+describe('ps', () => {
+  test('a line is read as macOS prints it', () => {
+    const entry = parsePs('Ss+  4711 Tue Mar  4 05:06:07 2025\n');
+    expect(entry).toEqual({ started: 'Tue Mar 4 05:06:07 2025', group: 4711, zombie: false });
+    expect(parsePs('Z    4711 Tue Mar  4 05:06:07 2025')?.zombie).toBe(true);
+    expect(parsePs('')).toBeNull();
+  });
+
+  test('the program itself shows our own process, where there is one', (context) => {
+    const entry = ps.look(process.pid);
+    if (entry === null) return context.skip('this machine has no ps');
+    expect(entry.zombie).toBe(false);
+    expect(ps.look(process.pid)).toEqual(entry);
+    expect(ps.look(2 ** 30)).toBeNull();
+  });
+});
+
+test('a process that the table does not show is dead only when it cannot be signalled either', () => {
+  const blind: ProcessTable = { look: (): ProcessEntry | null => null, boot: () => 'b', namespace: () => 'n' };
+  const answers: Record<number, string> = { 1: 'EPERM', 2: 'ESRCH' };
+  const processes = processesOf(blind, (pid) => {
+    if (answers[pid] !== undefined) throw Object.assign(new Error('kill'), { code: answers[pid] });
+  });
+  const status = (pid: number) => processes.status({ pid, started: '1', boot: 'b', namespace: 'n' });
+  expect([status(1), status(2), status(3)]).toEqual(['unknown', 'dead', 'unknown']);
+});

@@ -1,0 +1,227 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { identify, isAlive } from '../../../test/contracts/liveness.ts';
+import type { Child, Room } from '../../ports/sandbox.ts';
+import { directorySandboxes } from './directory-sandboxes.ts';
+
+let base: string;
+let root: string;
+const children: Child[] = [];
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sandbox-')));
+  root = join(base, 'sandboxes');
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    child.kill('SIGKILL');
+    await child.exited;
+  }
+  rmSync(base, { recursive: true, force: true });
+});
+
+const open = (id: string, cwd: string | null = null) =>
+  directorySandboxes({ root, place: 'here', identify }).open(id, { cwd });
+const refused = (message?: RegExp) =>
+  expect.objectContaining({ code: 'refused', message: expect.stringMatching(message ?? /./) });
+
+describe('opening', () => {
+  test('makes a directory for the work and one for the state, for us alone', async () => {
+    const room = await open('one');
+    expect(room).toMatchObject({ id: 'one', work: join(root, 'one', 'work'), state: join(root, 'one', 'state') });
+    for (const path of [root, join(root, 'one'), room.work, room.state])
+      expect(statSync(path).mode & 0o777).toBe(0o700);
+  });
+
+  test('again and again gives the same directories: a path never doubles', async () => {
+    const first = await open('one');
+    writeFileSync(join(first.work, 'kept'), 'yes');
+    for (let n = 0; n < 5; n += 1) {
+      const again = await open('one');
+      expect([again.work, again.state]).toEqual([first.work, first.state]);
+    }
+    expect(existsSync(join(root, 'one', 'one'))).toBe(false);
+    expect(existsSync(join(first.work, 'work'))).toBe(false);
+    expect(readFileSync(join(first.work, 'kept'), 'utf8')).toBe('yes');
+  });
+
+  test('at once, many times, works', async () => {
+    const rooms = await Promise.all(Array.from({ length: 20 }, () => open('one')));
+    expect(new Set(rooms.map((room) => room.work)).size).toBe(1);
+  });
+
+  test('completes what was left half-made', async () => {
+    mkdirSync(join(root, 'one', 'state'), { recursive: true });
+    expect(statSync((await open('one')).work).isDirectory()).toBe(true);
+  });
+
+  test('keeps a link to a directory, and works in the directory itself', async () => {
+    const elsewhere = join(base, 'elsewhere');
+    mkdirSync(elsewhere);
+    mkdirSync(join(root, 'one'), { recursive: true });
+    symlinkSync(elsewhere, join(root, 'one', 'work'));
+    expect((await open('one')).work).toBe(elsewhere);
+    expect((await open('one')).work).toBe(elsewhere);
+  });
+
+  test.each(['work', 'state'])('refuses when a file or a broken link is in the place of %s', async (name) => {
+    mkdirSync(join(root, 'one'), { recursive: true });
+    mkdirSync(join(root, 'two'), { recursive: true });
+    writeFileSync(join(root, 'one', name), 'mine');
+    symlinkSync(join(base, 'nowhere'), join(root, 'two', name));
+    await expect(open('one')).rejects.toThrow(refused(/in the way/));
+    await expect(open('two')).rejects.toThrow(refused(/in the way/));
+    expect(readFileSync(join(root, 'one', name), 'utf8')).toBe('mine');
+  });
+
+  test('refuses when the root is a file', async () => {
+    writeFileSync(root, 'mine');
+    await expect(open('one')).rejects.toThrow(refused(/in the way/));
+  });
+
+  test.each(['', '.', '..', '../one', 'a/b', '/etc', 'a.b', 'a\0b', 'ä', 'x'.repeat(65), 'agents/agents'])(
+    'refuses %j, which could name another path',
+    async (id) => {
+      await expect(open(id)).rejects.toThrow(refused(/cannot name a sandbox/));
+      expect(existsSync(root)).toBe(false);
+    },
+  );
+});
+
+describe('a working directory that the caller named', () => {
+  test('is used with its links resolved, and never made', async () => {
+    const project = join(base, 'project');
+    mkdirSync(project);
+    symlinkSync(project, join(base, 'link'));
+    const room = await open('one', join(base, 'link'));
+    expect(room.work).toBe(project);
+    expect(room.state).toBe(join(root, 'one', 'state'));
+  });
+
+  test('is refused when it is missing, a file, or relative', async () => {
+    writeFileSync(join(base, 'file'), '');
+    await expect(open('one', join(base, 'missing'))).rejects.toThrow(refused(/does not exist/));
+    await expect(open('one', join(base, 'file'))).rejects.toThrow(refused(/not a directory/));
+    await expect(open('one', 'project')).rejects.toThrow(refused(/absolute/));
+    expect(existsSync(join(base, 'missing'))).toBe(false);
+  });
+});
+
+describe('a program', () => {
+  async function start(room: Room, script: string, env: Record<string, string> = {}): Promise<Child> {
+    const child = await room.spawn([process.execPath, '-e', script], { env });
+    children.push(child);
+    return child;
+  }
+
+  async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  }
+
+  test('runs in the working directory, and its input, outputs and end arrive', async () => {
+    const room = await open('one');
+    const child = await start(
+      room,
+      `process.stdin.on('data', (d) => { console.log(process.cwd() + d); console.error('oh'); process.exit(3) })`,
+    );
+    expect(child.alive).toBe(true);
+    child.stdin.write(' hello');
+    const [out, err] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+    expect([out, err]).toEqual([`${room.work} hello\n`, 'oh\n']);
+    expect(await child.exited).toEqual({ code: 3, signal: null });
+    expect(child.alive).toBe(false);
+    child.stdin.write('into the void');
+    child.kill('SIGKILL');
+  });
+
+  test('gets the allowed part of our environment and what it was given, and nothing else', async () => {
+    process.env.THROUGHLINE_TEST_SECRET = 'secret';
+    process.env.LC_TEST = 'locale';
+    try {
+      const child = await start(await open('one'), 'console.log(JSON.stringify(process.env))', { GIVEN: 'yes' });
+      const env = JSON.parse(await textOf(child.stdout));
+      expect(env).toMatchObject({ PATH: process.env.PATH, LC_TEST: 'locale', GIVEN: 'yes' });
+      const others = Object.keys(env).filter(
+        (name) => !/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TERM|TZ|TMPDIR|GIVEN)$/.test(name),
+      );
+      expect(others.filter((name) => !name.startsWith('__CF'))).toEqual([]); // macOS adds one of these itself
+    } finally {
+      delete process.env.THROUGHLINE_TEST_SECRET;
+      delete process.env.LC_TEST;
+    }
+  });
+
+  test('is never read by a shell', async () => {
+    const room = await open('one');
+    const child = await room.spawn(
+      [process.execPath, '-e', 'console.log(process.argv[1])', '$(touch made); `touch made`'],
+      { env: {} },
+    );
+    children.push(child);
+    expect(await textOf(child.stdout)).toBe('$(touch made); `touch made`\n');
+    expect(existsSync(join(room.work, 'made'))).toBe(false);
+  });
+
+  test('that does not exist, or may not be executed, is not available, and the error says what to do', async () => {
+    const room = await open('one');
+    writeFileSync(join(room.work, 'plain'), 'no program');
+    const unavailable = (message: RegExp) =>
+      expect.objectContaining({
+        code: 'agent_unavailable',
+        message: expect.stringMatching(message),
+        hint: expect.any(String),
+      });
+    await expect(room.spawn(['no-such-program-here'], { env: {} })).rejects.toThrow(
+      unavailable(/no-such-program-here was not found/),
+    );
+    await expect(room.spawn([join(room.work, 'plain')], { env: {} })).rejects.toThrow(
+      unavailable(/may not be executed/),
+    );
+    rmSync(room.work, { recursive: true });
+    await expect(room.spawn([process.execPath], { env: {} })).rejects.toThrow(
+      unavailable(/working directory .* is gone/),
+    );
+  });
+
+  const FAMILY = `
+    const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' });
+    console.log(child.pid);`;
+  async function family(rest: string): Promise<{ child: Child; member: number }> {
+    const child = await start(await open('one'), FAMILY + rest);
+    const reader = child.stdout[Symbol.asyncIterator]();
+    const { value } = await reader.next();
+    void (async () => {
+      try {
+        while (!(await reader.next()).done);
+      } catch {} // the pipe was cut
+    })();
+    return { child, member: Number(Buffer.from(value).toString()) };
+  }
+
+  test('is killed together with what it has started', async () => {
+    const { child, member } = await family('setInterval(() => {}, 1000)');
+    expect(isAlive(member)).toBe(true);
+    child.kill('SIGKILL');
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    await expect.poll(() => isAlive(member)).toBe(false);
+  });
+
+  test('that ends by itself leaves nothing behind, and nothing keeps its output open', async () => {
+    const { child, member } = await family('setTimeout(() => process.exit(0), 50)');
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+    await expect.poll(() => isAlive(member)).toBe(false);
+  });
+});

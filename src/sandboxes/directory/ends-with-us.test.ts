@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { isAlive } from '../../../test/contracts/liveness.ts';
+
+test.each(['process.exit(0)', 'process.exitCode = 0; throw new Error("a bug")'])(
+  'a process that ends its own way (%s) leaves no program behind, not even one that ignores its input',
+  async (ending) => {
+    const root = mkdtempSync(join(tmpdir(), 'throughline-sandbox-'));
+    const module = new URL('directory-sandboxes.ts', import.meta.url).href;
+    const script = `
+      const { directorySandboxes } = await import(${JSON.stringify(module)});
+      const identify = (pid) => ({ pid, started: '', boot: '', namespace: '' });
+      const room = await directorySandboxes({ root: process.argv[1], place: 'x', identify }).open('one', { cwd: null });
+      const child = await room.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)'], { env: {} });
+      console.log(child.identity.pid);
+      ${ending}`;
+    let output: string;
+    try {
+      output = execFileSync(process.execPath, ['--input-type=module', '-e', script, root], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+    } catch (error) {
+      output = (error as { stdout: string }).stdout;
+    }
+    const pid = Number(output);
+    expect(pid).toBeGreaterThan(0);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+    rmSync(root, { recursive: true, force: true });
+  },
+);

@@ -1,0 +1,9 @@
+import { identify, systemProcesses } from '../../src/host/processes.ts';
+
+export { identify };
+
+/** Whether a process still does anything. A zombie does not; whoever adopted it may take long to notice its end. */
+export function isAlive(pid: number): boolean {
+  const identity = identify(pid);
+  return identity !== null && systemProcesses.status(identity) === 'alive';
+}
