@@ -3,6 +3,7 @@ import type { ConversationEvent, EventPayloads } from '../../core/event.ts';
 import type { PermissionMode } from '../../core/turn.ts';
 import type { Engine } from '../../ports/engine.ts';
 import { askPermission } from './ask-permission.ts';
+import { atTerminal } from './at-terminal.ts';
 import { optionList } from './choose-option.ts';
 import type { Output } from './output.ts';
 
@@ -70,14 +71,4 @@ export class PermissionClerk {
     if (error instanceof ThroughlineError && error.code === 'conflict') return;
     this.#output.note(`The answer could not be given: ${error instanceof Error ? error.message : error}`);
   }
-}
-
-/** With `--json` a program reads: nobody is asked here. */
-function atTerminal(output: Output): boolean {
-  return Boolean(process.stdin.isTTY) && !output.json;
-}
-
-/** What a question meets when the caller has not said: somebody who can answer, or nobody. */
-export function defaultPermissions(output: Output): PermissionMode {
-  return atTerminal(output) ? 'ask' : 'deny';
 }

@@ -3,11 +3,10 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { POLICIES, type RestoreOverride, RUNGS } from '../../../core/restore-settings.ts';
 import type { PermissionMode } from '../../../core/turn.ts';
 import type { ConversationSpec, SubmitOptions } from '../../../ports/engine.ts';
+import { defaultPermissions } from '../at-terminal.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { wholeNumber } from '../option-values.ts';
-import { defaultPermissions } from '../permission-clerk.ts';
-import { watchTurn } from '../watch-turn.ts';
 
 interface SendFlags {
   readonly agent?: string;
@@ -73,6 +72,8 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
     const { id } = await engine.ensure(conversationOf(key, flags));
     const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was accepted before; this is its turn.');
+    // Loaded here, because meanwhile the agent starts.
+    const { watchTurn } = await import('../watch-turn.ts');
     return watchTurn(engine, submitted, cli, permissions);
   });
 }

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { Output, type OutputOptions, styled } from './output.ts';
+
+function written(options: Partial<OutputOptions> & { tty?: boolean } = {}) {
+  const text = { stdout: '', stderr: '' };
+  const lost: ((error: NodeJS.ErrnoException) => void)[] = [];
+  const sink = (name: 'stdout' | 'stderr') => ({
+    isTTY: options.tty ?? false,
+    write: (chunk: string) => {
+      text[name] += chunk;
+    },
+    on: (_: 'error', listener: (error: NodeJS.ErrnoException) => void) => lost.push(listener),
+  });
+  const defaults = { stdout: sink('stdout'), stderr: sink('stderr'), json: false, quiet: false, color: true };
+  const output = new Output({ ...defaults, ...options });
+  return { output, text, loseReader: () => lost[0]?.(Object.assign(new Error('gone'), { code: 'EPIPE' })) };
+}
+
+test('a style is the only escape code, and only for a terminal', () => {
+  const piece = styled('red', 'a\u001b[2Jb');
+  const plain = written();
+  plain.output.line(piece);
+  expect(plain.text.stdout).toBe('ab\n');
+  const terminal = written({ tty: true });
+  terminal.output.line(piece);
+  expect(terminal.text.stdout).toBe('\u001b[31mab\u001b[0m\n');
+  const colourless = written({ tty: true, color: false });
+  colourless.output.line(piece);
+  expect(colourless.text.stdout).toBe('ab\n');
+});
+
+test('an answer ends with exactly one newline', () => {
+  const { output, text } = written();
+  output.text('one\n');
+  output.endText();
+  output.text('two');
+  output.endText();
+  output.endText();
+  expect(text.stdout).toBe('one\ntwo\n');
+});
+
+test('an unfinished escape sequence of one answer does not reach into the next', () => {
+  const { output, text } = written();
+  output.text('one\u001b[');
+  output.endText();
+  output.text('31m is text here');
+  output.endText();
+  expect(text.stdout).toBe('one\n31m is text here\n');
+});
+
+test('quiet leaves out notes and progress, and never a failure or a question', () => {
+  const { output, text } = written({ quiet: true, tty: true, color: false });
+  output.note('a note');
+  output.progress('working');
+  output.failure({ code: 'invalid', message: 'No.', hint: 'Yes.' });
+  output.ask('Really?');
+  expect(text.stderr).toBe('throughline: No. Yes.\nReally?\n');
+});
+
+test('progress is shown to people only, and gone when something else is written', () => {
+  const file = written();
+  file.output.progress('working');
+  expect(file.text.stderr).toBe('');
+  const json = written({ json: true, tty: true });
+  json.output.progress('working');
+  expect(json.text.stderr).toBe('');
+  const terminal = written({ tty: true });
+  terminal.output.progress('working');
+  terminal.output.text('answer');
+  terminal.output.progress('would be in the middle of a line');
+  expect(terminal.text.stderr).toBe('\r\u001b[Kworking\r\u001b[K');
+});
+
+test('a note in the middle of an answer begins a line of its own on a terminal', () => {
+  const { output, text } = written({ tty: true });
+  output.text('half a line');
+  output.note('note');
+  expect(text.stderr).toBe('\nnote\n');
+});
+
+test('an error is one JSON line where JSON was asked for', () => {
+  const { output, text } = written({ json: true });
+  output.failure({ code: 'not_found', message: 'There is\nnone.' });
+  expect(text.stderr).toBe('{"error":{"code":"not_found","message":"There is\\nnone."}}\n');
+});
+
+test('nothing more is written for a reader who has left', () => {
+  const { output, text, loseReader } = written();
+  output.line('one');
+  expect(output.gone.aborted).toBe(false);
+  loseReader();
+  output.line('two');
+  output.note('stderr has a reader still');
+  expect(output.gone.aborted).toBe(true);
+  expect(text).toEqual({ stdout: 'one\n', stderr: 'stderr has a reader still\n' });
+});

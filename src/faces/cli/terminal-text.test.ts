@@ -1,0 +1,125 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ControlStripper, isForbidden, oneLine, stripControls } from './terminal-text.ts';
+
+/** Strings that are rich in what has to go: escape sequences whole, broken and nested, among ordinary text. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        '\u001b',
+        '\u001b[',
+        '\u001b]',
+        '\u001b]0;',
+        '\u001bP',
+        '\u001b\\',
+        '\u0007',
+        '\u009b',
+        '\u009d',
+        '\u009c',
+      ),
+      fc.constantFrom(
+        '31m',
+        '2J',
+        '0;title',
+        ';',
+        '?25l',
+        ' q',
+        '(B',
+        '\n',
+        '\t',
+        '\r',
+        '\b',
+        '\u007f',
+        '\u202e',
+        '\u2066',
+        '\u0000',
+      ),
+      fc.constantFrom('a', 'Z', 'word', 'é', '中', '😀', '\ud83d', '\ude00'),
+      fc.string({ unit: 'binary' }),
+    ),
+    { maxLength: 30 },
+  )
+  .map((pieces) => pieces.join(''));
+
+function inChunks(text: string, cuts: readonly number[]): string {
+  const stripper = new ControlStripper();
+  const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+  let from = 0;
+  let result = '';
+  for (const to of [...places, text.length]) {
+    result += stripper.push(text.slice(from, to));
+    from = to;
+  }
+  return result + stripper.end();
+}
+
+describe('text for a terminal', () => {
+  test('never has a character that steers a terminal, whatever comes in', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const clean = stripControls(text);
+        expect([...clean].filter((char) => isForbidden(char.charCodeAt(0)))).toEqual([]);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('is the same however it was cut into chunks', () => {
+    fc.assert(
+      fc.property(hostile, fc.array(fc.nat(), { maxLength: 8 }), (text, cuts) => {
+        expect(inChunks(text, cuts)).toBe(stripControls(text));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('never gets a half character from a chunk, also when an emoji is cut in two', () => {
+    const stripper = new ControlStripper();
+    expect(stripper.push('a\ud83d')).toBe('a');
+    expect(stripper.push('\ude00b')).toBe('😀b');
+  });
+
+  test('keeps what people write', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[\t\n\u0020-\u007e\u00a0-\u1fff\u2070-\ud7ff]*$/), (text) => {
+        expect(stripControls(text)).toBe(text);
+      }),
+    );
+    expect(stripControls('日本語 😀 עברית\u200f line\n\ttab')).toBe('日本語 😀 עברית\u200f line\n\ttab');
+  });
+
+  test.each([
+    ['a colour', 'a\u001b[31mred\u001b[0mb', 'aredb'],
+    ['a title', 'a\u001b]0;evil\u0007b', 'ab'],
+    ['a link', 'a\u001b]8;;http://x\u001b\\text\u001b]8;;\u001b\\b', 'atextb'],
+    ['a clipboard write', '\u001b]52;c;ZXZpbA==\u0007ok', 'ok'],
+    ['device control', 'a\u001bPq#0;2;0;0;0\u001b\\b', 'ab'],
+    ['an 8-bit sequence', 'a\u009b2Jb', 'ab'],
+    ['an 8-bit title', 'a\u009d0;evil\u009cb', 'ab'],
+    ['a character set', 'a\u001b(Bb', 'ab'],
+    ['a reset', 'a\u001bcb', 'ab'],
+    ['a sequence within a title', 'a\u001b]0;x\u001b[31mb', 'ab'],
+    ['an overwritten line', 'safe\r\u001b[Kevil', 'safeevil'],
+    ['a Windows line end', 'a\r\nb', 'a\nb'],
+    ['reordered text', 'a\u202egnp.exe\u202c', 'agnp.exe'],
+    ['backspaces', 'ab\b\bc', 'abc'],
+  ])('is without %s', (_, text, clean) => {
+    expect(stripControls(text)).toBe(clean);
+  });
+
+  test('loses no more than a line to a sequence that never ends', () => {
+    expect(stripControls('a\u001b]0;never closed\nthe rest')).toBe('a\nthe rest');
+    expect(stripControls('a\u001b[12\nthe rest')).toBe('a\nthe rest');
+  });
+
+  test('does not let a sequence through that was cut at every place', () => {
+    const stripper = new ControlStripper();
+    const chunks = [...'a\u001b]0;t\u001b\\b\u001b[1;31mc'];
+    expect(chunks.map((chunk) => stripper.push(chunk)).join('')).toBe('abc');
+  });
+
+  test('fits in a list on one line', () => {
+    expect(oneLine(' a\n\n b\u001b[2J\tc ')).toBe('a b c');
+  });
+});
