@@ -1,0 +1,25 @@
+import { MARK } from './marked.ts';
+
+/** Agents of every kind that a kill can hurt in its own way. */
+const OPTIONS = {
+  plain: {},
+  /** Goes on with its turn, tools included, when the worker that started it was killed. */
+  survivor: { survives: true },
+  /** Forgets when its process ends. */
+  forgetful: { memory: 'process' },
+  /** Another id with every prompt, told late. */
+  rotating: { ids: 'rotating', nameLate: true },
+  /** Takes the id that we choose, and survives. */
+  assigned: { ids: 'assigned', survives: true },
+} as const;
+
+export type AgentName = keyof typeof OPTIONS;
+export const AGENTS = Object.keys(OPTIONS) as AgentName[];
+
+export function settingsFor(mark: string) {
+  const agents = Object.entries(OPTIONS).map(([name, options]) => [
+    name,
+    { adapter: 'scripted', options, env: { [MARK]: mark } },
+  ]);
+  return { agents: Object.fromEntries(agents), defaultAgent: 'plain' };
+}

@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { endMarked } from './marked.ts';
+import { type Line, Program } from './program.ts';
+
+/** A data home that several processes share, with a mark that every agent started from it carries in its environment. */
+export class Place {
+  readonly home: string;
+  readonly mark: string;
+  readonly database: string;
+  readonly #dir: string;
+  readonly #programs: Program[] = [];
+
+  constructor() {
+    this.#dir = mkdtempSync(join(tmpdir(), 'throughline-faults-'));
+    this.home = join(this.#dir, 'home');
+    this.mark = this.#dir.slice(this.#dir.lastIndexOf('-') + 1);
+    this.database = join(this.home, 'throughline.db');
+    mkdirSync(join(this.#dir, 'effects'));
+  }
+
+  /** The file that the tools of one conversation append to. */
+  effects(conversation: string): string {
+    return join(this.#dir, 'effects', conversation);
+  }
+
+  /** The names of the tools that ran, in the order in which they did. */
+  ran(conversation: string): string[] {
+    try {
+      const lines = readFileSync(this.effects(conversation), 'utf8').split('\n');
+      return lines.filter((line) => line !== '').map((line) => line.split(' ')[0] ?? '');
+    } catch {
+      return [];
+    }
+  }
+
+  /** A path for a test's own file. */
+  file(name: string): string {
+    return join(this.#dir, name);
+  }
+
+  start(name: string, input: object, onLine?: (line: Line) => void): Program {
+    const program = new Program(name, { home: this.home, mark: this.mark, ...input }, onLine);
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** What all programs have complained about so far. */
+  get complaints(): string {
+    return this.#programs.map((program) => program.stderr).join('');
+  }
+
+  /** Rows of the database itself, past everything that could hide something. */
+  rows<Row>(sql: string, ...values: (string | number)[]): Row[] {
+    const db = new DatabaseSync(this.database, { readOnly: true, timeout: 5_000 });
+    try {
+      return db.prepare(sql).all(...values) as Row[];
+    } finally {
+      db.close();
+    }
+  }
+
+  /** Ends every process that was started here, and removes the files. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#programs.map((program) => program.end()));
+    await endMarked(this.mark);
+    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { until } from './until.ts';
+
+/** One line that a program printed: a JSON object. */
+export type Line = Readonly<Record<string, unknown>>;
+
+const PROGRAMS = fileURLToPath(new URL('../programs', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/throughline-faults', import.meta.url));
+
+/** A real process that runs one of `programs/`, takes commands and prints lines, both JSON. */
+export class Program {
+  readonly name: string;
+  readonly lines: Line[] = [];
+  /** What it complained about: nothing, when all is well. */
+  stderr = '';
+  /** Resolves when it has ended and all that it printed was read. */
+  readonly closed: Promise<void>;
+  readonly #child: ChildProcess;
+  #partial = '';
+  #over = false;
+
+  constructor(name: string, input: object, onLine?: (line: Line) => void) {
+    this.name = name;
+    this.#child = spawn(process.execPath, [`${PROGRAMS}/${name}.ts`, JSON.stringify(input)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // Most of a start is removing types; a process that lives for a moment must not spend it so.
+      env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: CACHE },
+    });
+    this.#child.stdin?.on('error', () => {});
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const parts = (this.#partial + text).split('\n');
+      // The last one is cut off, or empty: a process that was killed in the middle of a line has not said it.
+      this.#partial = parts.pop() ?? '';
+      for (const part of parts) {
+        const line = JSON.parse(part) as Line;
+        this.lines.push(line);
+        onLine?.(line);
+      }
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    this.closed = new Promise((resolve) => {
+      this.#child.once('close', () => {
+        this.#over = true;
+        resolve();
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  send(command: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(name);
+  }
+
+  /** Kills it and waits until it is gone. */
+  async end(): Promise<void> {
+    if (!this.#over) this.signal('SIGKILL');
+    await this.closed;
+  }
+
+  /** The first line that has this name, printed already or still to come. */
+  async said(name: string, ms = 20_000): Promise<Line> {
+    const find = () => this.lines.find((line) => name in line);
+    return until(
+      `${this.name} to say "${name}"`,
+      () => {
+        const line = find();
+        if (line === undefined && this.#over) throw new Error(`${this.name} ended: ${this.stderr || 'without a word'}`);
+        return line;
+      },
+      { ms },
+    );
+  }
+}

@@ -1,0 +1,16 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** Looks until there is something to see. Throws, with what was waited for, when it takes too long. */
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  { ms = 20_000, every = 10 }: { ms?: number; every?: number } = {},
+): Promise<Exclude<T, null | undefined | false>> {
+  const start = performance.now();
+  for (;;) {
+    const seen = await look();
+    if (seen !== null && seen !== undefined && seen !== false) return seen as Exclude<T, null | undefined | false>;
+    if (performance.now() - start > ms) throw new Error(`waited ${ms} ms in vain for: ${what}`);
+    await pause(every);
+  }
+}
