@@ -23,14 +23,27 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   try {
     const opened = new Database(file);
     db = opened;
-    checkVersion(opened);
-    await whileBusy(() => checkSchema(opened, file), busyMs);
+    await whileBusy(() => look(opened, file), busyMs);
     await whileBusy(() => configure(opened), busyMs);
     await whileBusy(() => firstTransaction(opened, options), busyMs);
     return opened;
   } catch (error) {
     db?.close();
     throw storageFault(error) ?? error;
+  }
+}
+
+/** Reads only. What SQLite cannot even read the schema of, for whatever reason it gives, is damaged. */
+function look(db: Database, file: string): void {
+  try {
+    checkVersion(db);
+    checkSchema(db, file);
+  } catch (error) {
+    if (error instanceof ThroughlineError || storageFault(error) !== null) throw error;
+    throw new ThroughlineError('storage_damaged', `${file} is damaged.`, {
+      hint: 'Restore it from a backup.',
+      cause: error,
+    });
   }
 }
 

@@ -36,24 +36,24 @@ export function finding(world: World): void {
   });
 
   test.each([
-    '"',
-    'a"b',
-    'cat OR 1=1',
-    'cat*',
-    'NEAR(cat dog)',
-    'prompt:cat',
-    "cat' --",
-    '(cat',
-    'cat AND',
-    '-cat',
-    '^cat',
-  ])('nothing in a search is read as an expression: %s', async (query) => {
+    ['a"b', 0],
+    ['cat OR 1=1', 0],
+    ['cat*', 1],
+    ['ca*', 0],
+    ['NEAR(cat dog)', 0],
+    ['prompt:cat', 0],
+    ["cat' --", 1],
+    ['(cat', 1],
+    ['cat AND', 0],
+    ['-cat', 1],
+    ['^dog', 1],
+  ])('nothing in a search is read as an expression: %s', async (query, hits) => {
     const { store } = world;
     await spoken(world, 'The cat.', 'A dog.');
-    expect([null, 'invalid']).toContain(await codeOf(store.search(ANN, query, 9)));
+    expect(await store.search(ANN, query, 9)).toHaveLength(hits);
   });
 
-  test.each(['', '   ', '\u0000', '"" --'])('a search without a word is invalid: %j', async (query) => {
+  test.each(['', '   ', '\u0000', '"', '"" --'])('a search without a word is invalid: %j', async (query) => {
     expect(await codeOf(world.store.search(ANN, query, 9))).toBe('invalid');
   });
 

@@ -1,0 +1,135 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CLOCK, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts';
+import {
+  ANN,
+  begun,
+  claimRequest,
+  ending,
+  enqueue,
+  fresh,
+  opening,
+  receipt,
+  record,
+  sending,
+  session,
+  spec,
+  update,
+  usage,
+} from '../../../test/contracts/store/world.ts';
+import type { Database } from './database.ts';
+import { openDatabase } from './open.ts';
+import { storeOn } from './store.ts';
+
+/** Statements that look at every row, each with the reason why it may. */
+const MAY_SCAN: readonly RegExp[] = [
+  /^\s*UPDATE leases SET worker = NULL/, // once a boot
+  /^SELECT max\(ready_at\)/, // once a boot
+  /^DELETE FROM workers$/, // once a boot
+  /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
+];
+/** Steps that are no walk over a table of ours. */
+const HARMLESS = /^SCAN (CONSTANT ROW|json_each VIRTUAL|w VIRTUAL)/;
+
+test('no statement of any verb walks over a table: the cost of turn n does not grow with n', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs: 1000 });
+  const { store } = storeOn(db, { file, clock: CLOCK, busyMs: 1000 });
+  onTestFinished(() => store.close());
+  await everyVerb(store);
+  const statements = db.statements.filter((sql) => !MAY_SCAN.some((pattern) => pattern.test(sql)));
+  expect(statements.length).toBeGreaterThan(70);
+  const walks = statements.flatMap((sql) =>
+    steps(db, sql)
+      .filter(walksOverTable)
+      .map((step) => `${step}: ${sql.trim()}`),
+  );
+  expect(walks).toEqual([]);
+});
+
+test('a walk over a table would be found', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const db = await openDatabase({ file, boot: 'boot-1', monotonic: 0, busyMs: 1000 });
+  expect(steps(db, 'SELECT * FROM turns WHERE agent = ?').filter(walksOverTable)).toEqual(['SCAN turns']);
+  expect(steps(db, 'SELECT count(*) FROM events').filter(walksOverTable)).toHaveLength(1);
+  db.close();
+});
+
+function steps(db: Database, sql: string): string[] {
+  if (/^(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)/.test(sql)) return [];
+  return db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
+}
+
+function walksOverTable(step: string): boolean {
+  return step.startsWith('SCAN') && !HARMLESS.test(step);
+}
+
+/** Every verb of the port, and every kind of write. */
+async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<void> {
+  const stop = store.listen(() => {});
+  const { conversation, turn, holder, fence } = await begun(store, { key: 'k' });
+  const other = await begun(store);
+  await store.ensureConversation(ANN, spec({ key: 'k' }));
+  const opened = session();
+  const permission = (id: string) => ({ id, attempt: 1, title: 't', toolCall: {}, options: [yes] });
+  const [a, b] = [fresh('permission'), fresh('permission')];
+  await holder.write(opening(opened, turn.id), { write: 'receipt', receipt: receipt(), turn: turn.id, session: null });
+  await holder.write({ write: 'receipt', receipt: receipt({ usage: usage(1) }), turn: turn.id, session: opened.ref });
+  await holder.write(sending(turn.id, { session: opened.ref }), update(turn.id, 'x'));
+  await holder.write({ write: 'retry', turn: turn.id, failure: { code: 'agent_failed', message: 'x' } });
+  await holder.write({ write: 'ask', turn: turn.id, permission: permission(a) });
+  await store.answer(ANN, a, 'yes', 'x');
+  await holder.write({ write: 'ask', turn: turn.id, permission: permission(b) });
+  await holder.write({ write: 'withdraw', turn: turn.id, permission: b, reason: 'x' });
+  await holder.write(sending(turn.id, { session: opened.ref }));
+  const long = record(turn, { parts: [{ type: 'text', text: 'x'.repeat(9000) }] });
+  await holder.write(ending(turn, { session: opened.ref, record: long, usage: usage(1) }), {
+    write: 'change-session',
+    ref: opened.ref,
+    change: { state: 'dormant', watermark: 1 },
+    reason: null,
+  });
+  const next = await enqueue(store, conversation, {
+    requestId: 'r',
+    options: { session: opened.id },
+    retryOf: turn.id,
+  });
+  await store.begin(fence, [next.agent]);
+  await store.requestCancel(ANN, next.id, 'x');
+  await store.renew([fence], 1);
+  await store.release(fence);
+  await store.claim(claimRequest());
+  await store.claim(claimRequest({ conversation: other.conversation }));
+  await store.requestCancel(ANN, (await enqueue(store, other.conversation)).id, 'x');
+  await store.workers();
+  await store.forgetWorker('worker-1');
+  await store.fork(ANN, conversation, 1, spec());
+  const sessions = [{ id: 's', agent: 'a', origin: 'new', watermark: 1, parent: null }] as const;
+  await store.importConversation(ANN, spec(), { records: [long], sessions });
+  await store.setTitle(ANN, conversation, 'T', 'caller');
+  await store.findConversation(ANN, 'k');
+  const [first] = await store.listConversations(ANN, { limit: 1 });
+  await store.listConversations(ANN, { limit: 1, before: { updatedAt: first?.updatedAt ?? 0, id: first?.id ?? '' } });
+  await store.events(ANN, conversation, { after: 0, limit: 9 });
+  await store.findTurn(ANN, turn.id);
+  await store.findRequest(ANN, 'r');
+  await store.turns(ANN, conversation, { after: 0, limit: 9 });
+  await store.turnEvents(ANN, turn.id);
+  await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 });
+  await store.recordsAfter(ANN, conversation, { after: 0, limit: 9 });
+  await store.countRecordsAfter(ANN, conversation, 0);
+  await store.sessions(ANN, conversation);
+  await store.sessions(ANN, conversation, { agent: 'a' });
+  await store.findSessions(ANN, opened.id);
+  await store.receipts(ANN, conversation);
+  await store.receipts(ANN, conversation, { turn: 1 });
+  for (const filter of [{}, { open: true }, { conversation }, { turn: turn.id }]) await store.permissions(ANN, filter);
+  await store.findPermission(ANN, a);
+  await store.summary(ANN, conversation);
+  await store.usage(ANN);
+  await store.search(ANN, 'say', 9);
+  await store.verify(ANN, conversation);
+  stop();
+}
+
+const yes = { optionId: 'yes', name: 'Yes', kind: 'allow_once' } as const;

@@ -1,0 +1,86 @@
+// A process of its own on a database: started by the tests of the SQLite store with a file, a role and a name.
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+import {
+  AGENT,
+  claim,
+  claimRequest,
+  ending,
+  enqueue,
+  Holder,
+  newConversation,
+  sending,
+  update,
+} from './store/world.ts';
+
+const [file = '', role = '', name = ''] = process.argv.slice(2);
+
+const clock = { now: () => Date.now(), monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000 };
+const self = { id: name, process: { pid: process.pid, started: '1', boot: 'boot-1', namespace: 'pid-1' } };
+
+function say(what: unknown): void {
+  process.stdout.write(`${JSON.stringify(what)}\n`);
+}
+
+const ROLES: Record<string, () => Promise<void>> = {
+  /** Only opens. */
+  async open() {
+    const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
+    await newConversation(store, { id: name, key: name });
+    await store.close();
+  },
+  /** Adds turns to a shared conversation and events to one of its own; says what was acknowledged. */
+  async write() {
+    const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
+    const own = await newConversation(store, { id: `own-${name}` });
+    const { fence } = await claim(store, { conversation: own, worker: self, leaseMs: 60_000 });
+    const holder = new Holder(store, fence);
+    for (let i = 0; i < 40; i += 1) {
+      const [turn, seq] = await Promise.all([
+        enqueue(store, 'shared', { id: `${name}-${i}` }),
+        holder.write(update(null, `${i}`), update(null, `${i}`)),
+      ]);
+      say({ turn: turn.id, n: turn.n, seq });
+    }
+    await store.close();
+  },
+  /** Takes whatever turn there is, and ends it. */
+  async work() {
+    const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
+    for (;;) {
+      const claimed = await store.claim(claimRequest({ worker: self, leaseMs: 60_000 }));
+      if (claimed === null) break;
+      const holder = new Holder(store, claimed.fence);
+      for (let { turn } = claimed; turn !== null; turn = await store.begin(claimed.fence, [AGENT])) {
+        await holder.write(sending(turn.id), update(turn.id, name));
+        await holder.write(ending(turn));
+        say({ turn: turn.id });
+      }
+      await store.release(claimed.fence);
+    }
+    await store.close();
+  },
+  /** Says what it hears, and when, until its input ends. */
+  async listen() {
+    const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
+    const stop = store.listen((moved) => say({ moved, at: clock.monotonic() }));
+    say('ready');
+    for await (const _ of process.stdin) {
+      // Only its end counts.
+    }
+    stop();
+    await store.close();
+  },
+  /** Writes when told, and says when it was durable. */
+  async ring() {
+    const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
+    const id = await newConversation(store, { id: name });
+    say('ready');
+    for await (const _ of process.stdin) {
+      await enqueue(store, id);
+      say({ at: clock.monotonic() });
+    }
+    await store.close();
+  },
+};
+
+await ROLES[role]?.();

@@ -1,0 +1,88 @@
+// What tests of the SQLite store share: a folder that goes away after the test, and processes on a database in it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+
+export const CLOCK: Clock = {
+  now: () => Date.now(),
+  monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+};
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A store on the file, closed when the test has finished. */
+export async function openAt(file: string, busyMs?: number): Promise<Store> {
+  const store = await openSqliteStore({
+    file,
+    clock: CLOCK,
+    boot: 'boot-1',
+    ...(busyMs === undefined ? {} : { busyMs }),
+  });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const PROGRAM = fileURLToPath(new URL('sqlite-child.ts', import.meta.url));
+
+/** A process of its own that plays a role on the database; `sqlite-child.ts` has the roles. */
+export class Child {
+  readonly process: ChildProcess;
+  readonly lines: unknown[] = [];
+  readonly #errors: string[] = [];
+  readonly #exited: Promise<number | null>;
+  #wake = () => {};
+
+  constructor(file: string, role: string, name: string) {
+    this.process = spawn(process.execPath, [PROGRAM, file, role, name], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#exited = new Promise((resolve) => this.process.on('close', resolve));
+    this.process.stderr?.on('data', (text) => this.#errors.push(`${text}`));
+    if (this.process.stdout) {
+      createInterface(this.process.stdout).on('line', (line) => {
+        this.lines.push(JSON.parse(line));
+        this.#wake();
+      });
+    }
+    onTestFinished(() => {
+      this.process.kill('SIGKILL');
+    });
+  }
+
+  /** Resolves with all that it said, once it has ended well. */
+  async done(): Promise<unknown[]> {
+    const code = await this.#exited;
+    if (code !== 0) throw new Error(`The child ended with ${code}: ${this.#errors.join('')}`);
+    return this.lines;
+  }
+
+  /** Resolves with the line of that number, from 0. */
+  async line(index: number): Promise<unknown> {
+    while (this.lines.length <= index) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        setTimeout(resolve, 50);
+      });
+      if (this.process.exitCode !== null && this.lines.length <= index) await this.done();
+    }
+    return this.lines[index];
+  }
+
+  tell(): void {
+    this.process.stdin?.write('go\n');
+  }
+
+  finish(): Promise<unknown[]> {
+    this.process.stdin?.end();
+    return this.done();
+  }
+}
