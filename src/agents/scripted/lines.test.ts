@@ -1,0 +1,52 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LineReader } from './lines.ts';
+
+function read(chunks: readonly Uint8Array[], limit?: number): { lines: string[]; dropped: number } {
+  const lines: string[] = [];
+  const reader = new LineReader((line) => lines.push(line), limit);
+  for (const chunk of chunks) reader.push(chunk);
+  return { lines, dropped: reader.dropped };
+}
+
+test('lines come out the same however their bytes are cut', () => {
+  const cut = fc.tuple(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.nat({ max: 40 }), { minLength: 1 }));
+  fc.assert(
+    fc.property(cut, ([texts, sizes]) => {
+      const lines = texts.map((text) => text.replaceAll('\n', ''));
+      const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+      const chunks: Uint8Array[] = [];
+      for (let at = 0, n = 0; at < bytes.length; n += 1) {
+        const size = (sizes[n % sizes.length] ?? 0) + 1;
+        chunks.push(bytes.subarray(at, at + size));
+        at += size;
+      }
+      expect(read(chunks).lines).toEqual(lines.map((line) => Buffer.from(line).toString()));
+    }),
+  );
+});
+
+test('a line beyond the limit is dropped and counted, and the next one is read', () => {
+  const chunks = ['short\n', 'x'.repeat(60), 'x'.repeat(60), 'x\nafter\n'].map((text) => Buffer.from(text));
+  expect(read(chunks, 100)).toEqual({ lines: ['short', 'after'], dropped: 1 });
+  expect(read([Buffer.from(`${'x'.repeat(100)}\n`)], 100)).toEqual({ lines: ['x'.repeat(100)], dropped: 0 });
+});
+
+test('an endless line costs no memory', async () => {
+  const chunk = Buffer.alloc(2 ** 20, 'x');
+  const reader = new LineReader(() => {}, 2 ** 22);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let n = 0; n < 128; n += 1) reader.push(Buffer.from(chunk));
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  // What was collected is given back by another thread, a little later.
+  const held = () => {
+    collect();
+    return process.memoryUsage().arrayBuffers - before;
+  };
+  await expect.poll(held, { timeout: 5_000 }).toBeLessThan(16 * 2 ** 20);
+  reader.push(Buffer.from('\n'));
+  expect(reader.dropped).toBe(1);
+});
