@@ -1,5 +1,7 @@
 // A program of its own that has Throughline open, and is told over its standard input what to do: one JSON object a line.
 import { createInterface } from 'node:readline';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ConversationEvent } from '../../../src/core/event.ts';
 import { type Answer, open, type SendOptions, type Throughline, ThroughlineError } from '../../../src/index.ts';
 import type { ConversationSpec } from '../../../src/ports/engine.ts';
@@ -22,7 +24,26 @@ const calls = (tl: Throughline) => ({
     }
     return seen;
   },
+  /** Begins to follow, takes one event, and then leaves the rest. */
+  stall: async (key: string): Promise<void> => {
+    stalled = tl.engine.follow(key)[Symbol.asyncIterator]();
+    await stalled.next();
+  },
+  /** Takes the rest, up to a number, and tells the numbers. */
+  unstall: async (upTo: number): Promise<number[]> => {
+    const numbers: number[] = [];
+    while (numbers.at(-1) !== upTo) numbers.push((await stalled?.next())?.value.seq);
+    return numbers;
+  },
+  /** Bytes in use after everything that can be freed was freed. */
+  memory: (): number => {
+    setFlagsFromString('--expose-gc');
+    runInNewContext('gc')();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  },
 });
+let stalled: AsyncIterator<ConversationEvent> | undefined;
 export type HostCalls = ReturnType<typeof calls>;
 
 const tl = await open(JSON.parse(process.argv[2] ?? '{}'));

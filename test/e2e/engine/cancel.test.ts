@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { ended, event, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+async function both(home: Home) {
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  await tl.engine.ensure({ key: 'chat' });
+  return { engine: tl.engine, other: other.engine, tl };
+}
+
+test('a queued turn is cancelled on the spot, by any process, and is no part of the history', async () => {
+  await using home = new Home();
+  const { engine, other } = await both(home);
+  const first = await engine.submit('chat', '/hang');
+  const second = await engine.submit('chat', 'The codeword is amber.');
+  await event(engine, 'chat', 'turn.sent');
+  expect(await other.cancel(second.turn.id)).toMatchObject({ state: 'cancelled', sent: null, startedAt: null });
+  await other.cancel(first.turn.id);
+  await ended(engine, first.turn);
+  const { reply, turn } = await run(engine, 'chat', WHICH);
+  expect(known(reply)).toEqual([]);
+  expect(turn.n).toBe(3);
+  await expectSound(engine, 'chat');
+});
+
+test.each([
+  ['that is streaming', '/stream 100000 5'],
+  ['that hangs', '/say beginning\n/hang'],
+])('an agent %s is stopped from another process, and what it said is kept', async (_, prompt) => {
+  await using home = new Home();
+  const { engine, other } = await both(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', prompt);
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  await other.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({
+    state: 'cancelled',
+    failure: { code: 'cancelled' },
+    cancelRequested: true,
+  });
+  const { reply } = await engine.answerOf(turn.id);
+  expect(reply).toMatch(/^(chunk 1|beginning)/);
+  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
+  await expectSound(engine, 'chat');
+});
+
+test('an agent that ignores the cancel is ended, and the conversation goes on without it', async () => {
+  await using home = new Home({ claude: { cancelGraceMs: 100 } });
+  const { engine, other } = await both(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', 'The codeword is birch.\n/say beginning\n/hang!');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  const pid = (await engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable();
+  await other.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled' });
+  expect(() => process.kill(pid, 0)).toThrow();
+  const { reply, receipt } = await run(engine, 'chat', WHICH);
+  expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, delivered: 1 });
+});
+
+test('a turn is cancelled while its session is being restored, and nothing is sent', async () => {
+  await using home = new Home({ claude: { startMs: 60_000 } });
+  const { engine, other } = await both(home);
+  const { turn } = await engine.submit('chat', 'Hello.');
+  await event(engine, 'chat', 'turn.started', { turn: turn.id });
+  await other.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
+  expect((await engine.conversation('chat')).head).toBe(0);
+});
+
+test('a turn whose process was killed is ended by whoever cancels it', async () => {
+  await using home = new Home();
+  const [tl, runner] = await Promise.all([home.open(), home.host()]);
+  await runner.engine.ensure({ key: 'chat' });
+  const { turn } = await runner.engine.submit('chat', '/say beginning\n/hang');
+  await event(tl.engine, 'chat', 'turn.update');
+  await runner.kill();
+  await tl.engine.cancel(turn.id);
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted' });
+  expect((await tl.engine.answerOf(turn.id)).reply).toBe('beginning');
+});
+
+test('a turn that has ended stays as it ended', async () => {
+  await using home = new Home();
+  const { engine } = await both(home);
+  const { turn } = await run(engine, 'chat', 'Hello.');
+  expect(await engine.cancel(turn.id)).toMatchObject({ state: 'completed', cancelRequested: false });
+});
+
+test('aborting the signal of a prompt cancels its turn, and its events go on to the end', async () => {
+  await using home = new Home();
+  const { tl } = await both(home);
+  const stop = new AbortController();
+  const kinds: string[] = [];
+  for await (const one of tl.conversation('chat').send('/stream 100000 5', { signal: stop.signal })) {
+    kinds.push(one.kind);
+    if (one.kind === 'turn.update') stop.abort();
+  }
+  expect(kinds.at(-1)).toBe('turn.ended');
+  await refusedWith('cancelled', tl.conversation('chat').ask('Hello.', { signal: AbortSignal.abort() }));
+});

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { allEvents, event, run } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+test('a reader may begin after any number, and gets every later event once and in order', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.engine.ensure({ key: 'chat' });
+  await run(tl.engine, 'chat', 'Hello.\n/tool write out.log\n/think hm');
+  const all = await allEvents(tl.engine, 'chat');
+  for (let after = 0; after < all.length; after += 1) {
+    const seen: unknown[] = [];
+    for await (const one of tl.engine.follow('chat', { after })) {
+      seen.push(one);
+      if (seen.length === all.length - after) break;
+    }
+    expect(seen).toEqual(all.slice(after));
+  }
+});
+
+test('a reader in another process sees a turn as it happens, and again from wherever it was cut off', async () => {
+  await using home = new Home();
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  const { id } = await tl.engine.ensure({ key: 'chat' });
+  const watching = other.calls.followUntil(id, 0, 'turn.update');
+  const { turn } = await tl.engine.submit('chat', '/say first\n/hang');
+  const seen = await watching; // the turn has not ended: this came live
+  expect((await tl.engine.turn(turn.id)).state).toBe('running');
+  await tl.engine.cancel(turn.id);
+  const rest = await other.calls.followUntil(id, seen.at(-1)?.seq ?? 0, 'turn.ended');
+  const all = await allEvents(tl.engine, 'chat');
+  expect([...seen, ...rest]).toEqual(all.slice(0, seen.length + rest.length));
+});
+
+test('a reader that is stopped by its signal ends, also while it waits', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.engine.ensure({ key: 'chat' });
+  const stop = new AbortController();
+  let count = 0;
+  for await (const _ of tl.engine.follow('chat', { signal: stop.signal })) {
+    count += 1;
+    setImmediate(() => stop.abort());
+  }
+  expect(count).toBe(1); // conversation.created; then it waited
+});
+
+test('readers of other conversations are not woken into seeing foreign events', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  for (const key of ['one', 'two']) await tl.engine.ensure({ key });
+  await Promise.all([run(tl.engine, 'one', 'Hello.'), run(tl.engine, 'two', 'Hello.')]);
+  const ids = new Set((await allEvents(tl.engine, 'one')).map(({ conversation }) => conversation));
+  expect(ids.size).toBe(1);
+});
+
+test('a reader that has stopped reading costs no memory while megabytes go by, and misses nothing', async () => {
+  await using home = new Home();
+  const [tl, reader] = await Promise.all([home.open(), home.host()]);
+  const { id } = await tl.engine.ensure({ key: 'chat' });
+  await reader.calls.stall(id); // has taken one event and not asked for the next
+  const before = await reader.calls.memory();
+  const loud = Array.from({ length: 30 }, (_, i) => `/think ${i}\n/say ${'x'.repeat(100_000)}`).join('\n');
+  for (let turn = 0; turn < 2; turn += 1) await run(tl.engine, 'chat', loud);
+  await event(tl.engine, 'chat', 'turn.ended');
+  const [{ bytes } = { bytes: 0 }] = home.query<{ bytes: number }>('SELECT sum(length(payload)) AS bytes FROM events');
+  expect(bytes).toBeGreaterThan(5_000_000);
+  expect((await reader.calls.memory()) - before).toBeLessThan(1_500_000);
+  const { lastSeq } = await tl.engine.conversation('chat');
+  expect(await reader.calls.unstall(lastSeq)).toEqual(Array.from({ length: lastSeq - 1 }, (_, i) => i + 2));
+}, 30_000);

@@ -1,0 +1,151 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Throughline } from '../../../src/index.ts';
+import { allEvents, effects, ended, event, refusedWith, run, until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const ASK = '/ask May I write?\n/tool write effects.log';
+
+/** A turn that waits for the answer to its question. */
+async function asking(home: Home, tl: Throughline, prompt = ASK) {
+  const conversation = await tl.engine.ensure({ key: 'chat' });
+  const { turn } = await tl.engine.submit('chat', prompt);
+  const asked = await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
+  const log = join(home.sandboxes, conversation.sandbox, 'work', 'effects.log');
+  return { turn, asked, id: asked.payload.id, log };
+}
+
+test('a question waits for its answer, which may come from another process', async () => {
+  await using home = new Home();
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  const { turn, id, log } = await asking(home, tl);
+  expect((await other.engine.turn(turn.id)).state).toBe('waiting');
+  const open = await other.engine.permissions({ conversation: 'chat', open: true });
+  expect(open).toMatchObject([{ id, title: 'May I write?', state: 'open', toolCall: { title: 'write' } }]);
+  expect(effects(log)).toBe(0);
+  expect(await other.engine.answer(id, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
+  expect((await ended(tl.engine, turn)).state).toBe('completed');
+  expect(effects(log)).toBe(1);
+  expect(await tl.engine.permissions({ open: true })).toEqual([]);
+});
+
+test('a no leaves the tool out, and the turn goes on', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn, id, log } = await asking(home, tl);
+  await tl.engine.answer(id, 'reject');
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'completed' });
+  expect((await tl.engine.answerOf(turn.id)).reply).toBe('Permission denied: May I write?.');
+  expect(effects(log)).toBe(0);
+});
+
+test('of answers that come at the same time the first wins, and the other is told so', async () => {
+  await using home = new Home();
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  const { turn, id, log } = await asking(home, tl);
+  const answers = await Promise.allSettled([tl.engine.answer(id, 'reject'), other.engine.answer(id, 'allow')]);
+  expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  const lost = answers.find((answer) => answer.status === 'rejected');
+  expect(lost?.reason).toMatchObject({ code: 'conflict' });
+  await ended(tl.engine, turn);
+  const [permission] = await tl.engine.permissions({ conversation: 'chat' });
+  expect(effects(log)).toBe(permission?.optionId === 'allow' ? 1 : 0);
+});
+
+test('an answer that the agent did not offer is refused, and the question stays open', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn, id } = await asking(home, tl);
+  await refusedWith('invalid', tl.engine.answer(id, 'perhaps'));
+  await tl.engine.answer(id, 'allow');
+  expect((await ended(tl.engine, turn)).state).toBe('completed');
+});
+
+test('a question that nobody answers in time is a no', async () => {
+  await using home = new Home();
+  const tl = await home.open({ permissionMs: 80 });
+  const { turn, id, log } = await asking(home, tl);
+  await ended(tl.engine, turn);
+  expect((await tl.engine.answerOf(turn.id)).reply).toContain('Permission denied');
+  expect(effects(log)).toBe(0);
+  expect(await tl.engine.permissions()).toMatchObject([{ id, state: 'withdrawn', optionId: null, answeredBy: null }]);
+  const withdrawn = await event(tl.engine, 'chat', 'permission.withdrawn');
+  expect(withdrawn.payload).toEqual({ id, reason: 'nobody answered in time' });
+});
+
+test('where nobody can answer the question is denied at once', async () => {
+  await using home = new Home();
+  const tl = await home.open({ permissionMs: 600_000 });
+  await tl.engine.ensure({ key: 'chat' });
+  const { turn, reply } = await run(tl.engine, 'chat', ASK, { permissions: 'deny' });
+  expect(turn.state).toBe('completed');
+  expect(reply).toContain('Permission denied');
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
+});
+
+test('an agent that gives up when it is denied fails the turn with its own code', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn, id } = await asking(home, tl, '/ask! May I write?\n/tool write effects.log');
+  await tl.engine.answer(id, 'reject');
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', failure: { code: 'permission_denied' } });
+});
+
+test('a question is withdrawn when its turn is cancelled, and can no longer be answered', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn, id, log } = await asking(home, tl);
+  await tl.engine.cancel(turn.id);
+  expect((await ended(tl.engine, turn)).state).toBe('cancelled');
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
+  await refusedWith('conflict', tl.engine.answer(id, 'allow'));
+  expect(effects(log)).toBe(0);
+});
+
+test('a question is withdrawn when its agent dies', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn } = await asking(home, tl);
+  process.kill((await tl.engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable(), 'SIGKILL');
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'agent_died' } });
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
+});
+
+test('a question is withdrawn when the process that ran its turn was killed', async () => {
+  await using home = new Home();
+  const [tl, runner] = await Promise.all([home.open(), home.host()]);
+  await runner.engine.ensure({ key: 'chat' });
+  const { turn } = await runner.engine.submit('chat', ASK);
+  await event(tl.engine, 'chat', 'permission.asked');
+  await runner.kill();
+  const next = await run(tl.engine, 'chat', 'Hello.');
+  expect(next.turn.state).toBe('completed');
+  expect((await tl.engine.turn(turn.id)).state).toBe('interrupted');
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
+});
+
+test('a question outlives whoever was watching: a new reader finds it again and answers', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn, asked } = await asking(home, tl); // its follower has gone
+  const reader = await home.host(); // as after a reload
+  const seen = await reader.calls.followUntil('chat', asked.seq - 1, 'permission.asked');
+  expect(seen).toMatchObject([{ seq: asked.seq, payload: { id: asked.payload.id } }]);
+  const rest = reader.calls.followUntil('chat', asked.seq, 'turn.ended');
+  await reader.engine.answer(asked.payload.id, 'allow');
+  expect((await rest).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['permission.answered', 'turn.ended']));
+  expect((await tl.engine.turn(turn.id)).state).toBe('completed');
+});
+
+test('while a question is open the lease is renewed, however long that takes', async () => {
+  await using home = new Home();
+  const tl = await home.open({ leaseMs: 150 });
+  const { turn, id } = await asking(home, tl);
+  const leases = () => home.query<{ epoch: number; ready_at: number }>('SELECT epoch, ready_at FROM leases');
+  const [before] = leases();
+  await until('two terms have passed', () => (leases()[0]?.ready_at ?? 0) > (before?.ready_at ?? 0) + 300);
+  expect(leases()[0]?.epoch).toBe(before?.epoch);
+  await tl.engine.answer(id, 'allow');
+  expect((await ended(tl.engine, turn)).state).toBe('completed');
+  expect((await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'turn.started').length).toBe(1);
+});
