@@ -286,6 +286,7 @@ describe('noise', () => {
     const session = (await open(agentWith({}))) as ScriptedSession;
     const { outcome, reply } = await ask(session, '/garbage\n/say Still here.');
     expect([outcome.kind, reply]).toEqual(['completed', 'Still here.']);
+    await session.close();
     expect(session.noise).toBe(9);
   });
 

@@ -1,13 +1,11 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { AgentEvent, AgentSession, PromptRequest } from '../../ports/agent.ts';
+import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { EventQueue } from './event-queue.ts';
-import { LineReader } from './lines.ts';
-import { parseMessage } from './messages.ts';
 import type { ScriptedOptions } from './options.ts';
+import { ProgramProcess } from './program-process.ts';
 import { proofOf } from './proof.ts';
 import type { FromProgram, ToProgram } from './protocol.ts';
-import { StderrTail } from './stderr-tail.ts';
 import { readPosition, storageFile } from './storage.ts';
 
 type Answer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
@@ -21,48 +19,49 @@ interface Flight {
   readonly landsAt: string | null | undefined;
   accepted: Extract<FromProgram, { type: 'accepted' }> | null;
   proved: boolean;
-  stopping: NodeJS.Timeout | null;
+  /** Runs from the moment the agent was asked to stop; null: it was not. */
+  grace: NodeJS.Timeout | null;
 }
 
-const CLOSE_STEP_MS = 500;
-
-/** One process of the program, with one session open in it. */
+/** One session, open in a process of its own. */
 export class ScriptedSession implements AgentSession {
-  /** Lines of its output that were no messages. */
-  noise = 0;
-  readonly #child: Child;
+  readonly #program: ProgramProcess;
   readonly #open: Open;
   readonly #options: ScriptedOptions;
-  readonly #stderr = new StderrTail();
   readonly #answer = Promise.withResolvers<Answer>();
   #id: string | null = null;
-  #gone = false;
   #prompted: boolean;
   #flight: Flight | null = null;
-  #closing: Promise<void> | null = null;
 
   constructor(child: Child, open: Open) {
-    this.#child = child;
     this.#open = open;
     this.#options = open.options;
     this.#prompted = open.how === 'resume';
     this.#answer.promise.catch(() => {}); // it may come when nobody waits for it any more
-    void this.#listen();
+    this.#program = new ProgramProcess(child, {
+      message: (message) => this.#receive(message),
+      room: async () => this.#flight?.events.room(),
+      gone: (how) => this.#gone(how),
+    });
   }
 
   get id() {
     return this.#id;
   }
   get process() {
-    return this.#child.identity;
+    return this.#program.identity;
   }
   get alive() {
-    return this.#child.alive && !this.#gone;
+    return this.#program.alive;
+  }
+  /** Lines of the program's output that were no messages. */
+  get noise() {
+    return this.#program.noise;
   }
 
   /** Asks the program to open the session. Throws `agent_unavailable` when it ends before it has answered. */
   async start(): Promise<Answer> {
-    this.#send(this.#open);
+    this.#program.send(this.#open);
     const answer = await this.#answer.promise;
     if (answer.type === 'opened') this.#id = answer.id;
     return answer;
@@ -82,7 +81,7 @@ export class ScriptedSession implements AgentSession {
     const flight = this.#takeOff(request);
     const stop = () => this.#stop(flight);
     request.signal.addEventListener('abort', stop, { once: true });
-    this.#send({ type: 'prompt', id: request.id, content: request.content });
+    this.#program.send({ type: 'prompt', id: request.id, content: request.content });
     try {
       yield* flight.events.drain();
     } finally {
@@ -96,46 +95,26 @@ export class ScriptedSession implements AgentSession {
   async allowTools(): Promise<boolean> {
     if (!this.#open.noTools) return true;
     if (!this.#options.toolsInPlace || !this.alive) return false;
-    this.#send({ type: 'tools' });
+    this.#program.send({ type: 'tools' });
     return true;
   }
 
   answer(permissionId: string, optionId: string | null): void {
-    this.#send({ type: 'answer', id: permissionId, optionId });
+    this.#program.send({ type: 'answer', id: permissionId, optionId });
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#end();
-    return this.#closing;
-  }
-
-  async kill(): Promise<void> {
     this.#flight?.events.release();
-    this.#child.kill('SIGKILL');
-    await this.#child.exited;
+    return this.#program.close();
   }
 
-  async #end(): Promise<void> {
+  kill(): Promise<void> {
     this.#flight?.events.release();
-    this.#child.stdin.end();
-    if (await this.#exitsWithin(CLOSE_STEP_MS)) return;
-    this.#child.kill('SIGTERM');
-    if (await this.#exitsWithin(CLOSE_STEP_MS)) return;
-    await this.kill();
-  }
-
-  async #exitsWithin(ms: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, ms, false);
-    });
-    const exited = await Promise.race([this.#child.exited.then(() => true), late]);
-    clearTimeout(timer);
-    return exited;
+    return this.#program.kill();
   }
 
   /** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
-  #refusal({ signal }: PromptRequest): Extract<AgentEvent, { type: 'ended' }>['outcome'] | null {
+  #refusal({ signal }: PromptRequest): AgentOutcome | null {
     if (signal.aborted) return { kind: 'cancelled' };
     const failed = (message: string) => ({ kind: 'failed', code: 'agent_failed', message, again: true }) as const;
     if (this.#flight !== null) return failed('this session is still busy with a prompt');
@@ -147,57 +126,18 @@ export class ScriptedSession implements AgentSession {
     const unknown = request.expected === null && this.#prompted;
     const landsAt = unknown ? undefined : request.expected;
     this.#prompted = true;
-    const flight: Flight = {
-      request,
-      events: new EventQueue(),
-      landsAt,
-      accepted: null,
-      proved: false,
-      stopping: null,
-    };
-    this.#flight = flight;
-    return flight;
+    this.#flight = { request, events: new EventQueue(), landsAt, accepted: null, proved: false, grace: null };
+    return this.#flight;
   }
 
   /** Asks the agent to stop, and ends it when it does not. */
   #stop(flight: Flight): void {
-    if (flight.events.ended || flight.stopping !== null) return;
-    this.#send({ type: 'cancel' });
-    flight.stopping = setTimeout(() => this.#child.kill('SIGKILL'), this.#options.cancelGraceMs);
+    if (flight.events.ended || flight.grace !== null) return;
+    this.#program.send({ type: 'cancel' });
+    flight.grace = setTimeout(() => void this.kill(), this.#options.cancelGraceMs);
   }
 
-  async #listen(): Promise<void> {
-    void this.#stderr.read(this.#child.stderr);
-    const lines = new LineReader((line) => this.#receive(line));
-    try {
-      for await (const chunk of this.#child.stdout) {
-        lines.push(chunk);
-        this.noise += lines.dropped;
-        lines.dropped = 0;
-        await this.#flight?.events.room();
-      }
-    } catch {
-      // The pipe broke: what matters is how the process ended.
-    }
-    const { code, signal } = await this.#child.exited;
-    this.#gone = true;
-    const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    const complaint = this.#stderr.text === '' ? '' : `: ${this.#stderr.text}`;
-    this.#answer.reject(
-      new ThroughlineError('agent_unavailable', `The scripted agent ended ${how} before it was open${complaint}`, {
-        hint: 'run it by hand to see what it says',
-      }),
-    );
-    const message = `the agent’s process ended ${how}${complaint}`;
-    this.#finish(this.#flight?.stopping ? { kind: 'cancelled' } : { kind: 'lost', message });
-  }
-
-  #receive(line: string): void {
-    const message = parseMessage(line);
-    if (message === null) {
-      this.noise += 1;
-      return;
-    }
+  #receive(message: FromProgram): void {
     const flight = this.#flight;
     switch (message.type) {
       case 'opened':
@@ -221,6 +161,14 @@ export class ScriptedSession implements AgentSession {
     }
   }
 
+  #gone(how: string): void {
+    const hint = 'run the program by hand to see what it says';
+    const unopened = `The scripted agent ended ${how}, before its session was open.`;
+    this.#answer.reject(new ThroughlineError('agent_unavailable', unopened, { hint }));
+    const asked = this.#flight !== null && this.#flight.grace !== null;
+    this.#finish(asked ? { kind: 'cancelled' } : { kind: 'lost', message: `the agent’s process ended ${how}` });
+  }
+
   /** As soon as the prompt is in a session whose name we know. */
   #prove(): void {
     const flight = this.#flight;
@@ -230,11 +178,11 @@ export class ScriptedSession implements AgentSession {
     flight.events.push(proofOf({ file, ...flight.accepted, expected: flight.landsAt }));
   }
 
-  #finish(outcome: Extract<AgentEvent, { type: 'ended' }>['outcome']): void {
+  #finish(outcome: AgentOutcome): void {
     const flight = this.#flight;
     if (flight === null) return;
     this.#flight = null;
-    if (flight.stopping !== null) clearTimeout(flight.stopping);
+    if (flight.grace !== null) clearTimeout(flight.grace);
     flight.events.end(outcome);
   }
 
@@ -242,9 +190,5 @@ export class ScriptedSession implements AgentSession {
   #storage(): string | null {
     const readable = this.#options.position && this.#options.memory === 'disk';
     return readable && this.#id !== null ? storageFile(this.#open.dir, this.#id) : null;
-  }
-
-  #send(message: ToProgram): void {
-    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
   }
 }
