@@ -26,7 +26,8 @@ const parts: Parts = {
 };
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-process.exitCode = await run(process.argv.slice(2), { parts, version });
+const { stdout, stderr, env } = process;
+process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env });
 
 /** Leaves out what is not set. */
 function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -6,8 +6,8 @@ export interface ProgramOptions {
   readonly version: string;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
-  /** Called when the global options are known, before a command runs. */
-  readonly begin: (options: GlobalOptions) => Cli;
+  /** Called when the command and the global options are known, before the command's own are read. */
+  readonly begin: (command: string, options: GlobalOptions) => Cli;
 }
 
 /** The commands and options as commander knows them. Throws a CommanderError for every wrong use, and after help. */
@@ -31,7 +31,7 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     const { summary = '', load } = COMMANDS[command.name()] ?? {};
     const { define } = (await load?.()) ?? {};
     command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
-    define?.(command, begin(program.opts()));
+    define?.(command, begin(command.name(), program.opts()));
   });
   return program;
 }

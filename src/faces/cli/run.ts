@@ -2,22 +2,27 @@ import { CommanderError } from 'commander';
 import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { DONE, EXIT } from './exit-codes.ts';
-import { Output } from './output.ts';
+import { Output, type Sink } from './output.ts';
 import { createProgram, withoutHelpCommand } from './program.ts';
 
 export interface RunOptions {
   readonly parts: Parts;
   readonly version: string;
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** Runs one command line to its end and resolves with the exit code. Never rejects, and never shows a stack unasked. */
-export async function run(argv: readonly string[], { parts, version }: RunOptions): Promise<number> {
-  const { stdout, stderr, env } = process;
+export async function run(argv: readonly string[], options: RunOptions): Promise<number> {
+  const { parts, version, stdout, stderr, env } = options;
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
     new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
   let output: Output | null = null;
   let exitCode = DONE;
-  const begin = (options: GlobalOptions): Cli => {
+  let help = 'throughline --help';
+  const begin = (command: string, options: GlobalOptions): Cli => {
+    help = `throughline ${command} --help`;
     output = outputFor(options);
     return {
       parts,
@@ -48,7 +53,7 @@ export async function run(argv: readonly string[], { parts, version }: RunOption
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return DONE;
-    const failure = failureOfThrown(error);
+    const failure = failureOfThrown(error, help);
     // Without a command, commander has shown its help already.
     if (!(error instanceof CommanderError && error.code === 'commander.help')) {
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
@@ -58,9 +63,9 @@ export async function run(argv: readonly string[], { parts, version }: RunOption
   }
 }
 
-function failureOfThrown(error: unknown): Failure {
+function failureOfThrown(error: unknown, help: string): Failure {
   if (error instanceof ThroughlineError) return failureOf(error);
-  if (error instanceof CommanderError) return failureOfUse(error);
+  if (error instanceof CommanderError) return failureOfUse(error, help);
   return {
     code: 'internal',
     message: `A fault of this program: ${oneSentence(error)}`,
@@ -69,11 +74,11 @@ function failureOfThrown(error: unknown): Failure {
 }
 
 /** commander says `error: unknown option '--x'`, and on a second line what was meant perhaps. */
-function failureOfUse({ message }: CommanderError): Failure {
+function failureOfUse({ message }: CommanderError, help: string): Failure {
   const [what = '', guess] = message.replace(/^error: /, '').split('\n');
   const sentence = `${what.charAt(0).toUpperCase()}${what.slice(1)}`.replace(/\.?$/, '.');
   const meant = /\(Did you mean (.*)\?\)/.exec(guess ?? '')?.[1];
-  const hint = `${meant ? `Did you mean ${meant}? ` : ''}See "throughline --help" and "throughline COMMAND --help".`;
+  const hint = `${meant ? `Did you mean ${meant}? ` : ''}See "${help}".`;
   return { code: 'invalid', message: sentence, hint };
 }
 

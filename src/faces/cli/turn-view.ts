@@ -6,7 +6,7 @@ import { receiptLine, turns } from './receipt-line.ts';
 import { ReplyStream } from './reply-stream.ts';
 import { oneLine } from './terminal-text.ts';
 
-/** Shows a turn while it happens: the answer on stdout, all else beside it. With `--json` every event is a line. */
+/** Shows a turn while it happens: the answer on stdout, all else beside it. */
 export class TurnView {
   readonly #output: Output;
   #reply = new ReplyStream();
@@ -17,13 +17,12 @@ export class TurnView {
     this.#output = output;
   }
 
-  show(event: ConversationEvent): void {
+  see(event: ConversationEvent): void {
     if (event.kind === 'restore.receipt') this.receipt = event.payload;
-    if (this.#output.json) this.#output.value(event);
-    else this.#forPeople(event);
+    if (!this.#output.json) this.#show(event);
   }
 
-  #forPeople(event: ConversationEvent): void {
+  #show(event: ConversationEvent): void {
     const output = this.#output;
     switch (event.kind) {
       case 'turn.started':

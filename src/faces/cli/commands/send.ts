@@ -48,8 +48,8 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, prompt: string, flags: SendFlags) => send(command, key, prompt, flags, cli));
   command.addHelpText(
     'after',
-    '\nThe answer is written to stdout as it comes, all else to stderr. With --json every event of the turn is a line,\n' +
-      'and the last line is {"kind":"result", "turn", "reply", "receipt"}.',
+    '\nThe answer is written to stdout as it comes, all else to stderr. With --json every event of the conversation until\n' +
+      'the end of the turn is a line, and the last line is {"kind":"result", "turn", "reply", "receipt"}.',
   );
   addExamples(
     command,

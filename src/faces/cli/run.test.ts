@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { ThroughlineError } from '../../core/errors.ts';
+import { run } from './run.ts';
+
+async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const text = { stdout: '', stderr: '' };
+  const sink = (name: 'stdout' | 'stderr') => ({
+    write: (chunk: string) => {
+      text[name] += chunk;
+    },
+    on: () => {},
+  });
+  const fail = () => Promise.reject(thrown);
+  const parts = { open: fail, demo: fail };
+  const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env });
+  return { code, ...text };
+}
+
+test('a fault of this program is one sentence without a stack', async () => {
+  const { code, stdout, stderr } = await runWith(new TypeError('x is not a function\n    at y'), ['list']);
+  expect(code).toBe(1);
+  expect(stdout).toBe('');
+  expect(stderr).toBe(
+    'throughline: A fault of this program: x is not a function. Set THROUGHLINE_DEBUG=1 to see where.\n',
+  );
+});
+
+test('THROUGHLINE_DEBUG shows the stack', async () => {
+  const { stderr } = await runWith(new TypeError('x is not a function'), ['list'], { THROUGHLINE_DEBUG: '1' });
+  expect(stderr).toMatch(/\n\s+at .*run\.test\.ts/);
+});
+
+test('what is thrown without being an error is said as well', async () => {
+  expect((await runWith('nothing\u001b[2J', ['list'])).stderr).toContain('A fault of this program: nothing.');
+});
+
+test('a known error says what happened and what to do, and ends with the number of its code', async () => {
+  const error = new ThroughlineError('storage_newer', 'It is from a newer version.', { hint: 'Update.' });
+  expect(await runWith(error, ['list'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'throughline: It is from a newer version. Update.\n',
+  });
+  const { stderr } = await runWith(error, ['list', '--json']);
+  expect(JSON.parse(stderr)).toEqual({
+    error: { code: 'storage_newer', message: 'It is from a newer version.', hint: 'Update.' },
+  });
+});
+
+test('wrong use is said as JSON too, where JSON was asked for', async () => {
+  const { code, stderr } = await runWith(null, ['list', '--json', '--limit', 'many']);
+  expect(code).toBe(2);
+  expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'invalid', hint: 'See "throughline list --help".' } });
+});

@@ -1,0 +1,149 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { AGENTS } from './cli-agents.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ms: number;
+}
+
+export interface StartOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A data home and a settings file in a temporary directory, and the real executable run on them. */
+export class CliHome {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-cli-')));
+  readonly config = join(this.path, 'settings.json');
+  readonly #running = new Set<Running>();
+
+  constructor(agents: object = AGENTS) {
+    writeFileSync(this.config, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  }
+
+  start(args: readonly string[], options: StartOptions = {}): Running {
+    const running = new Running(PROGRAM, args, {
+      cwd: this.path,
+      ...options,
+      env: { ...this.environment(), ...options.env },
+    });
+    this.#running.add(running);
+    void running.ended.then(() => this.#running.delete(running));
+    return running;
+  }
+
+  /** Only what a program needs, so that nothing of the test's own environment changes what it does. */
+  environment(): Record<string, string> {
+    const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env;
+    const cache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+    return { PATH, HOME, ...cache, THROUGHLINE_HOME: join(this.path, 'home'), THROUGHLINE_CONFIG: this.config };
+  }
+
+  run(...args: string[]): Promise<Ended> {
+    return this.start(args).ended;
+  }
+
+  /** Runs to the exit code 0 and gives what was written to stdout. */
+  async ok(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...args);
+    expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
+    return stdout;
+  }
+
+  /** The same with `--json`: every line parsed. */
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+  async lines(...args: string[]): Promise<any[]> {
+    return parseLines(await this.ok(...args, '--json'));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+  async show(key: string): Promise<any> {
+    const [view, ...more] = await this.lines('show', key);
+    expect(more).toEqual([]);
+    return view;
+  }
+
+  async remove(): Promise<void> {
+    for (const running of this.#running) running.kill('SIGKILL');
+    await Promise.all([...this.#running].map((running) => running.ended));
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** One run of the executable. */
+export class Running {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly ended: Promise<Ended>;
+  stdout = '';
+  stderr = '';
+
+  constructor(program: string, args: readonly string[], { input, env, cwd }: StartOptions) {
+    const started = performance.now();
+    this.#child = spawn(process.execPath, [program, ...args], { cwd, env });
+    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    this.#child.stdin.on('error', () => {}).end(input ?? '');
+    this.ended = new Promise((resolve) => {
+      this.#child.on('close', (code, signal) => {
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr, ms: performance.now() - started });
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  kill(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void {
+    this.#child.kill(signal);
+  }
+
+  /** Closes our end of its stdout, as `head` does when it has enough. */
+  stopReading(): void {
+    this.#child.stdout.destroy();
+  }
+
+  /** Waits until the text has been written, and gives the match. */
+  async until(where: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
+    for (const deadline = Date.now() + 15_000; Date.now() < deadline; await pause(5)) {
+      const match = pattern.exec(this[where]);
+      if (match) return match;
+      if (this.#child.exitCode !== null) break;
+    }
+    throw new Error(
+      `never wrote ${pattern} to ${where}: ${JSON.stringify({ stdout: this.stdout, stderr: this.stderr })}`,
+    );
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+export function parseLines(text: string): any[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Until it is so; the test's own time is the limit. */
+export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await condition())) await pause(20);
+}
