@@ -63,8 +63,12 @@ export class Bell {
   }
 
   #start(): void {
-    this.#last = this.#lastEvent();
-    this.#version = this.#dataVersion();
+    try {
+      this.#last = this.#lastEvent();
+      this.#version = this.#dataVersion();
+    } catch {
+      // Then the first look takes everything for new, which is only a hint too many.
+    }
     this.#watch();
     this.#poll = setInterval(() => {
       if (this.#watcher === null) this.#watch();

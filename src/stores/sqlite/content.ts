@@ -3,7 +3,8 @@ import type { Database } from './database.ts';
 
 /*
  * Values are stored as JSON. Strings longer than LONG are kept apart, by their hash and once per owner, so that a fork copies
- * references only. In the JSON such a string is NUL + hash; a string that begins with NUL itself gets one more.
+ * references only. In the JSON such a string is NUL + hash; a string that begins with NUL itself gets one more. Kept apart, it
+ * is JSON too: that way halves of characters, which no database keeps, come back as they were.
  */
 const LONG = 8192;
 const MARK = '\u0000';
@@ -45,8 +46,9 @@ export function readValue<T>(db: Database, owner: string, json: string, hasRefer
 
 function apart(text: string, bodies: Map<string, string>): string {
   if (text.length <= LONG) return text.startsWith(MARK) ? MARK + text : text;
-  const name = hash('sha256', text, 'hex');
-  bodies.set(name, text);
+  const body = JSON.stringify(text);
+  const name = hash('sha256', body, 'hex');
+  bodies.set(name, body);
   return MARK + name;
 }
 
@@ -55,5 +57,5 @@ function together(db: Database, owner: string, text: string): string {
   if (text.startsWith(MARK + MARK)) return text.slice(1);
   const row = db.one<{ body: string }>(FETCH, owner, text.slice(1));
   if (row === undefined) throw new Error(`The content ${text.slice(1)} is missing.`);
-  return row.body;
+  return JSON.parse(row.body) as string;
 }

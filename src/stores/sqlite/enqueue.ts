@@ -38,7 +38,7 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const ledger = Ledger.of(tx, owner, request.conversation);
   const agent = agentFor(tx.db, ledger, request);
   checkSession(tx.db, ledger, agent, request);
-  checkRetry(tx.db, ledger, request);
+  checkIds(tx.db, ledger, request);
 
   titleFromPrompt(ledger, request.prompt);
   const n = ledger.row.next_n;
@@ -89,7 +89,7 @@ function checkSession(db: Database, ledger: Ledger, agent: string, { options }: 
   );
 }
 
-function checkRetry(db: Database, ledger: Ledger, { id, retryOf }: NewTurn): void {
+function checkIds(db: Database, ledger: Ledger, { id, retryOf }: NewTurn): void {
   if (db.one(TAKEN, id) !== undefined) throw new ThroughlineError('conflict', 'The id of the turn is taken.');
   if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
   throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');

@@ -48,8 +48,10 @@ function fold(text: string): { folded: string; places: number[] } {
   const characters: string[] = [];
   const places: number[] = [];
   for (let at = 0; at < text.length; at += 1) {
-    for (const character of text.charAt(at).normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()) {
-      characters.push(character);
+    const character = text.charAt(at).toLowerCase();
+    const plain = character < '\u0080' ? character : character.normalize('NFD').replace(/\p{M}/gu, '');
+    for (const each of plain) {
+      characters.push(each);
       places.push(at);
     }
   }

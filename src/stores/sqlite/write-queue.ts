@@ -86,6 +86,7 @@ export class WriteQueue {
 
   /** One transaction. Throws only when it cannot be begun, or is locked out at its commit; then nobody is lost. */
   #batch(): void {
+    this.#rollback();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
     const news = new Newsletter();
@@ -95,7 +96,7 @@ export class WriteQueue {
       this.commits += 1;
       for (const [index, result] of results.entries()) settle(taken[index], result);
     } catch (error) {
-      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      this.#rollback();
       if (isBusy(error)) {
         this.#waiting.unshift(...taken);
         throw error;
@@ -104,6 +105,15 @@ export class WriteQueue {
       return;
     }
     this.#options.committed(news);
+  }
+
+  /** Some faults have undone the transaction already; one that cannot be undone now is undone before the next. */
+  #rollback(): void {
+    try {
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+    } catch {
+      // Nothing was committed, and that is all that counts here.
+    }
   }
 
   #verbs(taken: Waiting[], news: Newsletter): Result[] {

@@ -36,7 +36,7 @@ export function turns(world: World): void {
   test('an accepted turn is there for another handle at once, word for word', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
-    const long = 'ä'.repeat(50_000);
+    const long = `${'ä'.repeat(50_000)}\u0000\ud800 half a character`;
     const blocks = [
       { type: 'text', text: long },
       { type: 'text', text: '\u0000 odd' },
