@@ -227,11 +227,16 @@ class Attempt {
       parts: parts.parts(),
       title: parts.title,
       usage: this.#usage,
-      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: after ?? restored.receipt.before },
+      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: worth(restored.receipt, after) },
       startedAt,
       endedAt: this.#request.hold.parts.clock.now(),
     };
   }
+}
+
+/** That a prompt arrived proves nothing about a history that was knowingly left out. */
+function worth({ rung, before }: Receipt, after: Proof | null): Proof {
+  return rung === 'fresh' && after === 'proved' ? before : (after ?? before);
 }
 
 function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | null {
