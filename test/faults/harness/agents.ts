@@ -16,10 +16,16 @@ const OPTIONS = {
 export type AgentName = keyof typeof OPTIONS;
 export const AGENTS = Object.keys(OPTIONS) as AgentName[];
 
-export function settingsFor(mark: string) {
-  const agents = Object.entries(OPTIONS).map(([name, options]) => [
-    name,
-    { adapter: 'scripted', options, env: { [MARK]: mark } },
-  ]);
-  return { agents: Object.fromEntries(agents), defaultAgent: 'plain' };
+interface AgentSettings {
+  readonly adapter: 'scripted';
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export function settingsFor(mark: string): { agents: Record<string, AgentSettings>; defaultAgent: string } {
+  const agents: Record<string, AgentSettings> = {};
+  for (const [name, options] of Object.entries(OPTIONS)) {
+    agents[name] = { adapter: 'scripted', options, env: { [MARK]: mark } };
+  }
+  return { agents, defaultAgent: 'plain' };
 }

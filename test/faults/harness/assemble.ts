@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { createEngine } from '../../../src/engine/engine.ts';
+import { type ConfiguredAgent, DEFAULT_ENGINE_SETTINGS, type EngineSettings } from '../../../src/engine/parts.ts';
+import { systemClock } from '../../../src/host/clock.ts';
+import { placeOf } from '../../../src/host/place.ts';
+import { bootId, identify, systemProcesses } from '../../../src/host/processes.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
+import { settingsFor } from './agents.ts';
+
+export interface Assembly {
+  readonly home: string;
+  readonly mark: string;
+  readonly engine?: Partial<EngineSettings>;
+  readonly clock?: Clock;
+  /** Puts something around the store: what it does at which step is the test's. */
+  readonly around?: (store: Store) => Store;
+}
+
+/** The same parts as `compose.ts` puts together, with room for a test to reach in between. */
+export async function assemble({ home, mark, engine, clock = systemClock, around }: Assembly): Promise<Engine> {
+  const { agents: settings, defaultAgent } = settingsFor(mark);
+  const agents = new Map<string, ConfiguredAgent>();
+  for (const [name, { options, env }] of Object.entries(settings)) {
+    agents.set(name, { agent: scriptedAgent({ name, options, env }), adapter: 'scripted' });
+  }
+  const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock, boot: bootId() });
+  const parts = {
+    store: around ? around(store) : store,
+    agents,
+    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place: placeOf(home), identify }),
+    processes: systemProcesses,
+    clock,
+    settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },
+    onBug: (error: unknown, where: string) => {
+      process.stderr.write(`a fault while ${where}: ${error instanceof Error ? error.stack : error}\n`);
+    },
+  };
+  return createEngine(parts, 'local');
+}

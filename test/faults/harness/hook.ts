@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { ThroughlineError } from '../../../src/core/errors.ts';
+import type { Store, Write } from '../../../src/ports/store.ts';
+import { say } from './commands.ts';
+
+/** What happens to a process at one exact step: right before or right after a verb of its store. */
+export interface Hook {
+  readonly verb: keyof Store;
+  /** Of a commit: it has a write of this kind. Events go by the kind of the event. */
+  readonly write?: string;
+  readonly side: 'before' | 'after';
+  /** At which call, from 1; counted only once a commit had this kind of write, when one is named. */
+  readonly call?: number;
+  readonly since?: string;
+  /** `stop`: SIGSTOP. `spin`: nothing else runs in the process until there is a file of this name. */
+  readonly action: 'kill' | 'stop' | { readonly spin: string };
+}
+
+/** The store, with the hook in it. It also says when the store refused a verb because the lease was lost. */
+export function hooked(store: Store, hook: Hook | null): Store {
+  let calls = 0;
+  let armed = hook?.since === undefined;
+  return new Proxy(store, {
+    get(target, name) {
+      const verb = target[name as keyof Store] as (...args: unknown[]) => unknown;
+      if (name === 'listen' || typeof verb !== 'function') return verb;
+      return async (...args: unknown[]) => {
+        const here = hook !== null && armed && matches(hook, name, args) && ++calls === (hook.call ?? 1);
+        if (here && hook.side === 'before') act(hook.action);
+        const result = await Promise.resolve(verb.apply(target, args)).catch((error: unknown) => refusal(name, error));
+        if (name === 'commit' && hook?.since !== undefined) armed ||= kindsOf(args).includes(hook.since);
+        if (name === 'renew' && Array.isArray(result) && result.length > 0) say({ refused: 'renew' });
+        if (here && hook.side === 'after') act(hook.action);
+        return result;
+      };
+    },
+  });
+}
+
+function matches(hook: Hook, verb: string | symbol, args: readonly unknown[]): boolean {
+  if (verb !== hook.verb) return false;
+  return hook.write === undefined || kindsOf(args).includes(hook.write);
+}
+
+/** Of a commit: the kinds of its writes. */
+function kindsOf(args: readonly unknown[]): string[] {
+  const writes = (args[2] ?? []) as readonly Write[];
+  return writes.map((write) => (write.write === 'event' ? write.event.kind : write.write));
+}
+
+const LONGEST_SPIN_MS = 20_000;
+
+function act(action: Hook['action']): void {
+  if (action === 'kill') process.kill(process.pid, 'SIGKILL');
+  say({ stopped: true });
+  if (action === 'stop') process.kill(process.pid, 'SIGSTOP');
+  else if (action !== 'kill') {
+    for (const end = performance.now() + LONGEST_SPIN_MS; !existsSync(action.spin) && performance.now() < end; );
+  }
+  say({ woke: true });
+}
+
+function refusal(verb: string | symbol, error: unknown): never {
+  if (error instanceof ThroughlineError && error.code === 'lease_lost') say({ refused: String(verb) });
+  throw error;
+}

@@ -1,0 +1,41 @@
+import type { Turn } from '../../../src/core/turn.ts';
+import type { EngineSettings } from '../../../src/engine/parts.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
+import { assemble } from './assemble.ts';
+import type { Place } from './place.ts';
+
+/** An engine in the test's own process, that comes to a home which others have used. */
+export interface Newcomer extends AsyncDisposable {
+  readonly engine: Engine;
+  /** Submits, making the conversation if there is none, and waits for the end. */
+  run(key: string, prompt: string, options?: SubmitOptions): Promise<Turn & { reply: string }>;
+  /** Waits for the end of a turn. */
+  end(turn: string): Promise<Turn & { reply: string }>;
+}
+
+export async function newcomer(
+  { home, mark }: Place,
+  settings: Partial<EngineSettings>,
+  clock?: Clock,
+): Promise<Newcomer> {
+  const engine = await assemble({ home, mark, engine: settings, ...(clock ? { clock } : {}) });
+  async function end(id: string): Promise<Turn & { reply: string }> {
+    const { conversation } = await engine.turn(id);
+    const over = AbortSignal.timeout(20_000);
+    for await (const { kind, turn, payload } of engine.follow(conversation, { signal: over })) {
+      if (kind === 'turn.ended' && turn === id) return { ...(await engine.turn(id)), reply: payload.reply };
+    }
+    throw new Error(`turn ${id} is still ${(await engine.turn(id)).state}`);
+  }
+  return {
+    engine,
+    end,
+    async run(key, prompt, options) {
+      const { id } = await engine.ensure({ key });
+      const { turn } = await engine.submit(id, prompt, options);
+      return end(turn.id);
+    },
+    [Symbol.asyncDispose]: () => engine.close({ graceMs: 0 }),
+  };
+}

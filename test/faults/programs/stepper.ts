@@ -1,0 +1,46 @@
+import type { EngineSettings } from '../../../src/engine/parts.ts';
+import { systemClock } from '../../../src/host/clock.ts';
+import type { SubmitOptions } from '../../../src/ports/engine.ts';
+import { assemble } from '../harness/assemble.ts';
+import { input, onCommand, ready, say } from '../harness/commands.ts';
+import { type Hook, hooked } from '../harness/hook.ts';
+
+/** Submits turns and runs them, until its hook strikes. */
+interface Input {
+  readonly home: string;
+  readonly mark: string;
+  readonly engine: Partial<EngineSettings>;
+  readonly hook?: Hook;
+  readonly key: string;
+  readonly requests: readonly Request[];
+  /** Its wall clock goes wrong by this much as soon as a turn was sent. */
+  readonly jumpMs?: number;
+}
+
+interface Request {
+  readonly prompt: string;
+  readonly options: SubmitOptions & { requestId: string };
+}
+
+const { home, mark, engine: settings, hook, key, requests, jumpMs = 0 } = input<Input>();
+let shift = 0;
+const clock = { now: () => systemClock.now() + shift, monotonic: () => systemClock.monotonic() };
+const engine = await assemble({ home, mark, engine: settings, clock, around: (store) => hooked(store, hook ?? null) });
+
+async function submit({ prompt, options }: Request): Promise<void> {
+  const { turn } = await engine.submit(key, prompt, options);
+  say({ accepted: options.requestId, turn: turn.id });
+}
+
+async function watch(): Promise<void> {
+  for await (const { kind, payload } of engine.follow(key)) {
+    if (kind === 'turn.sent') shift = jumpMs;
+    if (kind === 'turn.ended') say({ ended: payload.n, outcome: payload.outcome });
+  }
+}
+
+onCommand<Request>((request) => void submit(request));
+await engine.ensure({ key });
+void watch();
+for (const request of requests) await submit(request);
+ready();

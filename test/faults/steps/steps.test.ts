@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import type { TurnEnd } from '../../../src/core/turn.ts';
+import type { AgentName } from '../harness/agents.ts';
+import type { Hook } from '../harness/hook.ts';
+import { marked } from '../harness/marked.ts';
+import { newcomer } from '../harness/newcomer.ts';
+import { Place } from '../harness/place.ts';
+import { until } from '../harness/until.ts';
+import { gapless, inOrder, oneEnd, ranOnce } from '../storm/checks.ts';
+import { readFacts } from '../storm/facts.ts';
+import { codewordsIn, QUESTION } from '../storm/prompts.ts';
+
+/*
+ * A process is killed at one exact step of the walk of a prompt, before or after the step is durable. It had submitted two
+ * turns; a newcomer submits the same two requests and sees them to their ends. R6 says what those are: what was not sent
+ * runs again and completes, what was sent is interrupted, what has ended stays as it is.
+ */
+interface Step {
+  readonly verb: Hook['verb'];
+  readonly write?: string;
+  readonly since?: string;
+  readonly agent?: AgentName;
+  /** The ends of the first turn: killed before the step, and after it. The second turn completes in any case. */
+  readonly ends: readonly [TurnEnd, TurnEnd];
+  /** How often the first turn's tool ran; left out: as often as an orphan got to, and never twice. */
+  readonly ran?: readonly [number, number];
+}
+
+const COMPLETES = ['completed', 'completed'] as const;
+const INTERRUPTED = ['interrupted', 'interrupted'] as const;
+const STEPS: readonly Step[] = [
+  { verb: 'ensureConversation', ends: COMPLETES },
+  { verb: 'enqueue', ends: COMPLETES },
+  { verb: 'claim', ends: COMPLETES },
+  { verb: 'commit', write: 'open-session', agent: 'assigned', ends: COMPLETES },
+  { verb: 'commit', write: 'send', ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'send', agent: 'plain', ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'turn.update', ends: INTERRUPTED },
+  { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
+  { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
+  { verb: 'commit', write: 'ask', ends: INTERRUPTED },
+  { verb: 'commit', write: 'withdraw', ends: INTERRUPTED },
+  { verb: 'renew', since: 'turn.update', ends: INTERRUPTED },
+  { verb: 'commit', write: 'end', ends: ['interrupted', 'completed'], ran: [1, 1] },
+  { verb: 'commit', write: 'end', agent: 'forgetful', ends: ['interrupted', 'completed'], ran: [1, 1] },
+  { verb: 'begin', ends: COMPLETES },
+  { verb: 'release', ends: COMPLETES },
+];
+const CASES = STEPS.flatMap((step) =>
+  (['before', 'after'] as const).map((side) => ({
+    ...step,
+    agent: step.agent ?? ('survivor' as const),
+    side,
+    name: step.write ?? step.verb,
+  })),
+);
+
+/** Long enough that only the proof of a death can free a lease of it. */
+const LEASE_MS = 60_000;
+
+describe('a process that is killed at an exact step', () => {
+  test.concurrent.each(CASES)('$side $name leaves turns that end as they must (agent: $agent)', async (step) => {
+    await using place = new Place();
+    const { verb, side, agent, write, since } = step;
+    const prompt = (name: string) =>
+      [
+        `The codeword is ${name}.`,
+        `/ask May I?`,
+        `/tool denied ${place.effects('c')}`,
+        `/slow-tool ${name} ${place.effects('c')} ${verb === 'renew' ? 400 : 20}`,
+        QUESTION,
+      ].join('\n');
+    const requests = ['one', 'two'].map((name) => ({
+      prompt: prompt(name),
+      options: { requestId: name, agent, permissions: 'deny' as const },
+    }));
+    const hook: Hook = { verb, side, action: 'kill', ...(write ? { write } : {}), ...(since ? { since } : {}) };
+    const leaseMs = verb === 'renew' ? 300 : LEASE_MS;
+    const killed = place.start('stepper', { key: 'c', hook, requests, engine: { leaseMs, maxWarm: 0 } });
+    await killed.closed;
+    expect(killed.stderr).toBe('');
+
+    await using engine = await newcomer(place, { leaseMs: LEASE_MS, maxWarm: 0 });
+    const ended = [];
+    for (const { prompt, options } of requests) ended.push(await engine.run('c', prompt, options));
+
+    const at = side === 'before' ? 0 : 1;
+    expect(ended.map(({ state }) => state)).toEqual([step.ends[at], 'completed']);
+    if (step.ran) expect(place.ran('c').filter((name) => name === 'one')).toHaveLength(step.ran[at]);
+    const asked = await engine.run('c', QUESTION, { agent });
+    expect(codewordsIn(asked.reply)).toEqual(requests.map(({ options }) => options.requestId));
+    const [facts] = readFacts(place);
+    if (facts === undefined) throw new Error('there is no conversation');
+    expect([oneEnd, inOrder, gapless].flatMap((check) => check(facts))).toEqual([]);
+    expect(ranOnce({ ...facts, turns: facts.turns.slice(0, -1) })).toEqual([]);
+    await until('the agent of the killed process to end', () => marked(place.mark).length === 0);
+  });
+});

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { AgentName } from '../harness/agents.ts';
+import type { Hook } from '../harness/hook.ts';
+import { marked } from '../harness/marked.ts';
+import { newcomer } from '../harness/newcomer.ts';
+import { Place } from '../harness/place.ts';
+import { until } from '../harness/until.ts';
+import { gapless, inOrder, oneEnd, ranOnce } from '../storm/checks.ts';
+import { readFacts } from '../storm/facts.ts';
+import { codewordsIn, QUESTION } from '../storm/prompts.ts';
+
+/*
+ * A worker that stands still for longer than its lease: stopped by SIGSTOP, or with its event loop blocked. Another takes
+ * its conversation over; then the first goes on where it stood. It must not write one row more under its old epoch, its
+ * agent must be gone, and it must come to itself: drop what it held and go on working.
+ */
+const STANDSTILLS: readonly {
+  readonly where: string;
+  readonly hook: Omit<Hook, 'action'>;
+  readonly agent: AgentName;
+  /** How the turn ends for the one who takes over, and how often its tool has run by then. */
+  readonly end: 'completed' | 'interrupted';
+  readonly ran: number;
+}[] = [
+  {
+    where: 'right before it records that the prompt is sent',
+    hook: { verb: 'commit', write: 'send', side: 'before' },
+    agent: 'survivor',
+    end: 'completed',
+    ran: 1,
+  },
+  {
+    where: 'right after it recorded that the prompt is sent',
+    hook: { verb: 'commit', write: 'send', side: 'after' },
+    agent: 'survivor',
+    end: 'interrupted',
+    ran: 0,
+  },
+  {
+    where: 'in the middle of a turn',
+    hook: { verb: 'commit', write: 'turn.update', side: 'before', call: 2 },
+    agent: 'survivor',
+    end: 'interrupted',
+    ran: 1,
+  },
+  {
+    where: 'in the middle of a turn of an agent without a memory of its own',
+    hook: { verb: 'commit', write: 'turn.update', side: 'before', call: 2 },
+    agent: 'forgetful',
+    end: 'interrupted',
+    ran: 1,
+  },
+  {
+    where: 'right before it records the end',
+    hook: { verb: 'commit', write: 'end', side: 'before' },
+    agent: 'survivor',
+    end: 'interrupted',
+    ran: 1,
+  },
+];
+const CASES = STANDSTILLS.flatMap((standstill) =>
+  (['stopped', 'blocked'] as const).map((how) => ({ ...standstill, how })),
+);
+const ENGINE = { leaseMs: 600, flushMs: 0 };
+
+describe('a worker that wakes up after its lease has passed on', () => {
+  test.concurrent.each(CASES)('$how $where ($agent) writes nothing and comes to itself', async (standstill) => {
+    await using place = new Place();
+    const { agent, how } = standstill;
+    const file = place.effects('c');
+    // The turn's own words come late, so that a worker which stands still in its middle leaves an agent that works.
+    const prompt = `The codeword is one.\n/stream 2 30\n/tool one ${file}\n/stream 2 30\n${QUESTION}`;
+    const goOn = place.file('go-on');
+    const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { spin: goOn } };
+    const options = { requestId: 'one', agent };
+    const zombie = place.start('stepper', { key: 'c', hook, requests: [{ prompt, options }], engine: ENGINE });
+    const { turn } = await zombie.said('accepted');
+    await zombie.said('stopped');
+    const ran = standstill.end === 'interrupted' ? standstill.ran : 0;
+    await until('its agent to have done its work', () => place.ran('c').length >= ran);
+
+    await using taker = await newcomer(place, { ...ENGINE, maxWarm: 0 });
+    const two = await taker.run('c', `The codeword is two.\n/tool two ${file}\n${QUESTION}`, {
+      requestId: 'two',
+      agent,
+    });
+    expect((await taker.end(String(turn))).state).toBe(standstill.end);
+    expect(codewordsIn(two.reply)).toEqual(['one', 'two']);
+    const taken = place.rows<{ count: number }>('SELECT count(*) AS count FROM events WHERE epoch = 1');
+    const agents = () => marked(place.mark).filter(({ parent }) => parent === zombie.pid);
+    if (standstill.end === 'interrupted') expect(agents(), 'its agent was ended by the taker').toEqual([]);
+
+    if (how === 'stopped') zombie.signal('SIGCONT');
+    else writeFileSync(goOn, '');
+    await zombie.said('refused');
+    await until('the agent of the lost hold to end', () => agents().length === 0);
+
+    zombie.send({
+      prompt: `The codeword is three.\n/tool three ${file}\n${QUESTION}`,
+      options: { requestId: 'three', agent },
+    });
+    const three = await until('the zombie to run a turn again', () => zombie.lines.find((line) => line.ended === 3));
+    expect(three.outcome).toBe('completed');
+    expect(place.rows('SELECT count(*) AS count FROM events WHERE epoch = 1')).toEqual(taken);
+    const [facts] = readFacts(place);
+    if (facts === undefined) throw new Error('there is no conversation');
+    expect([oneEnd, inOrder, gapless, ranOnce].flatMap((check) => check(facts))).toEqual([]);
+    expect(facts.ran.filter((name) => name === 'one')).toHaveLength(standstill.ran);
+    expect(zombie.stderr).toBe('');
+  });
+
+  test.concurrent.each(['plain', 'forgetful'] as const)(
+    'with a warm session of %s lets it go when it finds its lease taken',
+    async (agent) => {
+      await using place = new Place();
+      const requests = [{ prompt: 'The codeword is one.', options: { requestId: 'one', agent } }];
+      const zombie = place.start('stepper', { key: 'c', requests, engine: ENGINE });
+      await zombie.said('ended');
+      const [warm] = marked(place.mark);
+      expect(warm?.parent).toBe(zombie.pid);
+      zombie.signal('SIGSTOP');
+      await using taker = await newcomer(place, { ...ENGINE, maxWarm: 0 });
+      const two = await taker.run('c', `The codeword is two.\n${QUESTION}`, { agent });
+      expect(codewordsIn(two.reply)).toEqual(['one', 'two']);
+      zombie.signal('SIGCONT');
+      await zombie.said('refused');
+      await until('the warm session to end', () => marked(place.mark).length === 0, { ms: 5_000 });
+      const [facts] = readFacts(place);
+      expect(facts && gapless(facts)).toEqual([]);
+      expect(zombie.stderr).toBe('');
+    },
+  );
+});
