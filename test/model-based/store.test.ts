@@ -1,0 +1,45 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, test } from 'vitest';
+import type { Store } from '../../src/ports/store.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+import { checkSequences } from './sequences.ts';
+import { anyCommand, showCommand } from './store/commands.ts';
+import { World } from './store/world.ts';
+
+// Memory, where there is some: it is the rules that are tried here, not the disk.
+const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'throughline-model-'));
+const clock = { time: 1_000 };
+const times = { now: () => clock.time, monotonic: () => clock.time };
+let stores: Store[] = [];
+
+beforeAll(async () => {
+  const open = () => openSqliteStore({ file: join(folder, 'model.db'), clock: times, boot: 'boot' });
+  // Two of them, as two processes would have: nothing may be known to one alone.
+  stores = [await open(), await open()];
+});
+
+afterAll(async () => {
+  for (const store of stores) await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('the store does what the rules say, whatever happens in whatever order', { timeout: 1_200_000 }, async () => {
+  let count = 0;
+  await checkSequences({
+    name: 'store',
+    runs: 9_500,
+    command: anyCommand,
+    longest: 16,
+    show: showCommand,
+    run: async (commands, note) => {
+      count += 1;
+      // Every fourth one sees two connections; the rest is spared the time that they cost each other.
+      const world = new World(count % 4 === 0 ? stores : stores.slice(0, 1), clock, `s${count}`, note);
+      await world.start();
+      for (const command of commands) await world.run(command);
+      await world.finish();
+    },
+  });
+});

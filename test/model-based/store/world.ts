@@ -1,0 +1,460 @@
+import { ThroughlineError } from '../../../src/core/errors.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { hasEnded } from '../../../src/core/turn.ts';
+import type { Fence, NewTurn, Store, Write as StoreWrite } from '../../../src/ports/store.ts';
+import { checkConversation, same } from './check.ts';
+import type { Command, WriteCommand } from './commands.ts';
+import * as model from './model.ts';
+import { toStore } from './writes.ts';
+
+export const LEASE_MS = 1_000;
+const AGENTS = ['a', 'b'];
+/** The last worker knows only one of the agents. */
+const KNOWN = [AGENTS, AGENTS, ['a']] as const;
+
+/** What one worker believes to hold: it is not told when it loses it, like a process that was asleep. */
+interface Pen {
+  readonly fence: Fence;
+  counter: number;
+  last: { counter: number; writes: readonly model.Write[] } | null;
+}
+
+/** A store and the model beside it, driven by the same commands. Every sequence has a place and names of its own. */
+export class World {
+  readonly #stores: readonly Store[];
+  readonly #clock: { time: number };
+  readonly #name: string;
+  readonly #note: (line: string) => void;
+  readonly #conversations: model.Conversation[] = [];
+  readonly #pens = new Map<string, Pen>();
+  readonly #requests = new Map<string, { body: string; turn: string; seq: number }>();
+  /** How many events of a conversation were checked already; at the end all are checked once more. */
+  readonly #seen = new Map<string, number>();
+  #made = 0;
+
+  constructor(stores: readonly Store[], clock: { time: number }, name: string, note: (line: string) => void) {
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#name = name;
+    this.#note = note;
+  }
+
+  async start(): Promise<void> {
+    for (let i = 0; i < 2; i += 1) {
+      const id = this.#id('conversation');
+      await this.#store(0).ensureConversation('owner', this.#spec(id));
+      this.#conversations.push(model.newConversation(id, 'conversation.created'));
+    }
+  }
+
+  async run(command: Command): Promise<void> {
+    for (const conversation of await this.#do(command)) {
+      const seen = this.#seen.get(conversation.id) ?? 0;
+      await checkConversation(this.#store(1), conversation, this.#clock.time, seen);
+      this.#seen.set(conversation.id, conversation.events.length);
+    }
+  }
+
+  /** Every accepted turn can be brought to its one end, whatever has happened; then all is checked once more. */
+  async finish(): Promise<void> {
+    for (const { id } of [...this.#conversations]) {
+      this.#clock.time += LEASE_MS + 1;
+      for (let steps = 0; model.open(this.#current({ id })).length > 0; steps += 1) {
+        if (steps > 60) throw new Error(`the turns of ${id} do not come to an end`);
+        await this.#advance(0, this.#current({ id }));
+      }
+      await checkConversation(this.#store(0), this.#current({ id }), this.#clock.time);
+      same('the chain', await this.#store(0).verify('owner', id), null);
+      const { events, turns } = this.#current({ id });
+      for (const turn of turns) {
+        const ends = events.filter(([kind, of]) => kind === 'turn.ended' && of === turn.id).length;
+        if (!hasEnded(turn.state) || (turn.attempt > 0 && ends !== 1))
+          throw new Error(`turn ${turn.n} ended ${ends} times`);
+      }
+    }
+  }
+
+  async #do(command: Command): Promise<readonly model.Conversation[]> {
+    switch (command.do) {
+      case 'wait':
+        this.#clock.time += command.ms;
+        return [];
+      case 'renew':
+        return this.#renew(command.worker);
+      case 'forget':
+        await this.#store(command.worker).forgetWorker(this.#worker(command.worker));
+        for (const one of this.#conversations) if (one.holder === this.#worker(command.worker)) one.holder = null;
+        return this.#conversations;
+      default: {
+        const conversation = this.#pick(this.#conversations, command.conversation);
+        await this.#doOn(conversation, command);
+        return [conversation];
+      }
+    }
+  }
+
+  async #doOn(conversation: model.Conversation, command: Extract<Command, { conversation: number }>): Promise<void> {
+    switch (command.do) {
+      case 'submit':
+        return this.#submit(conversation, command);
+      case 'advance':
+        return this.#advance(command.worker, conversation);
+      case 'claim':
+        return this.#claim(conversation, command.worker, command.named);
+      case 'begin':
+        return this.#begin(conversation, command.worker);
+      case 'commit':
+        return this.#commit(conversation, command.worker, command.writes);
+      case 'repeat':
+        return this.#repeat(conversation, command.worker);
+      case 'release':
+        return this.#release(conversation, command.worker);
+      case 'cancel': {
+        const turn = this.#maybe(conversation.turns, command.turn);
+        if (turn === null) return;
+        model.cancel(conversation, turn);
+        const now = await this.#store(command.turn).requestCancel('owner', turn.id, 'somebody');
+        return same('the state after a cancel', now.state, turn.state);
+      }
+      case 'answer':
+        return this.#answer(conversation, command.permission, command.option);
+      case 'fork':
+        return this.#fork(conversation, command.back);
+    }
+  }
+
+  // ── anybody's door ──
+
+  async #submit(conversation: model.Conversation, command: Extract<Command, { do: 'submit' }>): Promise<void> {
+    const named = command.agent === null ? null : this.#pick(AGENTS, command.agent);
+    const request = command.request === null ? null : `${this.#name} request ${command.request}`;
+    const session = command.session === null ? {} : { session: this.#native(command.session) };
+    const turn: NewTurn = {
+      id: this.#id('turn'),
+      conversation: conversation.id,
+      requestId: request,
+      agent: named,
+      defaultAgent: 'a',
+      prompt: [{ type: 'text', text: `prompt ${command.text}` }],
+      options: session,
+      retryOf: null,
+    };
+    const body = JSON.stringify([conversation.id, named, command.text, session]);
+    const known = request === null ? undefined : this.#requests.get(request);
+    const agent = named ?? conversation.turns.at(-1)?.agent ?? 'a';
+    await this.#expect(
+      'submit',
+      () => {
+        if (known !== undefined) {
+          if (known.body !== body) throw new model.Refused('conflict');
+          return { turn: known.turn, seq: known.seq, duplicate: true };
+        }
+        if (session.session !== undefined) this.#refuseElsewhere(conversation, agent, session.session);
+        const accepted = model.submit(conversation, turn.id, agent);
+        const seq = conversation.events.length;
+        if (request !== null) this.#requests.set(request, { body, turn: accepted.id, seq });
+        return { turn: accepted.id, seq, duplicate: false };
+      },
+      async () => {
+        const { turn: accepted, seq, duplicate } = await this.#store(command.text).enqueue('owner', turn);
+        return { turn: accepted.id, seq, duplicate };
+      },
+    );
+  }
+
+  #refuseElsewhere(conversation: model.Conversation, agent: string, id: string): void {
+    const others = this.#conversations.filter((one) => one !== conversation).flatMap((one) => one.sessions);
+    if (others.some((one) => one.id === id && one.agent === agent && model.isUsable(one)))
+      throw new model.Refused('refused');
+  }
+
+  async #answer(conversation: model.Conversation, which: number, option: number): Promise<void> {
+    const permission = this.#maybe(conversation.permissions, which);
+    if (permission === null) return;
+    const optionId = ['yes', 'no', 'perhaps'][option] ?? 'perhaps';
+    await this.#expect(
+      `answer ${optionId}`,
+      () => model.answer(conversation, permission, optionId !== 'perhaps'),
+      async () => void (await this.#store(option).answer('owner', permission.id, optionId, 'somebody')),
+    );
+  }
+
+  async #fork(conversation: model.Conversation, back: number): Promise<void> {
+    if (this.#conversations.length > 3) return;
+    const n = model.head(conversation) - back;
+    const id = this.#id('conversation');
+    await this.#expect(
+      `fork at ${n}`,
+      () => {
+        if (n < 0 || n > model.head(conversation)) throw new model.Refused('invalid');
+      },
+      async () => void (await this.#store(0).fork('owner', conversation.id, n, this.#spec(id))),
+    );
+    if (n < 0 || n > model.head(conversation)) return;
+    const copied = await this.#store(0).turns('owner', id, { after: 0, limit: 100 });
+    const history = conversation.history.filter((one) => one <= n);
+    const turns = history.map((one, i) => {
+      const source = conversation.turns.find((turn) => turn.n === one) as model.Turn;
+      // Its turns are new ones, begun by nobody here; only the record came along.
+      return {
+        ...source,
+        id: copied[i]?.id ?? '',
+        attempt: copied[i]?.attempt ?? 0,
+        sent: false,
+        cancelRequested: false,
+      };
+    });
+    const fork = model.newConversation(id, 'conversation.forked');
+    Object.assign(fork, { titled: conversation.titled, nextN: n + 1, turns, history });
+    for (const turn of fork.turns) turn.sessionId = copied.find((one) => one.id === turn.id)?.sessionId ?? null;
+    this.#conversations.push(fork);
+    await checkConversation(this.#store(1), fork, this.#clock.time);
+  }
+
+  // ── the lease ──
+
+  async #claim(conversation: model.Conversation, worker: number, named: boolean): Promise<void> {
+    const agents = this.#pick(KNOWN, worker);
+    const now = this.#clock.time;
+    const among = (named ? [conversation] : this.#conversations).filter((one) =>
+      model.claimable(one, agents, named, now),
+    );
+    const request = {
+      worker: this.#workerInfo(worker),
+      place: this.#name,
+      agents,
+      driver: 'worker',
+      leaseMs: LEASE_MS,
+      ...(named ? { conversation: conversation.id } : {}),
+    } as const;
+    const claim = await this.#store(worker).claim(request);
+    this.#note(
+      `claim by ${worker}: ${claim === null ? 'nothing' : `${claim.fence.conversation} epoch ${claim.fence.epoch}`}`,
+    );
+    if (claim === null) return same('claimable conversations', among.length, 0);
+    const taken = among.find((one) => one.id === claim.fence.conversation);
+    if (taken === undefined)
+      throw new Error(`${claim.fence.conversation} was claimed although it is held or cannot be run`);
+    const { begun, unfinished } = model.claim(taken, this.#worker(worker), now + LEASE_MS);
+    same('the epoch', claim.fence.epoch, taken.epoch);
+    same('the turn begun', claim.turn?.id, begun?.id);
+    same('the turn left unfinished', claim.unfinished?.id, unfinished?.id);
+    this.#pens.set(`${worker} ${taken.id}`, { fence: claim.fence, counter: 1, last: null });
+    if (taken !== conversation) await checkConversation(this.#store(1), taken, now);
+  }
+
+  async #begin(conversation: model.Conversation, worker: number): Promise<void> {
+    const pen = this.#pen(worker, conversation);
+    if (pen === null) return;
+    const agents = this.#pick(KNOWN, worker);
+    await this.#expect(
+      'begin',
+      () => model.begin(conversation, pen.fence.epoch, agents)?.id,
+      async () => (await this.#store(worker).begin(pen.fence, agents))?.id,
+    );
+  }
+
+  async #renew(worker: number): Promise<readonly model.Conversation[]> {
+    const pens = this.#conversations.flatMap((one) => this.#pen(worker, one) ?? []);
+    const lost = await this.#store(worker).renew(
+      pens.map((pen) => pen.fence),
+      LEASE_MS,
+    );
+    const expected = pens.filter((pen) => !model.held(this.#current({ id: pen.fence.conversation }), pen.fence.epoch));
+    same(
+      'the leases that are lost',
+      lost,
+      expected.map((pen) => pen.fence),
+    );
+    for (const pen of pens) {
+      const conversation = this.#current({ id: pen.fence.conversation });
+      if (model.held(conversation, pen.fence.epoch)) conversation.expires = this.#clock.time + LEASE_MS;
+    }
+    return this.#conversations;
+  }
+
+  async #release(conversation: model.Conversation, worker: number): Promise<void> {
+    const pen = this.#pen(worker, conversation);
+    if (pen === null) return;
+    await this.#store(worker).release(pen.fence);
+    if (model.held(conversation, pen.fence.epoch)) conversation.holder = null;
+  }
+
+  // ── under the fence ──
+
+  async #commit(conversation: model.Conversation, worker: number, commands: readonly WriteCommand[]): Promise<void> {
+    const writes = commands.flatMap((command) => this.#write(conversation, command) ?? []);
+    await this.#commitWrites(conversation, worker, writes);
+  }
+
+  async #commitWrites(conversation: model.Conversation, worker: number, writes: readonly model.Write[]): Promise<void> {
+    const pen = this.#pen(worker, conversation);
+    if (pen === null || writes.length === 0) return;
+    const { counter } = pen;
+    pen.counter += writes.length;
+    pen.last = { counter, writes };
+    await this.#commitAt(conversation, worker, pen, counter, writes);
+  }
+
+  /** The reply was lost: the same commit once more. */
+  async #repeat(conversation: model.Conversation, worker: number): Promise<void> {
+    const pen = this.#pen(worker, conversation);
+    if (pen?.last) await this.#commitAt(conversation, worker, pen, pen.last.counter, pen.last.writes);
+  }
+
+  async #commitAt(
+    conversation: model.Conversation,
+    worker: number,
+    pen: Pen,
+    counter: number,
+    writes: readonly model.Write[],
+  ): Promise<void> {
+    const others = this.#conversations.filter((one) => one !== conversation);
+    const inStore: StoreWrite[] = writes.map((write) => toStore(write, conversation));
+    await this.#expect(
+      `commit ${counter} by ${worker}: ${writes.map((write) => write.write).join(', ')}`,
+      () => {
+        const { after, seq } = model.commit(conversation, others, pen.fence.epoch, counter, writes);
+        Object.assign(conversation, after);
+        return seq;
+      },
+      async () => (await this.#store(worker).commit(pen.fence, counter, inStore)).seq,
+    );
+  }
+
+  /** The next thing that a well-behaved worker does with this conversation. */
+  async #advance(worker: number, conversation: model.Conversation): Promise<void> {
+    const pen = this.#pen(worker, conversation);
+    if (pen === null || !model.held(conversation, pen.fence.epoch)) return this.#claim(conversation, worker, true);
+    const turn = model.open(conversation).find((one) => one.state !== 'queued');
+    if (turn === undefined) return this.#begin(conversation, worker);
+    if (!turn.sent) return this.#commitWrites(conversation, worker, this.#sending(conversation, turn));
+    const ref = conversation.sessions.find((one) => one.id === turn.sessionId && one.agent === turn.agent)?.ref ?? null;
+    const writes: model.Write[] = [{ write: 'end', turn: turn.id, outcome: 'completed', record: turn.n, ref }];
+    if (ref !== null && this.#sessionAt(conversation, ref)) {
+      writes.unshift({ write: 'change', ref, state: 'dormant', watermark: turn.n });
+    }
+    return this.#commitWrites(conversation, worker, writes);
+  }
+
+  /** A session may be opened again as dormant only while nobody else has it. */
+  #sessionAt(conversation: model.Conversation, ref: string): boolean {
+    const session = conversation.sessions.find((one) => one.ref === ref);
+    return session !== undefined && model.isUsable(session);
+  }
+
+  #sending(conversation: model.Conversation, turn: model.Turn): model.Write[] {
+    const usable = model.byUse(conversation).find((one) => one.agent === turn.agent && model.isUsable(one));
+    const receipt = { write: 'receipt', turn: turn.id, attempt: turn.attempt } as const;
+    if (usable) return [receipt, { write: 'send', turn: turn.id, ref: usable.ref }];
+    const ref = this.#id('ref');
+    const session = { ref, id: this.#id('native'), agent: turn.agent, state: 'live', watermark: 0 } as const;
+    return [{ write: 'open', session, turn: turn.id }, receipt, { write: 'send', turn: turn.id, ref }];
+  }
+
+  /** A write command becomes one about the things there are; null: there is nothing to write about. */
+  #write(conversation: model.Conversation, command: WriteCommand): model.Write | null {
+    const turn = 'turn' in command && command.turn !== null ? this.#maybe(conversation.turns, command.turn) : null;
+    const session =
+      'session' in command && command.session !== null ? this.#maybe(conversation.sessions, command.session) : null;
+    switch (command.write) {
+      case 'open': {
+        const watermark = Math.max(0, model.head(conversation) + command.ahead);
+        const { state } = command;
+        const opened = { ref: this.#id('ref'), id: this.#native(command.id), agent: this.#pick(AGENTS, command.agent) };
+        return { write: 'open', session: { ...opened, state, watermark }, turn: turn?.id ?? null };
+      }
+      case 'change': {
+        if (session === null) return null;
+        const watermark = Math.max(0, model.head(conversation) + command.ahead);
+        return { write: 'change', ref: session.ref, state: command.state, watermark };
+      }
+      case 'withdraw': {
+        const permission = this.#maybe(conversation.permissions, command.permission);
+        return permission && { write: 'withdraw', permission: permission.id };
+      }
+      case 'ask':
+        return turn && { write: 'ask', turn: turn.id, permission: this.#id('permission') };
+      case 'receipt':
+        return turn && { write: 'receipt', turn: turn.id, attempt: turn.attempt };
+      case 'send':
+        return turn && { write: 'send', turn: turn.id, ref: session?.ref ?? null };
+      case 'end': {
+        if (turn === null) return null;
+        const right = turn.wasSent ? turn.n : null;
+        const record = { right, none: null, some: turn.n, wrong: turn.n + 1 }[command.record];
+        return { write: 'end', turn: turn.id, outcome: command.outcome, record, ref: session?.ref ?? null };
+      }
+      default:
+        return turn && { write: command.write, turn: turn.id };
+    }
+  }
+
+  // ── helpers ──
+
+  /** Both do it; both must give the same answer, or refuse for the same reason. */
+  async #expect<T>(what: string, expected: () => T, actual: () => Promise<T>): Promise<void> {
+    const left = settle(expected);
+    const right = await actual().then(
+      (value) => ({ value }),
+      (error: unknown) => {
+        if (!(error instanceof ThroughlineError)) throw error;
+        return { refused: error.code };
+      },
+    );
+    this.#note(`${what}: ${JSON.stringify(right)}`);
+    same(what, right, left);
+  }
+
+  #pen(worker: number, conversation: model.Conversation): Pen | null {
+    return this.#pens.get(`${worker} ${conversation.id}`) ?? null;
+  }
+
+  #current({ id }: { id: string }): model.Conversation {
+    return this.#conversations.find((one) => one.id === id) as model.Conversation;
+  }
+
+  #store(which: number): Store {
+    return this.#pick(this.#stores, which);
+  }
+
+  #pick<T>(all: readonly T[], which: number): T {
+    return all[which % all.length] as T;
+  }
+
+  #maybe<T>(all: readonly T[], which: number): T | null {
+    return all.length === 0 ? null : this.#pick(all, which);
+  }
+
+  #id(kind: string): string {
+    this.#made += 1;
+    return `${this.#name} ${kind} ${this.#made}`;
+  }
+
+  /** Few enough that two conversations, and one conversation twice, come upon the same. */
+  #native(which: number): string {
+    return `${this.#name} shared ${which}`;
+  }
+
+  #worker(which: number): string {
+    return `${this.#name} worker ${which}`;
+  }
+
+  #workerInfo(which: number) {
+    return { id: this.#worker(which), process: { pid: 1, started: '', boot: '', namespace: '' } };
+  }
+
+  #spec(id: string) {
+    const pinned = { sandbox: id, cwd: null, place: this.#name, restore: DEFAULT_RESTORE };
+    return { id, key: null, title: null, agent: null, driver: 'worker', ...pinned } as const;
+  }
+}
+
+function settle<T>(call: () => T): { value: T } | { refused: string } {
+  try {
+    return { value: call() };
+  } catch (error) {
+    if (error instanceof model.Refused) return { refused: error.code };
+    throw error;
+  }
+}
