@@ -31,6 +31,7 @@ export class Worker {
   readonly #shutdown = new AbortController();
   readonly #stopListening: () => void;
   #heartbeat: NodeJS.Timeout | null = null;
+  #deathWatch: NodeJS.Timeout | null = null;
   #claiming: Promise<void> | null = null;
   #wokenAgain = false;
   #closed = false;
@@ -85,6 +86,7 @@ export class Worker {
     await Promise.all(this.#leaving);
     this.#warm.close();
     if (this.#heartbeat) clearInterval(this.#heartbeat);
+    if (this.#deathWatch) clearInterval(this.#deathWatch);
   }
 
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,13 +114,18 @@ export class Worker {
     while (this.#wokenAgain && !this.#closed) {
       this.#wokenAgain = false;
       try {
-        if (this.#parts.settings.claims === 'all') while (this.#hasRoom() && (await this.#claim())) {}
+        if (this.#parts.settings.claims === 'all') await this.#claimReady();
         else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
       } catch (error) {
         if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
         // The bell or the heartbeat wakes us again.
       }
     }
+  }
+
+  async #claimReady(): Promise<void> {
+    while (this.#hasRoom() && (await this.#claim())) {}
+    if (await this.#reap()) this.#wokenAgain = true;
   }
 
   async #claimWanted(conversation: string): Promise<void> {
@@ -275,7 +282,10 @@ export class Worker {
   // ── keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #beat(): void {
-    this.#heartbeat ??= setInterval(() => void this.#onBeat(), this.#parts.settings.leaseMs / 3).unref();
+    const { leaseMs } = this.#parts.settings;
+    this.#heartbeat ??= setInterval(() => void this.#onBeat(), leaseMs / 3).unref();
+    // More often than the heart beats: it costs a look, and who waits for a dead worker waits for nothing.
+    this.#deathWatch ??= setInterval(() => void this.#onDeathWatch(), Math.min(leaseMs / 3, DEATH_WATCH_MS)).unref();
   }
 
   async #onBeat(): Promise<void> {
@@ -288,10 +298,17 @@ export class Worker {
         if (lease?.fence.epoch === fence.epoch)
           lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
       }
-      await this.#reap();
       this.#wake();
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'heartbeat');
+    }
+  }
+
+  async #onDeathWatch(): Promise<void> {
+    try {
+      if (await this.#reap()) this.#wake();
+    } catch (error) {
+      if (!isStorageFault(error)) this.#parts.onBug(error, 'looking for dead workers');
     }
   }
 
@@ -331,6 +348,7 @@ async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error
 }
 
 const REAP_EVERY_MS = 100;
+const DEATH_WATCH_MS = 1_000;
 
 function isStorageFault(error: unknown): boolean {
   return (

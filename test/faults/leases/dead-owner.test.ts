@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { marked } from '../harness/marked.ts';
+import { newcomer } from '../harness/newcomer.ts';
+import { Place } from '../harness/place.ts';
+import { until } from '../harness/until.ts';
+import { codewordsIn, QUESTION } from '../storm/prompts.ts';
+
+const LEASE_MS = 60_000;
+/** A process that starts, looks and takes over, on a machine that is busy with other tests; far from the lease's time. */
+const AT_ONCE_MS = 8_000;
+
+/** A worker in the middle of a tool that takes long, of an agent that goes on without it. */
+async function busyWorker(place: Place) {
+  const file = place.effects('c');
+  const prompt = `The codeword is one.\n/slow-tool one ${file} 30000\n/tool late ${file}`;
+  const requests = [{ prompt, options: { requestId: 'one', agent: 'survivor' } }];
+  const worker = place.start('stepper', { key: 'c', requests, engine: { leaseMs: LEASE_MS } });
+  const { turn } = await worker.said('accepted');
+  await until('the tool to run', () => place.ran('c').length === 1);
+  return { worker, turn: String(turn) };
+}
+
+/** What must be true once somebody has taken over from a worker that was killed at `killed`. */
+function expectTakenOver(place: Place, killed: number): void {
+  expect(performance.now() - killed).toBeLessThan(AT_ONCE_MS);
+  expect(place.ran('c'), 'the orphan was ended before it could go on').toEqual(['one']);
+}
+
+describe('the lease of a worker that was killed', () => {
+  test.concurrent('is free at once for a worker that comes, and its orphan is ended', async () => {
+    await using place = new Place();
+    const { worker, turn } = await busyWorker(place);
+    await worker.end();
+    expect(marked(place.mark), 'the orphan goes on').toHaveLength(1);
+    const killed = performance.now();
+    await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
+    expect((await taker.end(turn)).state).toBe('interrupted');
+    expectTakenOver(place, killed);
+    expect(marked(place.mark)).toEqual([]);
+  });
+
+  test.concurrent('is free at once for a worker that was there before', async () => {
+    await using place = new Place();
+    const { worker, turn } = await busyWorker(place);
+    await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
+    await taker.engine.summary('c');
+    await worker.end();
+    const killed = performance.now();
+    expect((await taker.end(turn)).state).toBe('interrupted');
+    expectTakenOver(place, killed);
+    expect(marked(place.mark)).toEqual([]);
+  });
+
+  test.concurrent('is free at once for a process that runs only its own turn and keeps nothing', async () => {
+    await using place = new Place();
+    const { worker, turn } = await busyWorker(place);
+    await worker.end();
+    const killed = performance.now();
+    await using taker = await newcomer(place, { claims: 'own', maxWarm: 0, leaseMs: LEASE_MS });
+    const own = await taker.run('c', `The codeword is two.\n${QUESTION}`);
+    expect((await taker.engine.turn(turn)).state).toBe('interrupted');
+    expect(codewordsIn(own.reply)).toEqual(['one', 'two']);
+    expectTakenOver(place, killed);
+    await until('the lease to be given back', () => place.rows('SELECT * FROM workers').length === 0);
+    expect(marked(place.mark)).toEqual([]);
+  });
+
+  test.concurrent('is free at once for a process that has been waiting for its own turn', async () => {
+    await using place = new Place();
+    const { worker } = await busyWorker(place);
+    await using taker = await newcomer(place, { claims: 'own', maxWarm: 0, leaseMs: LEASE_MS });
+    const { turn } = await taker.engine.submit('c', `The codeword is two.\n${QUESTION}`);
+    expect(turn.state).toBe('queued');
+    await worker.end();
+    const killed = performance.now();
+    expect(codewordsIn((await taker.end(turn.id)).reply)).toEqual(['one', 'two']);
+    expectTakenOver(place, killed);
+  });
+
+  test.concurrent('stays taken while its worker lives, however long others wait', async () => {
+    await using place = new Place();
+    const { turn } = await busyWorker(place);
+    await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
+    // Another conversation is run to its end meanwhile: the taker has looked for work more than once.
+    expect((await taker.run('other', 'hello')).state).toBe('completed');
+    expect((await taker.engine.turn(turn)).state).toBe('running');
+    expect(place.rows("SELECT epoch FROM leases JOIN conversations c ON c.no = conv WHERE c.key = 'c'")).toEqual([
+      { epoch: 1 },
+    ]);
+  });
+});
