@@ -16,7 +16,9 @@ export class Lease {
   readonly #storageMs: number;
   readonly #lost = new AbortController();
   #counter = 1;
-  #waiting: { write: Write; done: Settler }[] = [];
+  /** Each is what one call of `write` gave: it stays together, in one commit. */
+  #waiting: Group[] = [];
+  #waitingWrites = 0;
   #committing: Promise<void> | null = null;
   #lastSeq = 0;
 
@@ -36,21 +38,21 @@ export class Lease {
     return this.#lastSeq;
   }
 
-  /** Resolves when all of these, and all before them, are durable. Rejects with `lease_lost` or the storage's error. */
+  /**
+   * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
+   * storage's error, or the `conflict` of these alone.
+   */
   write(...writes: Write[]): Promise<void> {
-    const settled = new Promise<void>((resolve, reject) => {
-      writes.forEach((write, i) => {
-        this.#waiting.push({ write, done: i === writes.length - 1 ? { resolve, reject } : NOBODY });
-      });
-      if (writes.length === 0) resolve();
-    });
+    if (writes.length === 0) return Promise.resolve();
+    const settled = new Promise<void>((resolve, reject) => this.#waiting.push({ writes, resolve, reject }));
+    this.#waitingWrites += writes.length;
     this.#committing ??= this.#drain();
     return settled;
   }
 
   /** Resolves when there is room for more: a fast agent must not outrun the disk without bound. */
   async room(): Promise<void> {
-    while (this.#waiting.length > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
+    while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
   }
 
   /** The lease was found to be lost by a heartbeat. */
@@ -61,20 +63,45 @@ export class Lease {
   async #drain(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
-        const batch = this.#waiting.splice(0, MAX_BATCH);
-        const counter = this.#counter;
-        this.#counter += batch.length;
+        const batch = this.#takeBatch();
         try {
-          const writes = batch.map((entry) => entry.write);
-          this.#lastSeq = (await this.#commit(counter, writes)).seq;
+          await this.#write(batch);
         } catch (error) {
-          this.#fail(error, batch);
-          continue;
+          // The fault of one group is not that of those which shared its commit: nothing of it was written.
+          if (isConflict(error) && batch.length > 1) for (const group of batch) await this.#writeAlone(group);
+          else this.#fail(error, batch);
         }
-        for (const entry of batch) entry.done.resolve();
       }
     } finally {
       this.#committing = null;
+    }
+  }
+
+  #takeBatch(): Group[] {
+    let writes = 0;
+    let groups = 0;
+    for (const group of this.#waiting) {
+      if (groups > 0 && writes + group.writes.length > MAX_BATCH) break;
+      writes += group.writes.length;
+      groups += 1;
+    }
+    this.#waitingWrites -= writes;
+    return this.#waiting.splice(0, groups);
+  }
+
+  async #write(batch: readonly Group[]): Promise<void> {
+    const writes = batch.flatMap((group) => group.writes);
+    const counter = this.#counter;
+    this.#counter += writes.length;
+    this.#lastSeq = (await this.#commit(counter, writes)).seq;
+    for (const group of batch) group.resolve();
+  }
+
+  async #writeAlone(group: Group): Promise<void> {
+    try {
+      await this.#write([group]);
+    } catch (error) {
+      this.#fail(error, [group]);
     }
   }
 
@@ -93,18 +120,21 @@ export class Lease {
   }
 
   /** One commit that failed for good leaves a hole: nothing after it may be written under this lease, save a `conflict`. */
-  #fail(error: unknown, batch: { done: Settler }[]): void {
-    const conflict = error instanceof ThroughlineError && error.code === 'conflict';
-    if (!conflict) this.#lost.abort(error);
-    for (const entry of batch) entry.done.reject(error);
+  #fail(error: unknown, batch: readonly Group[]): void {
+    if (!isConflict(error)) this.#lost.abort(error);
+    for (const group of batch) group.reject(error);
   }
 }
 
-interface Settler {
+interface Group {
+  readonly writes: readonly Write[];
   resolve(): void;
   reject(error: unknown): void;
 }
 
-const NOBODY: Settler = { resolve: () => {}, reject: () => {} };
+function isConflict(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'conflict';
+}
+
 const MAX_BATCH = 256;
 const MAX_WAITING = 2_000;
