@@ -129,10 +129,12 @@ export function leases(world: World): void {
   });
 
   test('begin gives turns in order, one at a time, and a repeat gives the same one', async () => {
-    const { store } = world;
+    const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const second = await enqueue(store, conversation);
-    expect((await store.begin(fence, [AGENT]))?.id).toBe(turn.id);
+    const before = await site.contents();
+    expect(await store.begin(fence, [AGENT])).toEqual(turn);
+    expect(await site.contents()).toBe(before);
     await holder.write(sending(turn.id));
     expect(await codeOf(store.begin(fence, [AGENT]))).toBe('conflict');
     await holder.write(ending(turn));

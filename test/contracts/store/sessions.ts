@@ -124,6 +124,15 @@ export function sessions(world: World): void {
     expect(await refs({ agent: 'unknown' })).toEqual([]);
   });
 
+  test('the session that a turn ended in is the one it was given, and the one used last', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const [a, b] = [session(), session()];
+    await holder.write(opening(a), opening(b), sending(turn.id, { session: b.ref }), ending(turn, { session: a.ref }));
+    expect((await store.findTurn(ANN, turn.id))?.sessionId).toBe(a.id);
+    expect((await store.sessions(ANN, conversation)).map(({ ref }) => ref)).toEqual([a.ref, b.ref]);
+  });
+
   test('a session counts its turns and what they cost, and what restoring it cost, each once', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
