@@ -19,13 +19,7 @@ const OUTPUT_AFTER_EXIT_MS = 1_000;
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
 export async function spawnInGroup(command: readonly string[], settings: SpawnSettings): Promise<Child> {
   const [program = '', ...args] = command;
-  const child = spawn(program, args, {
-    cwd: settings.cwd,
-    env: { ...allowedEnvironment(process.env), ...settings.env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-    shell: false,
-  });
+  const child = spawnChild(program, args, settings);
   // In this very tick: a child that ends at once stays visible as a zombie until the event loop gets to reap it.
   const identity = child.pid === undefined ? null : settings.identify(child.pid);
   await started(child, program, settings.cwd);
@@ -36,6 +30,21 @@ export async function spawnInGroup(command: readonly string[], settings: SpawnSe
     });
   }
   return asChild(child as Running, identity, settings);
+}
+
+/** Some failures are thrown at once and not told later: an environment that is too large, an argument with a zero byte. */
+function spawnChild(program: string, args: readonly string[], { cwd, env }: SpawnSettings): ChildProcess {
+  try {
+    return spawn(program, args, {
+      cwd,
+      env: { ...allowedEnvironment(process.env), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+      shell: false,
+    });
+  } catch (error) {
+    throw notStarted(program, cwd, error as NodeJS.ErrnoException);
+  }
 }
 
 type Running = ChildProcess & { stdin: Writable; stdout: Readable; stderr: Readable };
