@@ -1,0 +1,89 @@
+import { afterAll, expect, test } from 'vitest';
+import { CliHome, parseLines } from './cli-process.ts';
+
+/*
+ * Every exit code by a real case, each with what a person is told.
+ */
+const home = new CliHome();
+afterAll(() => home.remove());
+
+async function ends(code: number, said: RegExp, args: readonly string[]): Promise<void> {
+  const ended = await home.run(...args);
+  expect({ args, code: ended.code }).toEqual({ args, code });
+  expect(ended.stderr).toMatch(said);
+  expect(ended.stderr).not.toMatch(/^\s+at /m);
+}
+
+test('0: done', () => ends(0, /^new session/, ['send', 'done', 'hello']));
+
+test('1: the agent failed', () => ends(1, /Turn 1: failed as asked/, ['send', 'failed', '/fail agent_failed']));
+
+test('1: the request id is taken', async () => {
+  await home.ok('send', 'taken', 'one', '--request-id', 'r');
+  await ends(1, /request/i, ['send', 'taken', 'two', '--request-id', 'r']);
+});
+
+test.each([
+  ['an unknown command', ['sned'], /Unknown command 'sned'\. Did you mean send\? See "throughline --help"\./],
+  ['an unknown option', ['send', 'k', 'p', '--agnet', 'x'], /Unknown option '--agnet'\. Did you mean --agent\?/],
+  ['a missing argument', ['send', 'k'], /Missing required argument 'prompt'\. See "throughline send --help"\./],
+  ['a superfluous argument', ['list', 'x'], /Too many arguments/],
+  ['a value that is none', ['send', 'k', 'p', '--restore', 'maybe'], /Allowed choices are required, auto, off/],
+  ['a number that is none', ['list', '--limit', '-1'], /whole number/],
+  ['a day that is none', ['usage', '--since', '2026-02-30'], /must be a day/],
+  ['a settings file that is not there', ['list', '--config', 'nowhere.json'], /nowhere\.json cannot be read/],
+  ['a turn that cannot be forked from', ['fork', 'done', '--turn', '99'], /Turn 99 is not in the history/],
+] as const)('2: %s', (_, args, said) => ends(2, said, args));
+
+test('2: no command, with the help on stderr', async () => {
+  const { code, stdout, stderr } = await home.run();
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('Usage: throughline');
+});
+
+test('3: the agent cannot be started', () =>
+  ends(3, /could not be started/, ['send', 'unstartable', 'hello', '--agent', 'unstartable']));
+
+test.each([
+  ['conversation', ['show', 'nobody']],
+  ['conversation to follow', ['follow', 'nobody', '--until-idle']],
+  ['conversation to check', ['verify', 'nobody']],
+  ['turn or conversation to cancel', ['cancel', 'nobody']],
+  ['turn to retry', ['retry', 'nobody']],
+  ['question', ['answer', 'nobody', 'allow']],
+  ['file', ['import', 'nobody.json']],
+] as const)('4: no such %s', (_, args) => ends(4, /nobody/, args));
+
+test('4: a conversation of another owner', async () => {
+  await home.ok('send', 'theirs', 'hello', '--as', 'somebody');
+  await ends(4, /no conversation "theirs"/, ['show', 'theirs']);
+  expect(await home.ok('show', 'theirs', '--as', 'somebody')).toContain('Noted: hello');
+});
+
+test('5: the permission was denied and the agent gave up', () =>
+  ends(5, /denied: write notes/, ['send', 'denied', '/ask! write notes\n/tool write notes.log']));
+
+test('6: the context could not be restored', async () => {
+  await home.ok('send', 'lost', 'The codeword is stoat', '--agent', 'forgetful');
+  await ends(6, /cannot be restored/, ['send', 'lost', 'Which codewords have you seen?', '--rung', 'resume']);
+  const { turns, receipts } = await home.show('lost');
+  expect(turns[1]).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
+  expect(receipts[1]).toMatchObject({ turn: 2, rung: 'none', carried: 0, dropped: 1 });
+});
+
+test('7: the agent died in the middle of the turn, and what it had said is kept', async () => {
+  const { code, stdout, stderr } = await home.run('send', 'died', '/say half an answer\n/die');
+  expect(code).toBe(7);
+  expect(stdout).toBe('half an answer\n');
+  expect(stderr).toContain('Turn 1: ');
+  expect((await home.show('died')).turns[0]).toMatchObject({ state: 'interrupted', reply: 'half an answer' });
+});
+
+test('130: cancelled', async () => {
+  const running = home.start(['send', 'cancelled', '/say begun\n/hang', '--json']);
+  await running.until('stdout', /agent_message_chunk/);
+  running.kill('SIGINT');
+  const { code, stdout } = await running.ended;
+  expect(code).toBe(130);
+  expect(parseLines(stdout).at(-1)).toMatchObject({ kind: 'result', turn: { state: 'cancelled' }, reply: 'begun' });
+});

@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { CliHome, until } from './cli-process.ts';
+import { inTerminal } from './cli-terminal.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+const QUESTION = '/ask write the notes\n/tool write notes.log';
+
+/** Whether the tool ran: it writes a line into the conversation's working directory. */
+async function toolRan(key: string): Promise<boolean> {
+  const [event] = (await home.lines('follow', key, '--until-idle')).filter((one) => one.kind === 'sandbox.opened');
+  const { conversation } = await home.show(key);
+  const work = event?.payload.work ?? join(home.path, 'home', 'sandboxes', conversation.sandbox, 'work');
+  const file = join(work, 'notes.log');
+  return existsSync(file) && readFileSync(file, 'utf8').startsWith('write ');
+}
+
+/** The one question that is open. */
+async function openQuestion(key: string): Promise<{ id: string }> {
+  let found: { id: string }[] = [];
+  await until(async () => {
+    found = (await home.run('permissions', key, '--json')).stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+    return found.length > 0;
+  });
+  expect(found).toHaveLength(1);
+  return found[0] as { id: string };
+}
+
+describe('without a terminal', () => {
+  test('a permission is denied at once, and the agent goes on without', async () => {
+    const { code, stdout, stderr } = await home.run('send', 'denied', QUESTION);
+    expect(code).toBe(0);
+    expect(stdout).toBe('Permission denied: write the notes.\n');
+    expect(stderr).toContain('permission asked: write the notes');
+    expect(stderr).toContain('permission denied: nobody can answer here');
+    expect(await toolRan('denied')).toBe(false);
+  });
+
+  test.each([
+    ['the id of an option', 'allow', true],
+    ['the shorthand deny', 'deny', false],
+    ['the number of an option', '2', false],
+  ])('a question that waits is answered from another process: %s', async (name, answer, allowed) => {
+    const key = `waits for ${name}`;
+    const running = home.start(['send', key, QUESTION, '--permissions', 'ask']);
+    const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
+    expect(running.stderr).toContain('Waiting for permission: write the notes.');
+    expect(await openQuestion(key)).toMatchObject({ id, title: 'write the notes', state: 'open' });
+    expect((await home.run('answer', id, 'perhaps')).code).toBe(2);
+    await home.ok('answer', id, answer);
+    expect((await running.ended).code).toBe(0);
+    expect(await toolRan(key)).toBe(allowed);
+    expect((await home.run('answer', id, 'allow')).code).toBe(1);
+    const [settled] = await home.lines('permissions', key, '--all');
+    expect(settled).toMatchObject({ id, state: 'answered', answeredBy: 'local' });
+  });
+
+  test('an answer counts only for its owner', async () => {
+    const running = home.start(['send', 'owned', QUESTION, '--permissions', 'ask', '--as', 'owner']);
+    const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
+    expect((await home.run('answer', id, 'allow', '--as', 'thief')).code).toBe(4);
+    await home.ok('answer', id, 'deny', '--as', 'owner');
+    expect((await running.ended).stdout).toBe('Permission denied: write the notes.\n');
+  });
+
+  test('there is nothing to answer where nothing was asked', async () => {
+    const { code, stdout, stderr } = await home.run('permissions');
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No question is open.\n' });
+  });
+});
+
+describe('at a terminal', () => {
+  test('the person is asked until the answer is one', async (context) => {
+    const terminal = inTerminal(home, ['send', 'tty', QUESTION]);
+    if (terminal === null) return context.skip('needs the program "script" to make a terminal');
+    await terminal.until(/The agent asks: write the notes/);
+    terminal.type('perhaps\n');
+    await terminal.until(/"perhaps" is not one of them/);
+    terminal.type('1\n');
+    const { code, text } = await terminal.ended;
+    expect({ code, text }).toMatchObject({ code: 0 });
+    expect(await toolRan('tty')).toBe(true);
+  });
+
+  test('a question is no longer asked when somebody else has answered', async (context) => {
+    const terminal = inTerminal(home, ['send', 'tty-other', QUESTION]);
+    if (terminal === null) return context.skip('needs the program "script" to make a terminal');
+    await terminal.until(/The agent asks: write the notes/);
+    await home.ok('answer', (await openQuestion('tty-other')).id, 'deny');
+    expect((await terminal.ended).code).toBe(0);
+    expect(await toolRan('tty-other')).toBe(false);
+  });
+
+  test('Ctrl-C in the middle of a question cancels the turn', async (context) => {
+    const terminal = inTerminal(home, ['send', 'tty-cancel', QUESTION]);
+    if (terminal === null) return context.skip('needs the program "script" to make a terminal');
+    await terminal.until(/The agent asks: write the notes/);
+    terminal.type('\u0003');
+    expect((await terminal.ended).code).toBe(130);
+    expect((await home.show('tty-cancel')).turns[0].state).toBe('cancelled');
+  });
+});

@@ -1,0 +1,232 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { CliHome, parseLines, until } from './cli-process.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+describe('throughline send', () => {
+  test('makes the conversation, writes the answer to stdout and the receipt to stderr', async () => {
+    const first = await home.run('send', 'plain', 'The codeword is osprey');
+    expect(first).toMatchObject({ code: 0, stdout: 'Noted: The codeword is osprey\n' });
+    expect(first.stderr).toBe('new session: nothing to carry\n');
+    const second = await home.run('send', 'plain', 'Which codewords have you seen?');
+    expect(second).toMatchObject({ code: 0, stdout: 'I have seen these codewords: osprey.\n' });
+    expect(second.stderr).toBe('restored by resume: 1 turn carried, 0 dropped, proof proved\n');
+  });
+
+  test('restores what the agent has forgotten, and says how', async () => {
+    await home.ok('send', 'forgot', 'The codeword is heron', '--agent', 'forgetful');
+    const { stdout, stderr } = await home.run('send', 'forgot', 'Which codewords have you seen?');
+    expect(stdout).toBe('I have seen these codewords: heron.\n');
+    expect(stderr).toMatch(/^restored by transcript: 1 turn carried, 0 dropped, proof counted/);
+  });
+
+  test('does not restore where that was not asked for, and says that the session is fresh', async () => {
+    await home.ok('send', 'fresh', 'The codeword is wren');
+    const { stdout, stderr } = await home.run('send', 'fresh', 'Which codewords have you seen?', '--restore', 'off');
+    expect(stdout).toBe('I have seen no codewords.\n');
+    expect(stderr).toBe('fresh session without the history: 0 turns carried, 1 dropped, proof none\n');
+  });
+
+  test('delivers no more history than allowed, the last turns first, and counts what it left out', async () => {
+    for (const word of ['one', 'two', 'three']) {
+      await home.ok('send', 'budget', `The codeword is ${word}`, '--agent', 'forgetful');
+    }
+    const { stdout, stderr } = await home.run('send', 'budget', 'Which codewords have you seen?', '--last-turns', '1');
+    expect(stdout).toBe('I have seen these codewords: three.\n');
+    expect(stderr).toContain('1 turn carried, 2 dropped');
+    const none = await home.run('send', 'budget', 'Which codewords have you seen?', '--budget-tokens', '0');
+    expect(none.code).toBe(6);
+  });
+
+  test('goes up the named rung and no other', async () => {
+    await home.ok('send', 'rung', 'The codeword is lynx');
+    const { stdout, stderr } = await home.run('send', 'rung', 'Which codewords have you seen?', '--rung', 'replay');
+    expect(stdout).toBe('I have seen these codewords: lynx.\n');
+    expect(stderr).toMatch(/^restored by replay: .*1 model call for restoring/);
+  });
+
+  test('reads the prompt from stdin, to the last byte', async () => {
+    const prompt = `The codeword is otter\n${'ü'.repeat(100_000)}`;
+    const { code } = await home.start(['send', 'stdin', '-'], { input: prompt }).ended;
+    expect(code).toBe(0);
+    expect((await home.show('stdin')).turns[0]).toMatchObject({
+      prompt: [{ type: 'text', text: prompt }],
+      promptText: prompt,
+    });
+  });
+
+  test('takes a prompt that looks like an option after --', async () => {
+    expect(await home.ok('send', '--quiet', 'dashes', '--', '--help me')).toBe('Noted: --help me\n');
+  });
+
+  test('shows the answer as it comes', async () => {
+    const running = home.start(['send', 'stream', 'words that come one by one', '--agent', 'slow']);
+    await running.until('stdout', /^Noted: /);
+    expect(running.stdout).not.toContain('by one');
+    expect((await running.ended).stdout).toBe('Noted: words that come one by one\n');
+  });
+
+  test('writes exactly the answer that is kept, with tools in between', async () => {
+    const prompt = '/say before\n/think hard\n/tool write notes.log\n/say after';
+    const { stdout, stderr } = await home.run('send', 'parts', prompt);
+    const [turn] = (await home.show('parts')).turns;
+    expect(stdout).toBe(`${turn.reply}\n`);
+    expect(turn.reply).toBe('before\n\nafter');
+    expect(stderr).toContain('tool: write notes.log');
+  });
+
+  test('is silent on stderr with --quiet', async () => {
+    expect(await home.run('send', 'quiet', 'hello', '--quiet')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('pins the directory and the title that were given', async () => {
+    const cwd = join(home.path, 'project');
+    mkdirSync(cwd);
+    const where = await home.ok('send', 'pinned', 'Which directory are you in?', '--cwd', 'project', '--title', 'Mine');
+    expect(where).toBe(`I am in ${cwd}.\n`);
+    expect((await home.show('pinned')).conversation).toMatchObject({ title: 'Mine', cwd });
+    const other = await home.run('send', 'pinned', 'hello', '--cwd', '.');
+    expect(other.code).toBe(2);
+    expect(other.stderr).toContain('another working directory');
+  });
+
+  test('hands over to another agent, which is told what was said', async () => {
+    await home.ok('send', 'handoff', 'The codeword is marten');
+    const reply = await home.ok('send', 'handoff', 'Which codewords have you seen?', '--agent', 'rotating');
+    expect(reply).toBe('I have seen these codewords: marten.\n');
+    expect((await home.show('handoff')).turns.map((turn: { agent: string }) => turn.agent)).toEqual([
+      'scripted',
+      'rotating',
+    ]);
+  });
+
+  test('takes over an existing session, or refuses one that the agent does not have', async () => {
+    await home.ok('send', 'from', 'The codeword is raven', '--agent', 'rotating');
+    const refused = await home.run('send', 'into', 'hello', '--session', 'no-such-session');
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('no-such-session');
+    expect((await home.show('into')).turns[0]).toMatchObject({ state: 'failed', sent: null });
+  });
+
+  test('refuses an empty prompt and leaves no conversation behind', async () => {
+    const { code, stderr } = await home.start(['send', 'empty', '-'], { input: ' \n' }).ended;
+    expect(code).toBe(2);
+    expect(stderr).toBe('throughline: The prompt is empty.\n');
+    expect((await home.run('show', 'empty')).code).toBe(4);
+  });
+});
+
+describe('throughline send --json', () => {
+  test('writes every event, numbered without gaps, and then the result', async () => {
+    const lines = await home.lines('send', 'json', 'hello');
+    const result = lines.pop();
+    expect(lines[0]).toMatchObject({ kind: 'turn.queued', payload: { n: 1, preview: 'hello' } });
+    expect(lines.at(-1)).toMatchObject({
+      kind: 'turn.ended',
+      payload: { outcome: 'completed', reply: 'Noted: hello' },
+    });
+    expect(lines.map((event) => event.seq)).toEqual(lines.map((_, index) => lines[0].seq + index));
+    expect(result).toMatchObject({
+      kind: 'result',
+      turn: { id: lines[0].turn, n: 1, state: 'completed', agent: 'scripted' },
+      reply: 'Noted: hello',
+      receipt: { turn: 1, rung: 'new', carried: 0, dropped: 0, tried: [] },
+    });
+  });
+
+  test('writes an error as one line on stderr, beside the result', async () => {
+    const { code, stdout, stderr } = await home.run('send', 'json-fails', '/fail agent_failed', '--json', '--quiet');
+    expect(code).toBe(1);
+    expect(parseLines(stderr)).toEqual([
+      { error: { code: 'agent_failed', message: 'Turn 1: failed as asked: agent_failed' } },
+    ]);
+    expect(parseLines(stdout).at(-1)).toMatchObject({ kind: 'result', turn: { state: 'failed' }, reply: '' });
+  });
+});
+
+describe('a request id', () => {
+  test('makes repeating safe: the same turn, the same answer, nothing done twice', async () => {
+    const args = ['send', 'once', '/tool write effects.log\n/say done', '--request-id', 'r1'];
+    expect(await home.ok(...args)).toBe('done\n');
+    const again = await home.run(...args);
+    expect(again).toMatchObject({ code: 0, stdout: 'done\n' });
+    expect(again.stderr).toContain('accepted before');
+    const { turns } = await home.show('once');
+    expect(turns).toMatchObject([{ n: 1, requestId: 'r1' }]);
+  });
+
+  test('repeats the end of a turn that failed', async () => {
+    const args = ['send', 'once-failed', '/fail agent_failed', '--request-id', 'r2'];
+    expect((await home.run(...args)).code).toBe(1);
+    expect((await home.run(...args)).code).toBe(1);
+    expect((await home.show('once-failed')).turns).toHaveLength(1);
+  });
+
+  test('is a conflict with another prompt', async () => {
+    await home.ok('send', 'conflict', 'one', '--request-id', 'r3');
+    const { code, stderr } = await home.run('send', 'conflict', 'two', '--request-id', 'r3', '--json');
+    expect(code).toBe(1);
+    expect(parseLines(stderr)[0].error.code).toBe('conflict');
+    expect((await home.show('conflict')).turns).toHaveLength(1);
+  });
+});
+
+describe('several processes', () => {
+  test('send to one conversation at once: every turn is run once, in order, and each gets its own answer', async () => {
+    const words = ['alpha', 'beta', 'gamma', 'delta'];
+    const ended = await Promise.all(words.map((word) => home.run('send', 'shared', `/say ${word}`)));
+    expect(ended.map(({ code, stdout }) => ({ code, stdout }))).toEqual(
+      words.map((word) => ({ code: 0, stdout: `${word}\n` })),
+    );
+    const { turns } = await home.show('shared');
+    expect(turns.map((turn: { n: number }) => turn.n)).toEqual([1, 2, 3, 4]);
+    expect(turns.map((turn: { reply: string }) => turn.reply).sort()).toEqual(words.toSorted());
+    expect(await home.ok('verify', 'shared')).toMatch(/^whole: \d+ events\n$/);
+  });
+
+  test('see a turn through that another one was killed over', async () => {
+    const first = home.start(['send', 'killed', '/hang']);
+    await until(async () => (await home.run('show', 'killed', '--json')).stdout.includes('"sent":{'));
+    first.kill('SIGKILL');
+    const second = await home.run('send', 'killed', 'hello');
+    expect(second).toMatchObject({ code: 0, stdout: 'Noted: hello\n' });
+    expect((await home.show('killed')).turns.map((turn: { state: string }) => turn.state)).toEqual([
+      'interrupted',
+      'completed',
+    ]);
+  });
+});
+
+describe('throughline send --detach', () => {
+  test('returns when the turn is accepted, and the turn goes on', async () => {
+    const { code, stdout, stderr } = await home.run('send', 'detached', '/stream 20 50', '--detach');
+    expect(code).toBe(0);
+    const [turn] = (await home.show('detached')).turns;
+    expect(turn.state).not.toBe('completed');
+    expect(stdout).toBe(`${turn.id}\n`);
+    expect(stderr).toContain('turn 1 is accepted');
+    await home.ok('follow', 'detached', '--until-idle');
+    expect((await home.show('detached')).turns[0]).toMatchObject({ state: 'completed' });
+    expect((await home.show('detached')).turns[0].reply).toContain('chunk 20');
+  });
+
+  test('keeps every option, and a long prompt from stdin', async () => {
+    const prompt = `long ${'x'.repeat(300_000)}`;
+    const args = ['send', 'detached-long', '-', '--detach', '--agent', 'rotating', '--request-id', 'd1', '--json'];
+    const { stdout } = await home.start(args, { input: prompt }).ended;
+    expect(parseLines(stdout)).toMatchObject([
+      { kind: 'turn.queued', payload: { agent: 'rotating', requestId: 'd1' } },
+    ]);
+    expect((await home.show('detached-long')).turns[0].promptText).toBe(prompt);
+    await home.ok('follow', 'detached-long', '--until-idle');
+  });
+
+  test('says what is wrong when the turn is not accepted', async () => {
+    const { code, stderr } = await home.run('send', 'detached-not', 'hello', '--detach', '--cwd', 'nowhere');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^throughline: The working directory .* does not exist/);
+  });
+});

@@ -1,0 +1,112 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { CliHome } from './cli-process.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+const alive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function agentPid(key: string): Promise<number> {
+  return (await home.show(key)).turns.at(-1).sent.process.pid;
+}
+
+describe('Ctrl-C', () => {
+  test('cancels the turn: it ends, what was said is kept, and the agent is gone', async () => {
+    const running = home.start(['send', 'once', '/say begun\n/hang']);
+    await running.until('stdout', /begun/);
+    const pid = await agentPid('once');
+    expect(alive(pid)).toBe(true);
+    running.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ code: 130, stdout: 'begun\n' });
+    expect((await home.show('once')).turns[0]).toMatchObject({ state: 'cancelled', reply: 'begun' });
+    expect(alive(pid)).toBe(false);
+    expect(await home.ok('send', 'once', 'hello')).toBe('Noted: hello\n');
+  });
+
+  test('twice leaves at once, also from an agent that does not stop', async () => {
+    const running = home.start(['send', 'twice', '/say begun\n/hang!']);
+    await running.until('stdout', /begun/);
+    const pid = await agentPid('twice');
+    running.kill('SIGINT');
+    await running.until('stderr', /once more to kill/);
+    running.kill('SIGINT');
+    expect((await running.ended).code).toBe(130);
+    expect(alive(pid)).toBe(false);
+    expect((await home.run('send', 'twice', 'hello')).stdout).toBe('Noted: hello\n');
+  });
+
+  test('cancels a turn that another process runs', async () => {
+    const first = home.start(['send', 'other', '/say first\n/hang']);
+    await first.until('stdout', /first/);
+    const second = home.start(['send', 'other', '/say second', '--json']);
+    await second.until('stdout', /turn\.queued/);
+    second.kill('SIGINT');
+    expect((await second.ended).code).toBe(130);
+    first.kill('SIGINT');
+    expect((await first.ended).code).toBe(130);
+    expect((await home.show('other')).turns.map((turn: { state: string }) => turn.state)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
+  });
+
+  test('ends following', async () => {
+    await home.ok('send', 'watched', 'hello');
+    const running = home.start(['follow', 'watched']);
+    await running.until('stdout', /turn 1 completed/);
+    running.kill('SIGINT');
+    expect((await running.ended).code).toBe(130);
+  });
+});
+
+describe('SIGTERM', () => {
+  test('lets a turn end that is about to', async () => {
+    const running = home.start(['send', 'ending', '/stream 10 50']);
+    await running.until('stdout', /chunk 1/);
+    running.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(0);
+    expect(stdout).toContain('chunk 10');
+    expect((await home.show('ending')).turns[0]).toMatchObject({ state: 'completed' });
+  });
+
+  test('interrupts a turn that does not end, and leaves nothing running', async () => {
+    const running = home.start(['send', 'endless', '/say begun\n/hang']);
+    await running.until('stdout', /begun/);
+    const pid = await agentPid('endless');
+    running.kill('SIGTERM');
+    expect((await running.ended).code).toBe(7);
+    expect(alive(pid)).toBe(false);
+    const { turns } = await home.show('endless');
+    expect(turns[0]).toMatchObject({ state: 'interrupted', reply: 'begun' });
+    const [summary] = await home.lines('summary', 'endless');
+    expect(summary).toMatchObject({ open: 0, lock: null });
+  });
+});
+
+describe('a reader that leaves', () => {
+  test('ends following, quietly', async () => {
+    await home.ok('send', 'piped', 'hello');
+    const running = home.start(['follow', 'piped']);
+    await running.until('stdout', /turn 1 completed/);
+    running.stopReading();
+    await home.ok('send', 'piped', 'again');
+    expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('does not stop a turn: it completes, and nobody is bothered', async () => {
+    const running = home.start(['send', 'headed', '/stream 10 30', '--quiet']);
+    await running.until('stdout', /chunk 1/);
+    running.stopReading();
+    expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+    const [turn] = (await home.show('headed')).turns;
+    expect(turn).toMatchObject({ state: 'completed' });
+    expect(turn.reply).toContain('chunk 10');
+  });
+});
