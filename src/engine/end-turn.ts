@@ -34,9 +34,12 @@ export async function endTurn(
   const record = recordOf(turn, outcome, result.failure, parts, result);
   const writes: Write[] = [];
   if (ref !== null) {
+    const refuted = result.failure?.code === 'context_refuted';
     const change = completed
       ? settled(turn.n, result.receipt.dropped, storage.position, session.alive, traits)
-      : unsettled(storage.position, session.alive, traits);
+      : refuted
+        ? ({ state: 'lost', position: storage.position } as const)
+        : unsettled(storage.position, session.alive, traits);
     const reason = completed ? null : `turn ${turn.n} ended as ${outcome}`;
     const process = session.alive ? session.process : null;
     writes.push({ write: 'change-session', ref, change: { ...change, process }, reason });
@@ -58,6 +61,8 @@ export async function unsettle(hold: Hold, agent: Agent, traits: AgentTraits, re
   if (result.ref === null) return;
   const { session } = result;
   const { position } = await readStorage(hold, agent, traits, result);
+  // Its storage stands where it stood: a session that was only locked has not seen the prompt.
+  if (traits.position && session.alive && position === result.sent.position) return;
   const change = { ...unsettled(position, session.alive, traits), process: session.alive ? session.process : null };
   await hold.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
 }

@@ -5,7 +5,7 @@ import { Home } from '../support/home.ts';
 async function both(home: Home) {
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   await tl.engine.ensure({ key: 'chat' });
-  return { engine: tl.engine, other: other.engine, tl };
+  return { engine: tl.engine, other: other.engine };
 }
 
 test('a queued turn is cancelled on the spot, by any process, and is no part of the history', async () => {
@@ -83,14 +83,15 @@ test('a turn whose process was killed is ended by whoever cancels it', async () 
 
 test('a turn that has ended stays as it ended', async () => {
   await using home = new Home();
-  const { engine } = await both(home);
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
   const { turn } = await run(engine, 'chat', 'Hello.');
   expect(await engine.cancel(turn.id)).toMatchObject({ state: 'completed', cancelRequested: false });
 });
 
 test('aborting the signal of a prompt cancels its turn, and its events go on to the end', async () => {
   await using home = new Home();
-  const { tl } = await both(home);
+  const tl = await home.open();
   const stop = new AbortController();
   const kinds: string[] = [];
   for await (const one of tl.conversation('chat').send('/stream 100000 5', { signal: stop.signal })) {

@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import { compose } from '../../../src/compose.ts';
-import { createEngine } from '../../../src/engine/engine.ts';
-import type { Agent } from '../../../src/ports/agent.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
 import { allEvents, ended, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
@@ -76,32 +73,23 @@ test('tasks at the same time have sessions of their own', async () => {
 
 test('a session that we name is in the store before the agent hears of it', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
-  await home.open().then((tl) => tl.close()); // makes the database
-  const { parts } = await compose({
-    home: home.path,
-    settings: { agents: { claude: { adapter: 'scripted', options: { ids: 'assigned' } } } },
-  });
-  const { agent, adapter } = parts.agents.get('claude') ?? expect.unreachable();
   const heard: { id: string; stored: number }[] = [];
-  const watched: Agent = {
-    ...agent,
-    open(request) {
-      const id = request.how.kind === 'new' ? (request.how.id ?? '') : '';
-      heard.push({ id, stored: home.query('SELECT no FROM sessions WHERE id = ?', id).length });
-      return agent.open(request);
-    },
-  };
-  const engine = createEngine({ ...parts, agents: new Map([['claude', { agent: watched, adapter }]]) }, 'local');
-  try {
-    await engine.ensure({ key: 'task' });
-    const { turn } = await run(engine, 'task', 'Hello.');
-    expect(heard).toEqual([{ id: turn.sessionId, stored: 1 }]);
-    const kinds = (await allEvents(engine, 'task')).map((event) => event.kind);
-    expect(kinds.indexOf('session.opened')).toBeGreaterThan(0);
-    expect(kinds.indexOf('session.opened')).toBeLessThan(kinds.indexOf('turn.sent'));
-  } finally {
-    await engine.close();
-  }
+  const engine = await home.engine({
+    agent: (agent) => ({
+      ...agent,
+      open(request) {
+        const id = request.how.kind === 'new' ? (request.how.id ?? '') : '';
+        heard.push({ id, stored: home.query('SELECT no FROM sessions WHERE id = ?', id).length });
+        return agent.open(request);
+      },
+    }),
+  });
+  await engine.ensure({ key: 'task' });
+  const { turn } = await run(engine, 'task', 'Hello.');
+  expect(heard).toEqual([{ id: turn.sessionId, stored: 1 }]);
+  const kinds = (await allEvents(engine, 'task')).map((event) => event.kind);
+  expect(kinds.indexOf('session.opened')).toBeGreaterThan(0);
+  expect(kinds.indexOf('session.opened')).toBeLessThan(kinds.indexOf('turn.sent'));
 });
 
 test('another process sees the session while its agent is still starting', async () => {
@@ -176,6 +164,16 @@ test.each([
   const asked = await run(tl.engine, 'task', WHICH);
   expect(known(asked.reply)).toEqual(['amber']);
   expect(asked.turn.sessionId).toBe(failed.turn.sessionId);
+});
+
+test('a session that was only locked has missed nothing and seen nothing twice', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 200 } });
+  const tl = await home.open({ lock: { firstMs: 50, longestMs: 200, totalMs: 20_000 } });
+  await tl.conversation('task').ask('The codeword is amber.');
+  const { reply, receipt } = await tl.conversation('task').ask('How many messages were you given?');
+  expect(reply).toContain('given 2 prompts; no conversation record');
+  expect(receipt).toMatchObject({ rung: 'live', unsettled: false, delivered: 0, carried: 1 });
+  expect(receipt.lockWaits.count).toBeGreaterThan(0);
 });
 
 test.each([

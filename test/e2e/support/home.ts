@@ -4,13 +4,23 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'vitest';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
-import type { EngineSettings } from '../../../src/engine/parts.ts';
+import { compose } from '../../../src/compose.ts';
+import { createEngine } from '../../../src/engine/engine.ts';
+import type { ConfiguredAgent, EngineSettings } from '../../../src/engine/parts.ts';
 import { type OpenOptions, open, type Throughline } from '../../../src/index.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import { Host } from './host.ts';
 
 /** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
 export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+
+export interface Change {
+  readonly agent?: (agent: Agent) => Agent;
+  readonly store?: (store: Store) => Store;
+}
 
 /** One data home in a temporary directory, and every process that works in it. */
 export class Home {
@@ -18,7 +28,7 @@ export class Home {
   readonly file = join(this.path, 'throughline.db');
   readonly sandboxes = join(this.path, 'sandboxes');
   readonly #agents: Agents;
-  readonly #opened: Throughline[] = [];
+  readonly #opened: { close(options: { graceMs: number }): Promise<void> }[] = [];
   readonly #hosts: Host[] = [];
   readonly #bugs: unknown[] = [];
 
@@ -32,6 +42,17 @@ export class Home {
     const tl = await open({ home: this.path, settings, engine, onBug: (error) => this.#bugs.push(error), ...more });
     this.#opened.push(tl);
     return tl;
+  }
+
+  /** The engine in this process, with its agents or its store changed on their way to it. */
+  async engine(change: Change, engine: Tuning = {}): Promise<Engine> {
+    const onBug = (error: unknown) => this.#bugs.push(error);
+    const { parts } = await compose({ home: this.path, settings: this.#settings(), engine, onBug });
+    const agents = new Map<string, ConfiguredAgent>();
+    for (const [name, one] of parts.agents) agents.set(name, { ...one, agent: change.agent?.(one.agent) ?? one.agent });
+    const made = createEngine({ ...parts, agents, store: change.store?.(parts.store) ?? parts.store }, 'local');
+    this.#opened.push(made);
+    return made;
   }
 
   /** Throughline in a process of its own, as any server has it. */

@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+test('an agent that comes back is given only what it missed', async () => {
+  await using home = new Home({ a: {}, b: {} });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  const one = await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
+  const two = await run(engine, 'chat', `The codeword is birch. ${WHICH}`, { agent: 'b' });
+  const three = await run(engine, 'chat', WHICH, { agent: 'a' });
+  expect(known(two.reply)).toEqual(['amber', 'birch']);
+  expect(known(three.reply)).toEqual(['amber', 'birch']);
+  expect(one.turn.sent?.delivered).toBeNull();
+  expect(two.turn.sent?.delivered).toMatchObject({ from: 1, to: 1, count: 1 });
+  expect(three.turn.sent?.delivered).toMatchObject({ from: 2, to: 2, count: 1 });
+  expect(three.receipt).toMatchObject({ rung: 'live', carried: 2, delivered: 1, dropped: 0 });
+  expect(three.turn.sessionId).toBe(one.turn.sessionId);
+});
+
+test('the same after a restart: the old session is resumed and told what it missed', async () => {
+  await using home = new Home({ a: {}, b: { memory: 'process' } });
+  const before = await home.open();
+  await before.engine.ensure({ key: 'chat' });
+  await run(before.engine, 'chat', 'The codeword is amber.', { agent: 'a' });
+  for (const word of ['birch', 'cobalt']) await run(before.engine, 'chat', `The codeword is ${word}.`, { agent: 'b' });
+  await before.close();
+  const { engine } = await home.open();
+  const { reply, turn, receipt } = await run(engine, 'chat', WHICH, { agent: 'a' });
+  expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+  expect(turn.sent?.delivered).toMatchObject({ from: 2, to: 3, count: 2 });
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved', carried: 3, delivered: 2 });
+});
+
+test('a turn that names no agent goes to that of the turn before it', async () => {
+  await using home = new Home({ a: {}, b: {} });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat', agent: 'a' });
+  const agents: string[] = [];
+  for (const agent of [undefined, 'b', undefined]) {
+    agents.push((await run(engine, 'chat', 'Hello.', agent === undefined ? {} : { agent })).turn.agent);
+  }
+  expect(agents).toEqual(['a', 'b', 'b']);
+  await refusedWith('refused', engine.submit('chat', 'Hello.', { agent: 'nobody' }), /No agent is called "nobody"/);
+});
+
+/** A native session that somebody made without us. */
+async function nativeSession(rooms: TestRooms, dir: string): Promise<string> {
+  const session = await rooms.open(scriptedAgent({ name: 'a', options: { dir } }), await rooms.room());
+  await ask(session, 'The codeword is native.');
+  await session.close();
+  return session.id ?? expect.unreachable();
+}
+
+test('a native session of elsewhere is taken into the lineage, and told the history that it lacks', async () => {
+  const rooms = new TestRooms();
+  try {
+    const dir = join(rooms.root, 'native');
+    await using home = new Home({ a: { dir } });
+    const { engine } = await home.open();
+    const id = await nativeSession(rooms, dir);
+    for (const key of ['empty', 'full']) await engine.ensure({ key });
+    const other = await nativeSession(rooms, dir);
+    expect(known((await run(engine, 'empty', WHICH, { session: id })).reply)).toEqual(['native']);
+    await run(engine, 'full', 'The codeword is amber.');
+    const { reply, receipt } = await run(engine, 'full', WHICH, { session: other });
+    expect(known(reply)).toEqual(['native', 'amber']);
+    expect(receipt).toMatchObject({ rung: 'resume', sessionId: other, proof: 'proved', carried: 1, delivered: 1 });
+    const { sessions } = await engine.show('full');
+    expect(sessions).toMatchObject([
+      { origin: 'new' },
+      { id: other, origin: 'adopted', watermark: 2, parent: sessions[0]?.id },
+    ]);
+    const next = await run(engine, 'full', WHICH);
+    expect(next.turn.sessionId).toBe(other);
+    await refusedWith('refused', engine.submit('empty', WHICH, { session: other }), /in use elsewhere/);
+  } finally {
+    await rooms.dispose();
+  }
+});
+
+test('a session cannot be adopted by an agent that cannot reopen one', async () => {
+  await using home = new Home({ a: { memory: 'process' } });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await run(engine, 'chat', WHICH, { session: 'some-session' }).catch(async () => ({
+    turn: (await engine.turns('chat'))[0],
+  }));
+  expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
+  expect(turn?.failure?.message).toContain('this agent cannot reopen a session');
+});
+
+test('a fork and its parent keep apart from the turn where they parted', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const parent = tl.conversation('parent');
+  for (const word of ['amber', 'birch', 'cobalt']) await parent.ask(`The codeword is ${word}.`);
+  const fork = await parent.fork({ turn: 2, key: 'fork' });
+  const forked = await fork.ask(`The codeword is dune. ${WHICH}`);
+  expect(known(forked.reply)).toEqual(['amber', 'birch', 'dune']);
+  expect(forked.turn.n).toBe(3);
+  expect(forked.receipt).toMatchObject({ rung: 'transcript', carried: 2 });
+  expect(known((await parent.ask(WHICH)).reply)).toEqual(['amber', 'birch', 'cobalt']);
+  const [own, others] = [await fork.show(), await parent.show()];
+  expect(own.conversation.parent).toMatchObject({ conversation: others.conversation.id, n: 2 });
+  expect(own.conversation.sandbox).not.toBe(others.conversation.sandbox);
+  expect(own.sessions.map(({ id }) => id)).not.toContain(others.sessions[0]?.id);
+  await refusedWith('invalid', tl.engine.fork('parent', { turn: 9 }), /not in the history/);
+  await refusedWith('conflict', tl.engine.fork('parent', { key: 'fork' }));
+});
+
+test('an exported conversation goes on elsewhere, with all its records and none of its sessions', async () => {
+  await using home = new Home();
+  await using elsewhere = new Home();
+  const here = await home.open();
+  for (const word of ['amber', 'birch'])
+    await here.conversation('chat').ask(`The codeword is ${word}.\n/tool write out.log`);
+  const exported = JSON.parse(JSON.stringify(await here.engine.export('chat')));
+  const there = await elsewhere.open();
+  const { id } = await there.engine.import(exported);
+  expect((await there.engine.export(id)).records).toEqual(exported.records);
+  expect((await there.engine.sessions(id)).map(({ state }) => state)).toEqual(['closed']);
+  const { reply, receipt } = await there.conversation('chat').ask(WHICH);
+  expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(receipt).toMatchObject({ rung: 'transcript', carried: 2, tried: [] });
+  await refusedWith('conflict', there.engine.import(exported));
+  expect((await there.engine.import(exported, { key: 'copy' })).key).toBe('copy');
+  await refusedWith('invalid', there.engine.import({ ...exported, format: 'other' }), /cannot|not a conversation/);
+});

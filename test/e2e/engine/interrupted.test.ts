@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemProcesses } from '../../../src/host/processes.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { allEvents, effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+async function chat(home: Home, tuning = {}) {
+  const tl = await home.open({ retryMs: 10, ...tuning });
+  const { sandbox } = await tl.engine.ensure({ key: 'chat' });
+  return { tl, engine: tl.engine, log: join(home.sandboxes, sandbox, 'work', 'effects.log') };
+}
+
+const partsOf = async (engine: Engine) => (await engine.export('chat')).records.at(-1)?.parts;
+
+test.each([
+  ['kills itself', '/die'],
+  ['exits', '/exit 3'],
+])('an agent that %s in the middle of a turn leaves an interrupted turn with what it had said', async (_, end) => {
+  await using home = new Home();
+  const { engine, log } = await chat(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn, reply } = await run(
+    engine,
+    'chat',
+    `The codeword is birch.\n/say the beginning\n/tool write effects.log\n${end}`,
+  );
+  expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'agent_died' } });
+  expect(reply).toBe('the beginning');
+  expect(await partsOf(engine)).toMatchObject([{ type: 'text' }, { type: 'tool', name: 'write', status: 'completed' }]);
+  expect(effects(log)).toBe(1);
+  await expectSound(engine, 'chat');
+});
+
+test('the next turn is told of the interrupted one, and that the session may already have a part of it', async () => {
+  await using home = new Home();
+  const { engine } = await chat(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const broken = await run(engine, 'chat', 'The codeword is birch.\n/die after-tool\n/tool write effects.log');
+  expect(broken.turn.state).toBe('interrupted');
+  const { reply, receipt, turn } = await run(engine, 'chat', WHICH);
+  expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, delivered: 1, carried: 2 });
+  expect(turn.sent?.delivered).toMatchObject({ from: 2, to: 2, count: 1 });
+  const block = (await run(engine, 'chat', 'Repeat the last prompt')).reply;
+  expect(block).toContain('You may already have a part of these turns');
+  expect(block).toContain('[turn 2] tool write effects.log: unknown');
+  expect(block).toContain('[turn 2] did not complete: interrupted.');
+  const settled = await engine.sessions('chat');
+  expect(settled).toMatchObject([{ state: 'live', watermark: 4 }]);
+});
+
+test('trying again is a new turn that names the old one, and only when it is asked for', async () => {
+  await using home = new Home();
+  const { engine, log } = await chat(home);
+  const { turn } = await run(engine, 'chat', '/tool write effects.log\n/exit 1');
+  expect(effects(log)).toBe(1);
+  const again = await engine.retry(turn.id, { requestId: 'again' });
+  expect(again.turn).toMatchObject({ n: 2, retryOf: turn.id, prompt: turn.prompt });
+  expect((await ended(engine, again.turn)).state).toBe('interrupted');
+  expect(effects(log)).toBe(2);
+  expect(await engine.retry(turn.id, { requestId: 'again' })).toMatchObject({ duplicate: true });
+  expect((await engine.turns('chat')).length).toBe(2);
+});
+
+test('a failure before any tool is tried again within the turn', async () => {
+  await using home = new Home();
+  const { engine } = await chat(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn, reply } = await run(engine, 'chat', `/fail agent_failed 1\n${WHICH}`);
+  expect(turn).toMatchObject({ state: 'completed', attempt: 2, failure: null });
+  expect(known(reply)).toEqual(['amber']);
+  const retrying = await event(engine, 'chat', 'turn.retrying');
+  expect(retrying.payload).toMatchObject({ n: 2, attempt: 1, failure: { code: 'agent_failed' } });
+  await expectSound(engine, 'chat');
+});
+
+test('a failure that comes again and again fails the turn after as many attempts as are set', async () => {
+  await using home = new Home();
+  const { engine } = await chat(home, { attempts: 3 });
+  const { turn } = await run(engine, 'chat', '/fail agent_failed 99');
+  expect(turn).toMatchObject({ state: 'failed', attempt: 3, failure: { code: 'agent_failed' } });
+});
+
+test('a failure after a tool has begun is not tried again', async () => {
+  await using home = new Home();
+  const { engine, log } = await chat(home);
+  const { turn } = await run(engine, 'chat', '/tool write effects.log\n/fail agent_failed 1');
+  expect(turn).toMatchObject({ state: 'failed', attempt: 1, failure: { code: 'agent_failed' } });
+  expect(effects(log)).toBe(1);
+  const retries = (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.retrying');
+  expect(retries).toEqual([]);
+});
+
+test('garbage, endless lines and complaints are passed over, and the answer is whole', async () => {
+  await using home = new Home();
+  const { engine } = await chat(home);
+  const { turn, reply } = await run(engine, 'chat', `The codeword is amber.\n/stderr\n/garbage\n${WHICH}`);
+  expect(turn.state).toBe('completed');
+  expect(known(reply)).toEqual(['amber']);
+});
+
+test('closing lets a running turn end within its grace', async () => {
+  await using home = new Home();
+  const { tl, engine } = await chat(home);
+  const { turn } = await engine.submit('chat', '/stream 20 5');
+  await event(engine, 'chat', 'turn.update');
+  await tl.close({ graceMs: 20_000 });
+  const again = await home.open();
+  expect((await again.engine.turn(turn.id)).state).toBe('completed');
+});
+
+test('closing interrupts a turn that takes longer, and the turns behind it are run by the next process', async () => {
+  await using home = new Home();
+  const { tl, engine } = await chat(home);
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', '/say the beginning\n/hang');
+  const queued = await engine.submit('chat', WHICH);
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  const pid = (await engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable();
+  await tl.close({ graceMs: 20 });
+  expect(() => process.kill(pid, 0)).toThrow();
+  const next = await home.open({ claims: 'all' });
+  expect(await next.engine.turn(turn.id)).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
+  expect((await next.engine.answerOf(turn.id)).reply).toBe('the beginning');
+  expect(await ended(next.engine, queued.turn)).toMatchObject({ state: 'completed', attempt: 1 });
+  expect(known((await next.engine.answerOf(queued.turn.id)).reply)).toEqual(['amber']);
+  await expectSound(next.engine, 'chat');
+});
+
+test('closing before anything was sent leaves the turn queued for the next process', async () => {
+  await using home = new Home({ claude: { startMs: 300 } });
+  const { tl, engine } = await chat(home);
+  const { turn } = await engine.submit('chat', 'The codeword is amber.');
+  await event(engine, 'chat', 'turn.started');
+  await tl.close({ graceMs: 0 });
+  const next = await home.open({ claims: 'all' });
+  expect((await ended(next.engine, turn)).state).toBe('completed');
+});
+
+test('a turn whose process was killed is ended by the next, with what the agent’s own storage has of it', async () => {
+  await using home = new Home();
+  const [{ engine, log }, runner] = await Promise.all([chat(home), home.host()]);
+  await runner.calls.ask('chat', 'The codeword is amber.');
+  const { turn } = await runner.engine.submit('chat', '/say the beginning\n/slow-tool write effects.log 60000');
+  await event(engine, 'chat', 'turn.sent', { turn: turn.id });
+  const agent = (await engine.turn(turn.id)).sent?.process ?? expect.unreachable();
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  await until('the tool has begun', () => effects(log) === 1);
+  await runner.kill();
+  const { reply, receipt } = await run(engine, 'chat', WHICH);
+  expect(await engine.turn(turn.id)).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
+  expect(systemProcesses.status(agent)).toBe('dead');
+  expect((await engine.answerOf(turn.id)).reply).toBe('the beginning');
+  expect(effects(log)).toBe(1);
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ unsettled: true, delivered: 1 });
+  await expectSound(engine, 'chat');
+});

@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+test('the working directory of a conversation is the one that was named, and cannot be set otherwise', async () => {
+  await using home = new Home();
+  const [one, two] = [join(home.path, 'one'), join(home.path, 'two')];
+  for (const path of [one, two]) mkdirSync(path);
+  const tl = await home.open();
+  const { reply } = await tl.conversation('chat', { cwd: one }).ask('Which directory are you in?');
+  expect(reply).toBe(`I am in ${one}.`);
+  await refusedWith('refused', tl.conversation('chat', { cwd: two }).ask(WHICH), /another working directory/);
+  expect((await tl.conversation('chat', { cwd: one }).get()).cwd).toBe(one);
+  expect((await tl.conversation('chat').show()).turns.length).toBe(1);
+});
+
+test('a conversation without a directory of its own cannot be given one later', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat').ask('Hello.');
+  await refusedWith('refused', tl.conversation('chat', { cwd: home.path }).ask(WHICH), /another working directory/);
+});
+
+test('a directory that does not exist is refused and not made', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await refusedWith(
+    'refused',
+    tl.conversation('chat', { cwd: join(home.path, 'nowhere') }).ask(WHICH),
+    /does not exist/,
+  );
+  expect(await tl.engine.list()).toEqual([]);
+});
+
+test('sandbox and restore settings of a conversation cannot be set otherwise, and are not ignored', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat', { sandbox: 'project' }).ask('Hello.');
+  await refusedWith('refused', tl.conversation('chat', { sandbox: 'other' }).ask(WHICH), /another sandbox/);
+  await refusedWith(
+    'refused',
+    tl.conversation('chat', { restore: { policy: 'off' } }).ask(WHICH),
+    /another restore setting/,
+  );
+  await refusedWith(
+    'invalid',
+    tl.conversation('chat').ask(WHICH, { restore: { policy: 'never' as 'off' } }),
+    /restore.policy/,
+  );
+});
+
+test('what was spent is summed by turn, session, conversation and day, each spending once', async () => {
+  await using home = new Home({ a: { memory: 'process' }, b: {} });
+  const tl = await home.open({ retryMs: 1 });
+  await tl.engine.ensure({ key: 'chat' });
+  const spent = [];
+  for (const [agent, tokens] of [
+    ['a', 10],
+    ['b', 100],
+    ['a', 1000],
+  ] as const) {
+    spent.push((await run(tl.engine, 'chat', `/usage ${tokens} ${tokens * 2}`, { agent })).turn.usage);
+  }
+  expect(spent.map(({ inputTokens }) => inputTokens)).toEqual([10, 100, 1000]);
+  expect((await tl.engine.summary('chat')).usage).toMatchObject({
+    inputTokens: 1110,
+    outputTokens: 2220,
+    modelCalls: 3,
+  });
+  const sessions = await tl.engine.sessions('chat');
+  const bySession = Object.fromEntries(sessions.map(({ agent, usage }) => [agent, usage.inputTokens]));
+  expect(bySession).toEqual({ a: 1010, b: 100 });
+  const days = await tl.engine.usage();
+  expect(days.toSorted((x, y) => x.agent.localeCompare(y.agent))).toMatchObject([
+    { agent: 'a', turns: 2, usage: { inputTokens: 1010 } },
+    { agent: 'b', turns: 1, usage: { inputTokens: 100 } },
+  ]);
+});
+
+test('what a restore has cost is in its receipt and in its session, and in no turn', async () => {
+  await using home = new Home({ a: { memory: 'process' } });
+  const first = await home.open();
+  await first.conversation('chat').ask('/usage 10 10');
+  await first.close();
+  const tl = await home.open();
+  const { turn, receipt } = await tl.conversation('chat').ask('/usage 1 1', { restore: { rung: 'replay' } });
+  expect(receipt.usage).toMatchObject({ inputTokens: 10, modelCalls: 1 });
+  expect(turn.usage).toMatchObject({ inputTokens: 1, modelCalls: 1 });
+  const { sessions } = await tl.conversation('chat').show();
+  expect(sessions.map(({ usage }) => usage.inputTokens)).toEqual([10, 11]);
+});

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { allEvents, ended, expectSound, known, letGo, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const prompt = (word: string) => `The codeword is ${word}. ${WHICH}`;
+
+test.each([
+  ['that keep their sessions warm', 8],
+  ['that let go after every turn', 0],
+])(
+  'two processes %s submit ten prompts at once: each is answered once, in order, knowing all before it',
+  async (_, maxWarm) => {
+    await using home = new Home();
+    const [one, two] = await Promise.all([home.host({ maxWarm }), home.host({ maxWarm })]);
+    await one.engine.ensure({ key: 'chat' });
+    const words = Array.from({ length: 10 }, (_, i) => `word-${i}`);
+    const sent = await Promise.all(
+      words.map((word, i) => (i % 2 === 0 ? one : two).engine.submit('chat', prompt(word))),
+    );
+    const { engine } = await home.open();
+    for (const { turn } of sent) expect((await ended(engine, turn)).state).toBe('completed');
+    const { turns } = await engine.show('chat');
+    const order = turns.map((turn) => /codeword is (\S+)\./.exec(JSON.stringify(turn.prompt))?.[1] ?? '');
+    expect(order.toSorted()).toEqual(words.toSorted());
+    expect(turns.map(({ reply }) => known(reply))).toEqual(order.map((_, i) => order.slice(0, i + 1)));
+    const sends = (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.sent');
+    expect(sends.length).toBe(10);
+    await expectSound(engine, 'chat');
+  },
+);
+
+test('a request id that comes twice, from two processes at once, is one turn', async () => {
+  await using home = new Home();
+  const [one, two] = await Promise.all([home.host(), home.host()]);
+  await one.engine.ensure({ key: 'chat' });
+  const [a, b] = await Promise.all([one, two].map((host) => host.engine.submit('chat', 'Hello.', { requestId: 'r1' })));
+  expect(a?.turn.id).toBe(b?.turn.id);
+  expect(a?.seq).toBe(b?.seq);
+  expect([a?.duplicate, b?.duplicate].toSorted()).toEqual([false, true]);
+  const { engine } = await home.open();
+  await ended(engine, a?.turn ?? expect.unreachable());
+  expect((await engine.turns('chat')).length).toBe(1);
+});
+
+test('a request id is remembered after the end, and for another prompt it is a conflict', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  for (const key of ['chat', 'other']) await engine.ensure({ key });
+  const { turn } = await run(engine, 'chat', 'Hello.', { requestId: 'r1' });
+  expect(await engine.submit('chat', 'Hello.', { requestId: 'r1' })).toMatchObject({
+    duplicate: true,
+    turn: { id: turn.id, state: 'completed' },
+  });
+  await refusedWith('conflict', engine.submit('chat', 'Goodbye.', { requestId: 'r1' }), /used for something else/);
+  await refusedWith('conflict', engine.submit('other', 'Hello.', { requestId: 'r1' }));
+  await refusedWith('invalid', engine.submit('chat', 'Hello.', { requestId: '' }));
+  const bob = engine.as('bob');
+  await bob.ensure({ key: 'chat' });
+  expect(await bob.submit('chat', 'Hello.', { requestId: 'r1' })).toMatchObject({ duplicate: false });
+});
+
+test('a turn that was accepted and not sent is run by another process when its own was killed', async () => {
+  await using home = new Home({ claude: { startMs: 300 } });
+  const first = await home.host();
+  await first.engine.ensure({ key: 'chat' });
+  const { turn } = await first.engine.submit('chat', prompt('amber'));
+  await first.calls.followUntil('chat', 0, 'turn.started');
+  await first.kill();
+  const { engine } = await home.open({ claims: 'all' });
+  expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 2 });
+  expect(known((await engine.answerOf(turn.id)).reply)).toEqual(['amber']);
+  await expectSound(engine, 'chat');
+});
+
+test('a process that only wants its own turns leaves those of others alone', async () => {
+  await using home = new Home();
+  const [idle, busy] = await Promise.all([home.open(), home.host({ maxWarm: 0 })]);
+  const { turn } = await busy.calls.ask('chat', prompt('amber'));
+  expect(known((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
+  await letGo(idle.engine, 'chat');
+  expect(home.query('SELECT id FROM workers')).toEqual([]);
+});

@@ -1,0 +1,88 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { ThroughlineError } from '../../../src/core/errors.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+/** A store whose disk is full as long as `isFull` says so, for everything that a running turn writes. */
+function fullWhile(isFull: () => boolean) {
+  return (store: Store): Store =>
+    new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value;
+        return async (...args: Parameters<Store['commit']>) => {
+          if (isFull()) throw new ThroughlineError('storage_full', 'No room.');
+          return target.commit(...args);
+        };
+      },
+    });
+}
+
+test('a disk that is full for a while in the middle of a turn delays it, and nothing is lost', async () => {
+  await using home = new Home();
+  let full = false;
+  let refused = 0;
+  const isFull = () => {
+    if (full) refused += 1;
+    return full;
+  };
+  const engine = await home.engine({ store: fullWhile(isFull) });
+  await engine.ensure({ key: 'chat' });
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', `/stream 20 5\n${WHICH}`);
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  full = true;
+  await until('the disk was found full', () => refused > 2);
+  expect((await engine.turn(turn.id)).state).toBe('running');
+  full = false;
+  expect((await ended(engine, turn)).state).toBe('completed');
+  const { reply } = await engine.answerOf(turn.id);
+  expect(reply).toContain('chunk 20');
+  expect(known(reply)).toEqual(['amber']);
+  await expectSound(engine, 'chat');
+});
+
+test('a disk that stays full ends the agent, and the turn is interrupted once there is room', async () => {
+  await using home = new Home();
+  let full = false;
+  const engine = await home.engine({ store: fullWhile(() => full) }, { storageMs: 100 });
+  await engine.ensure({ key: 'chat' });
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', '/stream 100000 5');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  const { pid } = (await engine.turn(turn.id)).sent?.process ?? expect.unreachable();
+  full = true;
+  await until('the agent was ended', () => {
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  });
+  full = false;
+  const { reply } = await run(engine, 'chat', WHICH);
+  expect((await engine.turn(turn.id)).state).toBe('interrupted');
+  expect((await engine.answerOf(turn.id)).reply).toContain('chunk 1 ');
+  expect(known(reply)).toEqual(['amber']);
+  await expectSound(engine, 'chat');
+});
+
+test('a database that another program keeps locked for a while delays a turn, and nothing is lost', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await engine.submit('chat', '/stream 60 5\nThe codeword is amber.');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  const intruder = new DatabaseSync(home.file);
+  intruder.exec('BEGIN IMMEDIATE');
+  const before = await engine.conversation('chat');
+  await new Promise((resolve) => setTimeout(resolve, 400)); // longer than the turn would take
+  expect((await engine.conversation('chat')).lastSeq).toBe(before.lastSeq);
+  intruder.exec('ROLLBACK');
+  intruder.close();
+  expect((await ended(engine, turn)).state).toBe('completed');
+  expect((await engine.answerOf(turn.id)).reply).toContain('chunk 60');
+  await expectSound(engine, 'chat');
+});

@@ -1,0 +1,232 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
+import type { Agent, AgentEvent, AgentSession, PromptRequest } from '../../../src/ports/agent.ts';
+import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { effects, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+// What a session says of itself is not believed: it stands where we left it, or it is not used.
+
+/** A conversation that was told a codeword by a process that is gone. */
+async function told(home: Home, word = 'amber') {
+  const tl = await home.open();
+  const { turn } = await tl.conversation('chat').ask(`The codeword is ${word}.`);
+  await tl.close();
+  return turn.sessionId ?? expect.unreachable();
+}
+
+test.each([
+  ['live', false],
+  ['resume', true],
+])(
+  'a session that somebody else has used is diverged: a %s one is never used again, and the receipt says so',
+  async (rung, restart) => {
+    const rooms = new TestRooms();
+    try {
+      const dir = join(rooms.root, 'native');
+      await using home = new Home({ a: { dir } });
+      let tl = await home.open();
+      const { turn } = await tl.conversation('chat').ask('The codeword is amber.');
+      const id = turn.sessionId ?? '';
+      if (restart) await tl.close();
+      const foreign = await rooms.open(scriptedAgent({ name: 'a', options: { dir } }), await rooms.room(), {
+        kind: 'resume',
+        id,
+      });
+      await ask(foreign, 'The codeword is foreign.');
+      if (restart) tl = await home.open();
+      const { reply, receipt, turn: next } = await tl.conversation('chat').ask(WHICH);
+      expect(known(reply)).toEqual(['amber']);
+      expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, dropped: 0 });
+      expect(receipt.tried[0]).toMatchObject({
+        rung,
+        sessionId: id,
+        failure: expect.stringContaining('somebody else'),
+      });
+      expect(next.sessionId).not.toBe(id);
+      const { sessions } = await tl.conversation('chat').show();
+      expect(sessions).toMatchObject([{ id, state: 'diverged' }, { parent: id }]);
+      await refusedWith('refused', tl.conversation('chat').ask(WHICH, { session: id }), /diverged/);
+    } finally {
+      await rooms.dispose();
+    }
+  },
+);
+
+test('a hollow resume is found out after sending, and the prompt is tried again at the next rung', async () => {
+  await using home = new Home({ a: { resume: 'hollow' } });
+  const id = await told(home);
+  const tl = await home.open();
+  const { reply, receipt, turn } = await tl.conversation('chat').ask(WHICH);
+  expect(known(reply)).toEqual(['amber']);
+  expect(turn.attempt).toBe(2);
+  expect(receipt).toMatchObject({
+    attempt: 2,
+    rung: 'transcript',
+    proof: 'proved',
+    tried: [{ rung: 'resume', sessionId: id }],
+  });
+  const { receipts, sessions } = await tl.conversation('chat').show();
+  expect(receipts).toMatchObject([{ turn: 1 }, { turn: 2, attempt: 1, rung: 'resume' }, { turn: 2, attempt: 2 }]);
+  expect(sessions[0]).toMatchObject({ id, state: 'lost' });
+  await expectSound(tl.engine, 'chat');
+});
+
+/** The agent's storage is read a little late: the proof is told only after the first tool has begun. */
+function provedLate(agent: Agent): Agent {
+  const slow = (session: AgentSession): AgentSession => {
+    const prompt = async function* (request: PromptRequest): AsyncGenerator<AgentEvent> {
+      let held: AgentEvent | null = null;
+      for await (const one of session.prompt(request)) {
+        if (one.type === 'proof') {
+          held = one;
+          continue;
+        }
+        const begun = one.type === 'update' && one.update.sessionUpdate === 'tool_call';
+        if (held && (begun || one.type === 'ended')) yield* begun ? [one, held] : [held, one];
+        else yield one;
+        if (begun) held = null;
+      }
+    };
+    return new Proxy(session, {
+      get(target, name) {
+        const value = name === 'prompt' ? prompt : Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  };
+  const open: Agent['open'] = async (request) => {
+    const opened = await agent.open(request);
+    return opened.ok && request.how.kind === 'resume' ? { ...opened, session: slow(opened.session) } : opened;
+  };
+  return { ...agent, open };
+}
+
+test('a hollow resume in which a tool has begun is interrupted, and the tool does not run twice', async () => {
+  await using home = new Home({ a: { resume: 'hollow' } });
+  await told(home);
+  const engine = await home.engine({ agent: provedLate });
+  const log = join(home.sandboxes, (await engine.conversation('chat')).sandbox, 'work', 'effects.log');
+  const { turn, receipt } = await run(engine, 'chat', '/slow-tool write effects.log 60000');
+  expect(effects(log)).toBe(1);
+  expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'context_refuted' } });
+  expect(receipt).toMatchObject({ rung: 'resume', after: 'refuted', proof: 'refuted' });
+  const [record] = (await engine.export('chat')).records.slice(-1);
+  expect(record?.parts).toMatchObject([{ type: 'tool', name: 'write', status: 'unknown' }]);
+  expect((await engine.sessions('chat'))[0]).toMatchObject({ state: 'lost' });
+  const next = await run(engine, 'chat', WHICH);
+  expect(known(next.reply)).toEqual(['amber']);
+  expect(next.receipt).toMatchObject({ rung: 'transcript', tried: [], delivered: 2 });
+  expect(effects(log)).toBe(1);
+});
+
+test('a session that is tied to a directory is found again from the same one', async () => {
+  await using home = new Home({ a: { tied: true } });
+  const cwd = join(home.path, 'project');
+  mkdirSync(cwd);
+  for (const word of ['amber', 'birch']) {
+    const tl = await home.open();
+    await tl.conversation('chat', { cwd }).ask(`The codeword is ${word}.`);
+    await tl.close();
+  }
+  const tl = await home.open();
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
+  expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
+});
+
+test('a session that is tied to a directory is not expected in a fork that works in another', async () => {
+  await using home = new Home({ a: { tied: true, dir: '../../tied' } });
+  const [one, two] = [join(home.path, 'one'), join(home.path, 'two')];
+  for (const path of [one, two]) mkdirSync(path);
+  const tl = await home.open();
+  const { turn } = await tl.conversation('chat', { cwd: one }).ask('The codeword is amber.');
+  const fork = await tl.conversation('chat').fork({ cwd: two, key: 'fork' });
+  const { reply, receipt } = await fork.ask(`${WHICH}`);
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ rung: 'transcript', tried: [] });
+  expect(receipt.sessionId).not.toBe(turn.sessionId);
+});
+
+const UNPROVED: Partial<ScriptedOptions> = { position: false };
+
+test('required: a session that nothing proves is not resumed, but told everything anew', async () => {
+  await using home = new Home({ a: UNPROVED });
+  await told(home);
+  const tl = await home.open();
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ rung: 'transcript', proof: 'counted' });
+});
+
+test('auto: it is resumed all the same, and the receipt says that nothing proves it', async () => {
+  await using home = new Home({ a: UNPROVED });
+  await told(home);
+  const tl = await home.open();
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH, { restore: { policy: 'auto' } });
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1 });
+});
+
+test('auto: where nothing can be restored it starts afresh, and says what it lacks and why', async () => {
+  await using home = new Home({ a: { memory: 'process' } });
+  await told(home);
+  const tl = await home.open();
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH, { restore: { policy: 'auto', budgetTokens: 1 } });
+  expect(known(reply)).toEqual([]);
+  expect(receipt).toMatchObject({
+    rung: 'fresh',
+    carried: 0,
+    dropped: 1,
+    proof: 'none',
+    tried: [{ rung: 'transcript' }],
+  });
+});
+
+test('required: where nothing can be restored the turn fails, and the next one may still know everything', async () => {
+  await using home = new Home({ a: { memory: 'process' } });
+  await told(home);
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await refusedWith('restore_failed', chat.ask(WHICH, { restore: { budgetTokens: 1 } }), /could not be restored/);
+  expect(known((await chat.ask(WHICH)).reply)).toEqual(['amber']);
+});
+
+test('off: every turn starts afresh and says so, and a later turn that needs the context gets all of it', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await chat.ask('The codeword is amber.');
+  const off = await chat.ask(`The codeword is birch. ${WHICH}`, { restore: { policy: 'off' } });
+  expect(known(off.reply)).toEqual(['birch']);
+  expect(off.receipt).toMatchObject({ rung: 'fresh', carried: 0, dropped: 1, proof: 'none' });
+  const later = await chat.ask(WHICH);
+  expect(known(later.reply)).toEqual(['amber', 'birch']);
+  expect(later.receipt.dropped).toBe(0);
+});
+
+test.each([
+  ['rehydrate', /rung "rehydrate" that was asked for is not possible/],
+  ['live', /rung "live" that was asked for is not possible/],
+] as const)('the rung %s that is asked for and not possible is refused with the reason', async (rung, why) => {
+  await using home = new Home();
+  await told(home);
+  const tl = await home.open();
+  await refusedWith('restore_failed', tl.conversation('chat').ask(WHICH, { restore: { rung } }), why);
+  expect((await tl.conversation('chat').show()).turns.at(-1)).toMatchObject({ state: 'failed', sent: null });
+});
+
+test('the rung that is asked for is the one that is used, although a better one is possible', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await chat.ask('The codeword is amber.');
+  for (const rung of ['transcript', 'resume'] as const) {
+    const { reply, receipt } = await chat.ask(WHICH, { restore: { rung } });
+    expect(known(reply)).toEqual(['amber']);
+    expect(receipt.rung).toBe(rung);
+  }
+});

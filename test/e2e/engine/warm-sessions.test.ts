@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import type { Throughline } from '../../../src/index.ts';
+import { known, letGo, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function say(tl: Throughline, key: string) {
+  const { turn, receipt } = await tl.conversation(key).ask(`The codeword is ${key}.`);
+  return { rung: receipt.rung, pid: turn.sent?.process?.pid ?? expect.unreachable() };
+}
+
+test('a session stays open between turns, and the lock with it', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const first = await say(tl, 'one');
+  expect(isAlive(first.pid)).toBe(true);
+  expect(await say(tl, 'one')).toEqual({ rung: 'live', pid: first.pid });
+  expect((await tl.conversation('one').summary()).lock).toMatchObject({ pid: process.pid });
+});
+
+test('beyond the limit the least recently used session is let go first', async () => {
+  await using home = new Home();
+  const tl = await home.open({ maxWarm: 2 });
+  const pids: Record<string, number> = {};
+  for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await say(tl, key)).pid;
+  await letGo(tl.engine, 'two');
+  await until('its process is gone', () => !isAlive(pids.two ?? 0));
+  expect([isAlive(pids.one ?? 0), isAlive(pids.three ?? 0)]).toEqual([true, true]);
+  expect((await tl.conversation('two').show()).sessions).toMatchObject([{ state: 'dormant', process: null }]);
+  expect((await say(tl, 'one')).rung).toBe('live');
+  expect((await say(tl, 'two')).rung).toBe('resume');
+  await letGo(tl.engine, 'three');
+});
+
+test('a session that nobody uses for a while is let go, and resumed when it is needed', async () => {
+  await using home = new Home();
+  const tl = await home.open({ idleMs: 60 });
+  const { pid } = await say(tl, 'one');
+  await letGo(tl.engine, 'one');
+  expect(isAlive(pid)).toBe(false);
+  const { reply, receipt } = await tl.conversation('one').ask(WHICH);
+  expect(known(reply)).toEqual(['one']);
+  expect(receipt.rung).toBe('resume');
+});
+
+test('an agent that keeps nothing without its process loses its session when it is let go, and says so', async () => {
+  await using home = new Home({ claude: { memory: 'process' } });
+  const tl = await home.open({ idleMs: 60 });
+  await say(tl, 'one');
+  await letGo(tl.engine, 'one');
+  expect((await tl.conversation('one').show()).sessions).toMatchObject([{ state: 'lost' }]);
+  const { reply, receipt } = await tl.conversation('one').ask(WHICH);
+  expect(known(reply)).toEqual(['one']);
+  expect(receipt.rung).toBe('transcript');
+});
+
+test('a warm session that died is found out before anything is sent to it', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { pid } = await say(tl, 'one');
+  process.kill(pid, 'SIGKILL');
+  await until('it is gone', () => !isAlive(pid));
+  const { reply, turn } = await tl.conversation('one').ask(WHICH);
+  expect(known(reply)).toEqual(['one']);
+  expect(turn.attempt).toBe(1);
+});
+
+test('warming up answers null where another process holds the conversation', async () => {
+  await using home = new Home();
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  await other.calls.ask('one', 'The codeword is one.');
+  expect(await tl.conversation('one').warm()).toBeNull();
+});
+
+test('warming up a conversation that has said nothing opens its first session', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  expect(await tl.conversation('one').warm()).toMatchObject({ rung: 'new', carried: 0, dropped: 0 });
+  const { receipt } = await tl.conversation('one').ask('Hello.');
+  expect(receipt.rung).toBe('live');
+  expect(await tl.conversation('one').summary()).toMatchObject({ contexts: 1, sessions: 1 });
+});
