@@ -107,7 +107,7 @@ function readSettings(options: ComposeOptions, home: string): { settings: Settin
   const candidates = named ? [named] : ['throughline.config.json', join(home, 'throughline.config.json')];
   for (const candidate of candidates) {
     const file = resolve(candidate);
-    const text = readIfThere(file, named !== undefined);
+    const text = readIfThere(file, Boolean(named));
     if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..') };
   }
   return { settings: parseSettings({}), base: home };
