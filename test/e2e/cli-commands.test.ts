@@ -1,0 +1,261 @@
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CliHome } from './cli-process.ts';
+
+/** One conversation that has lived through a handoff, a loss and a failure; the commands read it. */
+const home = new CliHome();
+afterAll(() => home.remove());
+
+beforeAll(async () => {
+  await home.ok('send', 'story', 'The codeword is osprey', '--title', 'A story', '--request-id', 'q1');
+  await home.ok('send', 'story', 'The codeword is heron', '--agent', 'forgetful');
+  await home.run('send', 'story', '/fail agent_failed');
+  await home.ok('send', 'story', 'Which codewords have you seen?');
+});
+
+describe('show', () => {
+  test('gives the whole conversation as one object with --json', async () => {
+    const { conversation, turns, sessions, receipts } = await home.show('story');
+    expect(conversation).toMatchObject({ key: 'story', title: 'A story', owner: 'local', head: 4 });
+    expect(turns).toMatchObject([
+      { n: 1, requestId: 'q1', state: 'completed', agent: 'scripted', reply: 'Noted: The codeword is osprey' },
+      { n: 2, requestId: null, state: 'completed', agent: 'forgetful' },
+      { n: 3, state: 'failed', agent: 'forgetful', reply: '', failure: { code: 'agent_failed' } },
+      { n: 4, state: 'completed', reply: 'I have seen these codewords: osprey, heron.' },
+    ]);
+    for (const turn of turns) {
+      expect(turn).toMatchObject({
+        id: expect.any(String),
+        sessionId: expect.any(String),
+        usage: { modelCalls: expect.any(Number) },
+      });
+      expect(turn.prompt).toEqual([{ type: 'text', text: turn.promptText }]);
+    }
+    expect(sessions).toMatchObject([
+      { id: turns[0].sessionId, agent: 'scripted', origin: 'new', parent: null, watermark: 1, state: 'dormant' },
+      { id: turns[1].sessionId, agent: 'forgetful', origin: 'new', state: 'lost' },
+      { id: turns[2].sessionId, agent: 'forgetful' },
+      { id: turns[3].sessionId, agent: 'forgetful', watermark: 4 },
+    ]);
+    expect(receipts).toMatchObject([
+      { turn: 1, rung: 'new', sessionId: turns[0].sessionId, carried: 0, dropped: 0, modelCalls: 0, tried: [] },
+      { turn: 2, rung: 'transcript', carried: 1, dropped: 0, proof: 'counted' },
+      { turn: 3, rung: 'transcript', carried: 2 },
+      { turn: 4, rung: 'transcript', carried: 3, dropped: 0, sessionId: turns[3].sessionId },
+    ]);
+  });
+
+  test('shows people who answered, and every seam between sessions with its receipt', async () => {
+    const text = await home.ok('show', 'story');
+    const { turns } = await home.show('story');
+    expect(text).toMatch(/^story {2}A story\n/);
+    const seams = text.split('\n').filter((line) => line.startsWith('─── '));
+    expect(seams).toHaveLength(4);
+    expect(seams[1]).toContain(`session ${turns[1].sessionId}: restored by transcript: 1 turn carried, 0 dropped`);
+    expect(text).toMatch(/turn 2 {2}forgetful, completed, .*\n> The codeword is heron\nNoted: The codeword is heron\n/);
+    expect(text).toContain('agent_failed: failed as asked');
+  });
+
+  test('shows no seam where a session goes on', async () => {
+    await home.ok('send', 'seamless', 'one');
+    await home.ok('send', 'seamless', 'two');
+    const text = await home.ok('show', 'seamless');
+    expect(text.match(/─── /g)).toHaveLength(1);
+  });
+
+  test('finds a conversation by its id as well', async () => {
+    const { conversation } = await home.show('story');
+    expect((await home.show(conversation.id)).conversation).toEqual(conversation);
+  });
+});
+
+test('list gives one conversation a line, the most recent first, up to the limit', async () => {
+  const all = await home.lines('list');
+  expect(all.map((one) => one.key)).toEqual(expect.arrayContaining(['story', 'seamless']));
+  expect(all.map((one) => one.updatedAt)).toEqual(all.map((one) => one.updatedAt).toSorted((a, b) => b - a));
+  expect(await home.lines('list', '--limit', '1')).toEqual(all.slice(0, 1));
+  expect(await home.ok('list')).toMatch(/^story {2}4 turns, .* {2}A story$/m);
+  const nobody = await home.run('list', '--as', 'nobody');
+  expect(nobody).toMatchObject({ code: 0, stdout: '' });
+  expect(nobody.stderr).toContain('no conversations yet');
+});
+
+test('summary gives a conversation at a glance', async () => {
+  const [summary] = await home.lines('summary', 'story');
+  expect(summary).toMatchObject({
+    key: 'story',
+    contexts: 3,
+    first: { n: 1 },
+    last: { n: 4 },
+    sessions: 4,
+    changes: 3,
+    open: 0,
+    lock: null,
+    usage: { modelCalls: 3 },
+  });
+  expect(await home.ok('summary', 'story')).toMatch(
+    /3 turns completed, from turn 1 .*; 0 open\nsessions: 4, changes between them: 3\n/,
+  );
+});
+
+test('search finds turns by all of the words', async () => {
+  const hits = await home.lines('search', 'codeword', 'heron');
+  expect(hits.map((hit) => [hit.key, hit.n])).toEqual(expect.arrayContaining([['story', 2]]));
+  expect(hits.every((hit) => hit.snippet.includes('heron'))).toBe(true);
+  expect(await home.ok('search', 'heron')).toMatch(/^story turn \d: .*heron/m);
+  expect(await home.run('search', 'heron', 'walrus')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'Nothing was found.\n',
+  });
+});
+
+test('sessions gives the lineage, oldest first, with the agents own ids', async () => {
+  const sessions = await home.lines('sessions', 'story');
+  const { turns, sessions: shown } = await home.show('story');
+  expect(sessions.map((one) => one.id)).toEqual(turns.map((turn: { sessionId: string }) => turn.sessionId));
+  expect(sessions).toEqual(shown);
+  expect(sessions[0]).not.toHaveProperty('ref');
+  expect(await home.ok('sessions', 'story')).toContain(
+    `${turns[0].sessionId}  scripted, new, dormant, told up to turn 1`,
+  );
+});
+
+describe('follow', () => {
+  test('gives every event from any number on, without gaps', async () => {
+    const events = await home.lines('follow', 'story', '--until-idle');
+    expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
+    expect(await home.lines('follow', 'story', '--until-idle', '--after', '10')).toEqual(events.slice(10));
+    expect(await home.lines('follow', 'story', '--until-idle', '--after', String(events.length))).toEqual([]);
+    const text = await home.ok('follow', 'story', '--until-idle');
+    expect(text.trim().split('\n')).toHaveLength(events.length);
+    expect(text).toContain('says: Noted: The codeword is heron');
+  });
+
+  test('shows a turn of another process while it happens, and ends with it', async () => {
+    await home.ok('send', 'live', 'hello');
+    const sending = home.start(['send', 'live', '/stream 8 100', '--quiet']);
+    await sending.until('stdout', /chunk 1/);
+    const following = home.start(['follow', 'live', '--until-idle']);
+    await following.until('stdout', /says: chunk \d/);
+    expect(following.stdout).not.toContain('turn 2 completed');
+    expect((await following.ended).stdout).toMatch(/turn 2 completed/);
+    await sending.ended;
+  });
+});
+
+describe('cancel', () => {
+  test('stops the running turn of a conversation and takes back the queued ones', async () => {
+    const running = home.start(['send', 'busy', '/say begun\n/hang']);
+    await running.until('stdout', /begun/);
+    const queued = home.start(['send', 'busy', 'later', '--json']);
+    await queued.until('stdout', /turn\.queued/);
+    expect(await home.ok('cancel', 'busy')).toBe('turn 1 cancelled\nturn 2 cancelled\n');
+    expect((await running.ended).code).toBe(130);
+    expect((await queued.ended).code).toBe(130);
+    expect(await home.run('cancel', 'busy')).toMatchObject({ code: 0, stdout: '', stderr: 'No turn is open.\n' });
+  });
+
+  test('leaves a turn alone that is over', async () => {
+    const [turn] = (await home.show('story')).turns;
+    expect(await home.ok('cancel', turn.id)).toBe('turn 1 was over: completed\n');
+    expect(await home.lines('cancel', turn.id)).toMatchObject([{ id: turn.id, state: 'completed' }]);
+  });
+});
+
+test('retry sends the prompt of an ended turn again, as a new turn', async () => {
+  const failed = await home.run('send', 'again', '/fail agent_failed 2\n/say worked');
+  expect(failed.code).toBe(1);
+  const [turn] = (await home.show('again')).turns;
+  expect(await home.ok('retry', turn.id)).toBe('worked\n');
+  const { turns } = await home.show('again');
+  expect(turns[1]).toMatchObject({ n: 2, retryOf: turn.id, state: 'completed', promptText: turn.promptText });
+});
+
+test('fork goes on from a turn in a conversation of its own', async () => {
+  expect(await home.ok('fork', 'story', '--turn', '1', '--key', 'forked', '--title', 'Other')).toBe('forked\n');
+  expect(await home.ok('send', 'forked', 'Which codewords have you seen?')).toBe(
+    'I have seen these codewords: osprey.\n',
+  );
+  const { conversation, turns, sessions } = await home.show('forked');
+  expect(conversation).toMatchObject({ title: 'Other', parent: { n: 1 } });
+  expect(turns.map((turn: { n: number }) => turn.n)).toEqual([1, 2]);
+  const parent = await home.show('story');
+  expect(parent.sessions.map((one: { id: string }) => one.id)).not.toContain(sessions.at(-1).id);
+  mkdirSync(join(home.path, 'elsewhere'));
+  const [made] = await home.lines('fork', 'story', '--cwd', 'elsewhere');
+  expect(made).toMatchObject({ key: null, cwd: join(home.path, 'elsewhere'), head: 4 });
+});
+
+test('export writes what import reads, in another home and owner as well', async () => {
+  const file = join(home.path, 'story.json');
+  expect(await home.ok('export', 'story', '--output', file)).toBe('');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const text = await home.ok('export', 'story');
+  expect(readFileSync(file, 'utf8')).toBe(text);
+  expect(JSON.parse(text)).toMatchObject({ format: 'throughline.conversation', version: 1, records: { length: 4 } });
+  expect((await home.run('import', file)).code).toBe(1);
+  expect(await home.ok('import', file, '--key', 'copied')).toBe('copied\n');
+  const elsewhere = ['--home', join(home.path, 'other'), '--as', 'somebody'];
+  const piped = await home.start(['import', '-', ...elsewhere], { input: text }).ended;
+  expect(piped).toMatchObject({ code: 0, stdout: 'story\n', stderr: 'imported 4 turns\n' });
+  const reply = await home.ok('send', 'story', 'Which codewords have you seen?', ...elsewhere);
+  expect(reply).toBe('I have seen these codewords: osprey, heron.\n');
+  const broken = await home.start(['import', '-'], { input: '{"format":"other"}' }).ended;
+  expect(broken.code).toBe(2);
+  expect(broken.stderr).toContain('not a conversation that can be imported');
+  expect((await home.start(['import', '-'], { input: 'no json' }).ended).stderr).toContain('not JSON');
+});
+
+test('usage sums by day and agent', async () => {
+  const rows = await home.lines('usage', '--as', 'counted');
+  expect(rows).toEqual([]);
+  await home.ok('send', 'u', '/usage 120 30', '--as', 'counted');
+  await home.ok('send', 'u', '/usage 7 1', '--as', 'counted');
+  const [row] = await home.lines('usage', '--as', 'counted');
+  expect(row).toMatchObject({
+    agent: 'scripted',
+    turns: 2,
+    usage: { inputTokens: 127, outputTokens: 31, modelCalls: 2 },
+  });
+  expect(row.day).toMatch(/^\d{4}-\d\d-\d\d$/);
+  expect(await home.ok('usage', '--as', 'counted')).toContain(
+    'scripted  2 turns: 127 tokens in, 31 out, 2 model calls',
+  );
+  expect(await home.lines('usage', '--as', 'counted', '--since', '2999-01-01')).toEqual([]);
+});
+
+test('agents lists every one with what it can do', async () => {
+  const agents = await home.lines('agents');
+  expect(agents).toMatchObject([
+    { name: 'scripted', adapter: 'scripted', isDefault: true, traits: { resume: true, position: true }, problem: null },
+    { name: 'forgetful', isDefault: false, traits: { resume: false } },
+    { name: 'hollow' },
+    { name: 'rotating' },
+    { name: 'unstartable' },
+    { name: 'slow' },
+  ]);
+  expect(await home.ok('agents')).toMatch(/^scripted \(scripted, default\): version .*resume/);
+});
+
+test('verify tells a whole conversation from one that somebody has changed', async () => {
+  await home.ok('send', 'tampered', 'The codeword is osprey');
+  expect(await home.lines('verify', 'tampered')).toMatchObject([
+    { whole: true, firstBroken: null, events: expect.any(Number) },
+  ]);
+  const { conversation } = await home.show('tampered');
+  const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'));
+  const changed = db
+    .prepare(
+      `UPDATE events SET payload = replace(payload, 'osprey', 'vulture') WHERE kind = 'turn.ended'
+       AND conv = (SELECT no FROM conversations WHERE id = ?)`,
+    )
+    .run(conversation.id);
+  db.close();
+  expect(changed.changes).toBe(1);
+  const { code, stdout, stderr } = await home.run('verify', 'tampered');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/broken at event \d+/);
+});

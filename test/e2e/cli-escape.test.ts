@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CliHome } from './cli-process.ts';
+import { inTerminal } from './cli-terminal.ts';
+
+/*
+ * What an agent says, and what it is told, tries everything against the terminal that shows it.
+ */
+const ESCAPES =
+  'red\u001b[31m title\u001b]0;pwned\u0007 link\u001b]8;;http://evil\u001b\\x c1\u009b2J bidi\u202eevil\u2066 bell\u0007 back\b\b del\u007f';
+const PROMPT = `/say ${ESCAPES}\n/title ${ESCAPES}\n/tool write\u001b[2J notes\u001b[31m.log\n/ask ${ESCAPES}\n/stderr`;
+
+const home = new CliHome();
+afterAll(() => home.remove());
+beforeAll(async () => {
+  await home.run('send', 'hostile', PROMPT);
+});
+
+/** Everything but tab and newline that must not reach a terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+
+test.each([
+  ['send', ['send', 'again', PROMPT]],
+  ['send --json', ['send', 'again', PROMPT, '--json']],
+  ['a failed send', ['send', 'failed', `/fail ${ESCAPES}`]],
+  ['show', ['show', 'hostile']],
+  ['show --json', ['show', 'hostile', '--json']],
+  ['list', ['list']],
+  ['summary', ['summary', 'hostile']],
+  ['search', ['search', 'title']],
+  ['follow', ['follow', 'hostile', '--until-idle']],
+  ['follow --json', ['follow', 'hostile', '--until-idle', '--json']],
+  ['permissions', ['permissions', '--all']],
+  ['export', ['export', 'hostile']],
+  ['an error about it', ['show', ESCAPES]],
+  ['wrong use of it', ['send', 'x', 'y', `--${ESCAPES}`]],
+] as const)('no control character is written by %s', async (_, args) => {
+  const { stdout, stderr } = await home.run(...args);
+  expect(stdout + stderr).not.toBe('');
+  expect(stdout).not.toMatch(FORBIDDEN);
+  expect(stderr).not.toMatch(FORBIDDEN);
+});
+
+test('the words themselves are kept, and the record has all of it', async () => {
+  const text = await home.ok('show', 'hostile');
+  expect(text).toContain('red title link');
+  expect(text).not.toContain('pwned');
+  const [turn] = (await home.show('hostile')).turns;
+  expect(turn.promptText).toBe(PROMPT);
+  expect(turn.reply).toContain('\u001b[31m');
+});
+
+test('a sequence that comes in pieces is not let through', async () => {
+  const { stdout } = await home.run('send', 'pieces', 'a\u001b[3 1m b \u001b] 0;x \u0007 c', '--agent', 'slow');
+  expect(stdout).not.toMatch(FORBIDDEN);
+  expect(stdout).toMatch(/^Noted: a/);
+});
+
+test('a terminal gets colours of ours and nothing of theirs; NO_COLOR is heeded', async (context) => {
+  const coloured = inTerminal(home, ['show', 'hostile']);
+  if (coloured === null) return context.skip('needs the program "script" to make a terminal');
+  const { text } = await coloured.ended;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  expect(new Set(text.match(/\u001b\[\d+m/g))).toEqual(new Set(['\u001b[0m', '\u001b[1m', '\u001b[2m', '\u001b[36m']));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  expect(text.replaceAll(/\u001b\[\d+m|\r/g, '')).not.toMatch(FORBIDDEN);
+  const plain = await inTerminal(home, ['show', 'hostile'], { NO_COLOR: '1' })?.ended;
+  expect(plain?.text.replaceAll('\r', '')).not.toMatch(FORBIDDEN);
+});

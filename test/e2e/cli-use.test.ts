@@ -1,0 +1,81 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { COMMANDS } from '../../src/faces/cli/commands.ts';
+import { CliHome } from './cli-process.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+describe('help', () => {
+  test('names every command, and the exit codes', async () => {
+    const text = await home.ok('--help');
+    for (const [name, { summary }] of Object.entries(COMMANDS))
+      expect(text).toContain(`  ${name} `.padEnd(19) + summary);
+    expect(text).toContain('7 interrupted, 130 cancelled');
+  });
+
+  test.each(Object.keys(COMMANDS))('of %s has real examples, and needs no data', async (name) => {
+    const nowhere = { env: { THROUGHLINE_HOME: '/dev/null/nowhere', THROUGHLINE_CONFIG: '/dev/null/nowhere' } };
+    const { code, stdout, stderr } = await home.start([name, '--help'], nowhere).ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [, examples = ''] = stdout.split('Examples:\n');
+    const lines = examples.trim().split('\n');
+    expect(lines.length).toBeGreaterThanOrEqual(2);
+    for (const line of lines) expect(line).toMatch(new RegExp(`^\\s*\\$ .*throughline ${name}`));
+  });
+
+  test('is also a command', async () => {
+    expect(await home.ok('help')).toBe(await home.ok('--help'));
+    expect(await home.ok('help', 'send')).toBe(await home.ok('send', '--help'));
+  });
+});
+
+test('the version is that of the package', async () => {
+  expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
+});
+
+describe('the data home', () => {
+  test('is the one named, before or after the command', async () => {
+    const there = join(home.path, 'there');
+    await home.ok('--home', there, 'send', 'kept', 'hello');
+    expect(existsSync(join(there, 'throughline.db'))).toBe(true);
+    expect(await home.ok('show', 'kept', '--home', there)).toContain('Noted: hello');
+    expect((await home.run('show', 'kept')).code).toBe(4);
+  });
+
+  test('is the XDG data directory when none is named', async () => {
+    const env = { THROUGHLINE_HOME: '', XDG_DATA_HOME: join(home.path, 'xdg') };
+    expect((await home.start(['send', 'x', 'hello'], { env }).ended).code).toBe(0);
+    expect(existsSync(join(home.path, 'xdg', 'throughline', 'throughline.db'))).toBe(true);
+  });
+
+  test('that cannot be one is a sentence and not a stack', async () => {
+    const file = join(home.path, 'a-file');
+    writeFileSync(file, 'not a directory');
+    const { code, stderr } = await home.run('list', '--home', file);
+    expect(code).not.toBe(0);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(/^throughline: .*a-file/);
+    expect(stderr).not.toContain('fault of this program');
+    expect(readFileSync(file, 'utf8')).toBe('not a directory');
+  });
+
+  test('without any settings has an agent that needs no model', async () => {
+    const env = { THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };
+    const { code, stdout } = await home.start(['send', 'x', 'hello'], { env }).ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
+  });
+});
+
+test('settings that cannot be understood are named with their fault', async () => {
+  const file = join(home.path, 'broken.json');
+  writeFileSync(file, '{"agents":{"x":{"adapter":"none"}}}');
+  const { code, stderr } = await home.run('list', '--config', file, '--json');
+  expect(code).toBe(2);
+  expect(JSON.parse(stderr).error).toMatchObject({
+    code: 'invalid',
+    message: expect.stringContaining('agents.x.adapter'),
+  });
+});
