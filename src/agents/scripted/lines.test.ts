@@ -41,7 +41,7 @@ test('an endless line costs no memory', async () => {
   for (let n = 0; n < 128; n += 1) reader.push(Buffer.from(chunk));
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  // What was collected is given back by another thread, a little later.
+  // What was collected is given back in the background, a little later.
   const held = () => {
     collect();
     return process.memoryUsage().arrayBuffers - before;

@@ -6,7 +6,7 @@ import type { Entry } from './protocol.ts';
 
 /*
  * The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, only ever appended to.
- * Reads are synchronous: a few kilobytes from the page cache take less time than handing them to another thread.
+ * Reads are synchronous: a few kilobytes from the page cache take less time than waiting for them.
  */
 
 /** Where the sessions of a room are kept. Those of a tied agent are kept by working directory, as Claude does. */
