@@ -1,0 +1,31 @@
+// An agent asks in the middle of a turn. The question is stored: whoever follows the conversation, in any process, may
+// answer it, and the first answer wins.
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open, type Permission } from 'throughline';
+
+const home = mkdtempSync(join(tmpdir(), 'throughline-'));
+await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
+const chat = tl.conversation('permissions');
+
+/** What a person would decide, looking at the question. */
+const decide = ({ title, options }: Pick<Permission, 'title' | 'options'>) => {
+  const kind = title.includes('delete') ? 'reject_once' : 'allow_once';
+  return options.find((option) => option.kind === kind)?.optionId ?? '';
+};
+
+for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
+  // The scripted agent asks, and runs the tool that follows only when it may.
+  for await (const event of chat.send(`/ask ${title}\n/tool edit notes.txt`)) {
+    if (event.kind === 'permission.asked') {
+      const { optionId } = await tl.engine.answer(event.payload.id, decide(event.payload));
+      console.log(`${title} → ${optionId}`);
+    }
+    if (event.kind === 'turn.ended') console.log(`${event.payload.outcome}: ${event.payload.reply}`);
+  }
+}
+
+// Where nobody can answer, say so: then every question is denied at once instead of waiting.
+const { reply } = await chat.ask('/ask May I write notes.txt?\n/tool edit notes.txt', { permissions: 'deny' });
+console.log(`nobody there: ${reply}`);

@@ -1,0 +1,35 @@
+// For programs that drive an agent themselves: the tracker only keeps the books. It never invents a session id.
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open } from 'throughline';
+
+await using tl = await open({ home: mkdtempSync(join(tmpdir(), 'throughline-')) });
+const tracker = tl.tracker();
+
+/** Stands for a program like `claude -p --resume ID`: it answers under a new session id every time. */
+async function callAgent(prompt: string, resume: string | null) {
+  return { reply: `You said: ${prompt}`, sessionId: resume === null ? 'abc789' : 'def012', inputTokens: prompt.length };
+}
+
+async function ask(requestId: string, prompt: string): Promise<void> {
+  const resume = await tracker.getAgentSession('agent456');
+  // Recorded, and the conversation locked, before anything leaves. Without a session it is pending, not "session null".
+  const tracked = await tracker.trackRequest(requestId, 'agent456', resume);
+  console.log(`${requestId}: ${tracked.status}, going on in ${resume ?? 'a session that has no name yet'}`);
+  try {
+    const { reply, sessionId, inputTokens } = await callAgent(prompt, resume);
+    await tracker.updateRequestSession(requestId, sessionId); // the mapping agent → session moves here
+    const { status } = await tracker.completeRequest(requestId, { prompt, reply, usage: { inputTokens } });
+    console.log(`${requestId}: ${status} in ${sessionId}`);
+  } catch (error) {
+    await tracker.failRequest(requestId, String(error)); // no watermark moves, and the lock is free
+  }
+}
+
+await ask('req1', 'Hello');
+await ask('req2', 'Are you still there?');
+
+console.log('sessions:', (await tracker.sessionHistory('agent456')).join(' → '));
+console.log('lock:', await tracker.lockStatus('agent456'));
+console.log('turns:', (await tl.engine.summary('agent456')).contexts);
