@@ -50,6 +50,22 @@ export function leases(world: World): void {
     expect((await claim(store)).conversation.id).toBe(a);
   });
 
+  test('who had nothing to do in between waits from when there was something again', async () => {
+    const { store, site } = world;
+    const cancelled = await newConversation(store);
+    await store.requestCancel(ANN, (await enqueue(store, cancelled)).id, 'someone');
+    const { conversation: released, fence, holder, turn } = await begun(store);
+    await holder.write(endingUnsent(turn));
+    await store.release(fence);
+    const waiting = [await newConversation(store), cancelled, released];
+    for (const id of waiting) {
+      site.pass(1);
+      await enqueue(store, id);
+    }
+    const claimed = [await claim(store), await claim(store), await claim(store)];
+    expect(claimed.map(({ conversation }) => conversation.id)).toEqual(waiting);
+  });
+
   test('looking for work where there is none stores nothing', async () => {
     const { store, site } = world;
     await newConversation(store);
