@@ -138,7 +138,7 @@ describe('throughline send --json', () => {
   });
 
   test('writes an error as one line on stderr, beside the result', async () => {
-    const { code, stdout, stderr } = await home.run('send', 'json-fails', '/fail agent_failed', '--json', '--quiet');
+    const { code, stdout, stderr } = await home.run('send', 'json-fails', '/fail agent_failed', '--json');
     expect(code).toBe(1);
     expect(parseLines(stderr)).toEqual([
       { error: { code: 'agent_failed', message: 'Turn 1: failed as asked: agent_failed' } },
@@ -185,6 +185,15 @@ describe('several processes', () => {
     expect(turns.map((turn: { n: number }) => turn.n)).toEqual([1, 2, 3, 4]);
     expect(turns.map((turn: { reply: string }) => turn.reply).sort()).toEqual(words.toSorted());
     expect(await home.ok('verify', 'shared')).toMatch(/^whole: \d+ events\n$/);
+  });
+
+  test('say why a turn waits: another process holds the conversation', async () => {
+    const first = home.start(['send', 'held', '/say begun\n/hang']);
+    await first.until('stdout', /begun/);
+    const second = home.start(['send', 'held', 'hello']);
+    await second.until('stderr', new RegExp(`Waiting: process ${first.pid} holds the conversation`));
+    first.kill('SIGINT');
+    expect(await second.ended).toMatchObject({ code: 0, stdout: 'Noted: hello\n' });
   });
 
   test('see a turn through that another one was killed over', async () => {

@@ -78,8 +78,9 @@ test('a note in the middle of an answer begins a line of its own on a terminal',
   expect(text.stderr).toBe('\nnote\n');
 });
 
-test('an error is one JSON line where JSON was asked for', () => {
+test('an error is one JSON line where JSON was asked for, and nothing but errors is beside the values', () => {
   const { output, text } = written({ json: true });
+  output.note('a note');
   output.failure({ code: 'not_found', message: 'There is\nnone.' });
   expect(text.stderr).toBe('{"error":{"code":"not_found","message":"There is\\nnone."}}\n');
 });

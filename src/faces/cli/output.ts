@@ -42,8 +42,9 @@ export class Output {
   constructor(options: OutputOptions) {
     this.#options = options;
     this.json = options.json;
-    options.stdout.on('error', (error) => this.#lostReader(error));
-    options.stderr.on('error', (error) => this.#lostReader(error));
+    // A reader that has left is no fault; and what else a stream may complain of, we can tell nobody.
+    options.stdout.on('error', () => this.#gone.abort());
+    options.stderr.on('error', () => {});
   }
 
   /** Aborts when nobody reads stdout any more (`| head`). */
@@ -78,9 +79,9 @@ export class Output {
     this.#write(this.#options.stdout, `${jsonLine(value)}\n`);
   }
 
-  /** A line beside what was asked for: receipts, tools, questions. */
+  /** A line beside what was asked for: receipts, tools. A program that reads JSON has all of it there. */
   note(...pieces: readonly Piece[]): void {
-    if (!this.#options.quiet) this.#aside(pieces);
+    if (!this.#options.quiet && !this.json) this.#aside(pieces);
   }
 
   /** What went wrong and what to do; never left out. */
@@ -100,7 +101,7 @@ export class Output {
     this.#progressShown = true;
   }
 
-  /** Lines of a question. */
+  /** A line of a question: somebody waits for the answer. */
   ask(text: string): void {
     this.#aside([styled('yellow', text)]);
   }
@@ -130,10 +131,5 @@ export class Output {
   #write(sink: Sink, text: string): void {
     if (sink === this.#options.stdout && this.#gone.signal.aborted) return;
     sink.write(text);
-  }
-
-  /** A reader that has left is no fault; what else a stream may say, we can tell nobody. */
-  #lostReader(_error: NodeJS.ErrnoException): void {
-    this.#gone.abort();
   }
 }

@@ -9,6 +9,7 @@ import type { Output } from './output.ts';
 import { PermissionClerk } from './permission-clerk.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { TurnView } from './turn-view.ts';
+import { noteWhenWaiting } from './waiting-note.ts';
 
 /** How long a killed engine may take before we leave without it. */
 const KILL_MS = 3_000;
@@ -25,11 +26,13 @@ export async function watchTurn(
   const clerk = new PermissionClerk(engine, output, permissions);
   const leaving = new AbortController();
   const stopListening = stopOnSignals(engine, turn, output, leaving);
+  const started = noteWhenWaiting(engine, turn, output);
   try {
     for await (const event of events(engine, turn, seq - 1, leaving.signal)) {
       // Turns before ours may still be running. A program gets every event, and with it numbers without gaps.
       if (output.json) output.value(event);
       if (event.turn !== turn.id) continue;
+      if (event.kind !== 'turn.queued') started();
       view.see(event);
       clerk.see(event);
       if (event.kind !== 'turn.ended') continue;
@@ -43,6 +46,7 @@ export async function watchTurn(
       return exitOfTurn(outcome, failure);
     }
   } finally {
+    started();
     clerk.close();
     stopListening();
   }
