@@ -24,9 +24,8 @@ const NAMED = `
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
-const BY_NO = `${TURN} WHERE t.no = ?`;
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
-const BEGIN = "UPDATE turns SET state = 'running', attempt = attempt + 1, started_at = ? WHERE no = ?";
+const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
 const HELD = `
   SELECT l.conv, l.owner, l.epoch, l.worker FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
 
@@ -74,9 +73,10 @@ function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
 
 function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
   const { tx } = ledger;
-  tx.db.run(BEGIN, tx.now, turn.no);
-  ledger.append('turn.started', turn, { n: turn.n, attempt: turn.attempt + 1 });
-  return turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, turn.no) as TurnRow);
+  const begun = { ...turn, state: 'running', attempt: turn.attempt + 1, started_at: tx.now } as const;
+  tx.db.run(BEGIN, begun.attempt, begun.started_at, turn.no);
+  ledger.append('turn.started', turn, { n: turn.n, attempt: begun.attempt });
+  return turnOf(tx.db, begun);
 }
 
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
@@ -84,19 +84,23 @@ export function beginnable(db: Database, fence: Fence, agents: readonly string[]
   const held = db.one<{ conv: number; owner: string; epoch: number; worker: number | null }>(HELD, fence.conversation);
   if (held === undefined || held.owner !== fence.owner) throw noConversation();
   if (held.epoch !== fence.epoch || held.worker === null) throw leaseLost();
-  const oldest = db.one<TurnRow>(OLDEST_OPEN, held.conv);
+  return oldestOpen(db, held.conv, agents);
+}
+
+function oldestOpen(db: Database, conv: number, agents: readonly string[]): TurnRow | null {
+  const oldest = db.one<TurnRow>(OLDEST_OPEN, conv);
   return oldest === undefined || !agents.includes(oldest.agent) ? null : oldest;
 }
 
 export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Turn | null {
-  const oldest = beginnable(tx.db, fence, agents);
+  const ledger = Ledger.under(tx, fence);
+  const oldest = oldestOpen(tx.db, ledger.row.conv, agents);
   if (oldest === null) return null;
   if (oldest.sent !== null && oldest.state !== 'queued') {
     throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
   }
   // Begun under this lease and not sent: the answer to an earlier call was lost, so it is given again.
   if (oldest.state !== 'queued') return turnOf(tx.db, oldest);
-  const ledger = Ledger.under(tx, fence);
   const turn = beginTurn(ledger, oldest);
   ledger.save();
   return turn;

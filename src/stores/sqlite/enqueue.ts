@@ -31,8 +31,8 @@ export interface Enqueued {
 }
 
 export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
-  const asked = canonicalHash([request.conversation, request.agent, request.prompt, request.options, request.retryOf]);
-  const known = request.requestId === null ? null : findRequest(tx.db, owner, request.requestId, asked);
+  const asked = requestHash(request);
+  const known = findRequest(tx.db, owner, request.requestId, asked);
   if (known !== null) return known;
 
   const ledger = Ledger.of(tx, owner, request.conversation);
@@ -54,8 +54,14 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
 }
 
+/** What was asked for, to tell a repeat from another request with the same id; null: it has no id, so nothing to tell. */
+function requestHash({ requestId, conversation, agent, prompt, options, retryOf }: NewTurn): Uint8Array | null {
+  return requestId === null ? null : canonicalHash([conversation, agent, prompt, options, retryOf]);
+}
+
 /** The same request again gives the turn of then (R3). */
-function findRequest(db: Database, owner: string, requestId: string, asked: Uint8Array): Enqueued | null {
+function findRequest(db: Database, owner: string, requestId: string | null, asked: Uint8Array | null): Enqueued | null {
+  if (requestId === null || asked === null) return null;
   const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
   if (row === undefined) return null;
   if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
@@ -95,7 +101,7 @@ function checkIds(db: Database, ledger: Ledger, { id, retryOf }: NewTurn): void 
   throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');
 }
 
-function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array): number {
+function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array | null): number {
   const prompt = storeValue(tx.db, row.owner, request.prompt);
   const { no } = tx.db.run(
     INSERT,
@@ -104,7 +110,7 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     row.next_n,
     request.id,
     request.requestId,
-    request.requestId === null ? null : asked,
+    asked,
     row.next_seq,
     agent,
     prompt.json,

@@ -4,7 +4,7 @@ import type { Permission } from '../../core/permission.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { Session } from '../../core/session.ts';
 import type { Turn } from '../../core/turn.ts';
-import { conversationRow } from './conversations.ts';
+import { conversationNo, conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import {
   EVENT,
@@ -47,7 +47,7 @@ export interface Range {
 }
 
 export function events(db: Database, owner: string, id: string, { after, limit }: Range): ConversationEvent[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   return db.all<EventRow>(EVENTS, no, after, Math.max(0, limit)).map((row) => eventOf(id, row));
 }
 
@@ -67,7 +67,7 @@ export function findRequest(db: Database, owner: string, requestId: string): Tur
 }
 
 export function turns(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   return db.all<TurnRow>(TURNS, no, after, Math.max(0, limit)).map((row) => turnOf(db, row));
 }
 
@@ -77,13 +77,13 @@ export function recordsBefore(
   id: string,
   page: { upTo: number; limit: number },
 ): TurnRecord[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   const rows = db.all<RecordRow>(RECORDS_BEFORE, no, page.upTo, Math.max(0, page.limit));
   return rows.map((row) => recordOf(db, row));
 }
 
 export function recordsAfter(db: Database, owner: string, id: string, { after, limit }: Range): TurnRecord[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   return db.all<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)).map((row) => recordOf(db, row));
 }
 
@@ -99,7 +99,7 @@ export interface SessionFilter {
 }
 
 export function sessions(db: Database, owner: string, id: string, filter: SessionFilter = {}): Session[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
   const rows =
     filter.agent === undefined
@@ -131,8 +131,7 @@ export function permissions(db: Database, owner: string, filter: PermissionFilte
 function permissionRows(db: Database, owner: string, { conversation, turn, open }: PermissionFilter): PermissionRow[] {
   if (turn !== undefined) return db.all(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no);
   if (open === true) return db.all(OPEN_PERMISSIONS, owner);
-  if (conversation !== undefined)
-    return db.all(PERMISSIONS_OF_CONVERSATION, conversationRow(db, owner, conversation).no);
+  if (conversation !== undefined) return db.all(PERMISSIONS_OF_CONVERSATION, conversationNo(db, owner, conversation));
   return db.all(PERMISSIONS, owner);
 }
 

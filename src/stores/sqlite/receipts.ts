@@ -1,6 +1,6 @@
 import type { Receipt } from '../../core/receipt.ts';
 import { NO_USAGE, type Usage } from '../../core/usage.ts';
-import { conversationRow } from './conversations.ts';
+import { conversationNo } from './conversations.ts';
 import type { Database } from './database.ts';
 import type { Ledger, Stamp, TurnName } from './ledger.ts';
 import { addSessionUsage } from './sessions.ts';
@@ -43,7 +43,7 @@ export function receipts(
   id: string,
   page: { limit?: number; turn?: number } = {},
 ): Receipt[] {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   const limit = Math.max(0, page.limit ?? Number.MAX_SAFE_INTEGER);
   const rows =
     page.turn === undefined

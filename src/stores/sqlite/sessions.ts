@@ -7,6 +7,8 @@ import { SESSION, type SessionRow } from './rows.ts';
 import { countSession } from './totals.ts';
 
 const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
+const NAME = 'SELECT no, id FROM sessions WHERE ref = ? AND conv = ?';
+const USAGE = 'SELECT no, usage FROM sessions WHERE ref = ? AND conv = ?';
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, turns,
@@ -19,11 +21,16 @@ const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
 const COUNT = 'UPDATE sessions SET turns = turns + ?, usage = ? WHERE no = ?';
 const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
 
-/** A session of this conversation. Throws `not_found`. */
-export function sessionRow({ tx, row }: Ledger, ref: string): SessionRow {
-  const session = tx.db.one<SessionRow>(BY_REF, ref, row.conv);
+/** A session of this conversation, as much of it as the statement reads. Throws `not_found`. */
+function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
+  const session = tx.db.one<Row>(sql, ref, row.conv);
   if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
   return session;
+}
+
+interface SessionName {
+  readonly no: number;
+  readonly id: string;
 }
 
 export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
@@ -31,7 +38,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
   const { ref, id, agent, origin } = session;
   if (tx.db.one(REF_TAKEN, ref) !== undefined)
     throw new ThroughlineError('conflict', 'The session was opened already.');
-  const parent = session.parent === null ? null : sessionRow(ledger, session.parent).id;
+  const parent = session.parent === null ? null : found<SessionName>(ledger, NAME, session.parent).id;
   orConflict(id, () =>
     tx.db.run(
       INSERT,
@@ -66,7 +73,7 @@ export function changeSession(
   stamp: Stamp,
 ): void {
   const { db } = ledger.tx;
-  const session = sessionRow(ledger, ref);
+  const session = found<SessionRow>(ledger, BY_REF, ref);
   const state = change.state ?? session.state;
   const watermark = change.watermark ?? session.watermark;
   const position = change.position === undefined ? session.position : change.position;
@@ -79,13 +86,13 @@ export function changeSession(
 /** The session is given to a turn: it is the most recently used one from here on. */
 export function useSession(ledger: Ledger, ref: string, turn: TurnName): void {
   const { tx, row } = ledger;
-  const session = sessionRow(ledger, ref);
+  const session = found<SessionName>(ledger, NAME, ref);
   tx.db.run(USE, tx.now, row.next_seq, session.no);
   tx.db.run(GIVE, session.id, turn.no);
 }
 
 export function addSessionUsage(ledger: Ledger, ref: string, turns: number, usage: Usage): void {
-  const session = sessionRow(ledger, ref);
+  const session = found<{ no: number; usage: string }>(ledger, USAGE, ref);
   ledger.tx.db.run(COUNT, turns, JSON.stringify(addUsage(usage, JSON.parse(session.usage))), session.no);
 }
 

@@ -8,8 +8,10 @@ import { isBusy, storageFault } from './faults.ts';
  *
  *   idle ──write──▶ scheduled (end of this turn of the event loop: verbs of the same moment gather)
  *        ──▶ begin  (locked by another process: wait without blocking, while more verbs gather)
- *        ──▶ all verbs, each in a savepoint ──▶ commit ──▶ promises resolve ──▶ idle, or scheduled again
+ *        ──▶ all verbs ──▶ commit ──▶ promises resolve ──▶ idle, or scheduled again
+ *             └─ one refuses: all is undone, and done again with every verb in a savepoint of its own
  *
+ * Refusals are rare, and a savepoint copies every page that is changed after it: so it is not made before it is needed.
  * From BEGIN to COMMIT nothing else runs in this process: readers on the same connection never see half a batch.
  */
 
@@ -50,6 +52,8 @@ export class WriteQueue {
   readonly #options: QueueOptions;
   #waiting: Waiting[] = [];
   #drain: Promise<void> | null = null;
+  /** A verb of the batch that waits again has refused: this time each is given its savepoint. */
+  #careful = false;
   /** How many transactions were committed: what tests and measurements count. */
   commits = 0;
 
@@ -94,12 +98,18 @@ export class WriteQueue {
       const results = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
+      this.#careful = false;
       for (const [index, result] of results.entries()) settle(taken[index], result);
     } catch (error) {
       this.#rollback();
       if (isBusy(error)) {
         this.#waiting.unshift(...taken);
         throw error;
+      }
+      if (taken.length > 1 && !this.#careful && storageFault(error) === null) {
+        this.#waiting.unshift(...taken);
+        this.#careful = true;
+        return;
       }
       refuse(taken, error);
       return;
@@ -123,18 +133,20 @@ export class WriteQueue {
     while (this.#waiting.length > 0 && (taken.length === 0 || performance.now() - start < BATCH_MS)) {
       const waiting = this.#waiting.shift() as Waiting;
       taken.push(waiting);
-      results.push(this.#verb(waiting, { now, monotonic }, news));
+      const run = { db: this.#db, now, monotonic };
+      results.push(
+        this.#careful ? this.#apart(waiting, run, news) : { ok: true, value: waiting.verb(noting(run, news)) },
+      );
     }
     return results;
   }
 
   /** A verb's own failure undoes only that verb. A failure of the storage is everybody's, and is thrown. */
-  #verb(waiting: Waiting, times: { now: number; monotonic: number }, news: Newsletter): Result {
+  #apart(waiting: Waiting, run: Omit<Tx, 'moved'>, news: Newsletter): Result {
     const own = new Newsletter();
     this.#db.run('SAVEPOINT verb');
     try {
-      const moved = (conversation: string, no: number | null) => own.add(conversation, no);
-      const value = waiting.verb({ db: this.#db, ...times, moved });
+      const value = waiting.verb(noting(run, own));
       this.#db.run('RELEASE verb');
       news.merge(own);
       return { ok: true, value };
@@ -145,6 +157,10 @@ export class WriteQueue {
       return { ok: false, error };
     }
   }
+}
+
+function noting(run: Omit<Tx, 'moved'>, news: Newsletter): Tx {
+  return { ...run, moved: (conversation, no) => news.add(conversation, no) };
 }
 
 type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
