@@ -3,10 +3,18 @@ import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
 /** Follows conversations from the numbers that it is given, and prints every event. */
-const { home, mark, from } = input<{ home: string; mark: string; from: Record<string, number> }>();
+interface Input {
+  readonly home: string;
+  readonly mark: string;
+  readonly engine: object;
+  /** By conversation: the last number seen. */
+  readonly from: Record<string, number>;
+}
+
+const { home, mark, engine: settings, from } = input<Input>();
 
 onCommand(() => {});
-const { engine } = await open({ home, settings: settingsFor(mark), engine: { maxRunning: 0 } });
+const { engine } = await open({ home, settings: settingsFor(mark), engine: settings });
 ready();
 await Promise.all(
   Object.entries(from).map(async ([key, after]) => {

@@ -3,8 +3,8 @@ import type { SubmitOptions } from '../../../src/ports/engine.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
-/** Submits what it is told to, and says so once it was accepted. It runs no turns itself. */
-const { home, mark } = input<{ home: string; mark: string }>();
+/** Submits what it is told to, and says so once it was accepted. Whether it runs turns itself is its setting. */
+const { home, mark, engine: settings } = input<{ home: string; mark: string; engine: object }>();
 
 interface Request {
   readonly key: string;
@@ -12,7 +12,7 @@ interface Request {
   readonly options: SubmitOptions & { requestId: string };
 }
 
-const opening = open({ home, settings: settingsFor(mark), engine: { maxRunning: 0 } });
+const opening = open({ home, settings: settingsFor(mark), engine: settings });
 
 onCommand<Request>(async ({ key, prompt, options }) => {
   const { engine } = await opening;

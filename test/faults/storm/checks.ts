@@ -106,11 +106,12 @@ export function knewAll({ key, turns, head, watermarks }: ConversationFacts): st
     if (turn.record !== null) history.push(turn);
     if (turn.state !== 'completed') return [];
     const known = codewordsIn(turn.record?.reply ?? '');
-    const due = [...before.slice(turn.dropped), turn.requestId ?? ''];
-    const missing = due.filter((word) => !known.includes(word));
+    const missing = before.filter((word) => !known.includes(word));
+    const untold = missing.length > turn.dropped ? missing : [];
+    if (!known.includes(turn.requestId ?? '')) untold.push(turn.requestId ?? '');
     const foreign = known.filter((word) => !before.includes(word) && word !== turn.requestId);
     return [
-      ...missing.map((word) => `${key}: turn ${turn.n} did not know ${word}, and no receipt says so`),
+      ...untold.map((word) => `${key}: turn ${turn.n} did not know ${word}, and no receipt says so`),
       ...foreign.map((word) => `${key}: turn ${turn.n} knew ${word}, which is not of its history`),
     ];
   });

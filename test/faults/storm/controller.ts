@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { open } from '../../../src/index.ts';
 import { AGENTS, type AgentName, settingsFor } from '../harness/agents.ts';
 import { marked } from '../harness/marked.ts';
@@ -22,6 +23,12 @@ interface Accepted {
   readonly n: number;
 }
 
+/** What each post is set to: the second submitter runs its own turns, as a command does that finds no server. */
+function engineOf({ kind, name }: Post) {
+  if (kind === 'worker') return { ...ENGINE, claims: 'all' };
+  return name === 'submitter 2' ? { ...ENGINE, claims: 'own', maxWarm: 0 } : { maxRunning: 0 };
+}
+
 const ENGINE = { leaseMs: 1_500, maxWarm: 3, idleMs: 400, flushMs: 10, retryMs: 20 };
 /** Turns of one conversation that wait or run at the same time. */
 const BACKLOG = 2;
@@ -37,6 +44,7 @@ export class Storm {
   readonly seen = new Map<string, Map<string, number[]>>();
   kills = 0;
   agentKills = 0;
+  freezes = 0;
   readonly #place: Place;
   readonly #random: Random;
   readonly #agents = new Map<string, AgentName>();
@@ -45,7 +53,8 @@ export class Storm {
   /** Turns that were seen to end, by id. */
   readonly #ended = new Map<string, string>();
   #submitted = 0;
-  #restarts: Promise<void>[] = [];
+  readonly #restarts: Promise<void>[] = [];
+  readonly #thaws: Promise<void>[] = [];
   #events = 0;
 
   constructor(place: Place, random: Random, conversations: number) {
@@ -64,22 +73,31 @@ export class Storm {
       settings: settingsFor(this.#place.mark),
       engine: { maxRunning: 0 },
     });
-    for (const key of this.keys) await tl.engine.ensure({ key });
+    // Every third has a budget so small that turns are left out; the receipts have to say so.
+    for (const [i, key] of this.keys.entries()) {
+      await tl.engine.ensure({ key, ...(i % 3 === 2 ? { restore: { lastTurns: 3 } } : {}) });
+    }
     const kinds = { worker: crew.workers, submitter: crew.submitters, follower: crew.followers };
     for (const [kind, count] of Object.entries(kinds)) {
       for (let i = 0; i < count; i += 1) this.#addPost(kind as Post['kind'], `${kind} ${i + 1}`);
     }
   }
 
-  /** Kills processes at random moments until so many were killed, and lets turns come all the while. */
-  async rage(kills: number): Promise<void> {
-    for (const target = this.kills + kills; this.kills < target; ) {
+  /**
+   * Kills processes at random moments until so many were killed, and lets turns come all the while. The pace is that of the
+   * work; on a machine that is too busy to do it within the time, kills come sooner and more of them hit a start.
+   */
+  async rage(kills: number, withinMs: number): Promise<void> {
+    const started = performance.now();
+    for (let done = 0; done < kills; ) {
+      const late = performance.now() - started > (withinMs * done) / kills;
       this.#submit();
-      await this.#someEvents(this.#random.whole(1, 25), this.#random.whole(20, 160));
+      await this.#someEvents(this.#random.whole(1, 20), late ? 100 : 300);
       if (this.#random.chance(0.1)) this.#killAgent();
-      this.#kill();
+      if (this.#random.chance(0.04)) this.#freeze();
+      if (this.#kill(this.#random.chance(late ? 0.2 : 0.1))) done += 1;
     }
-    await Promise.all(this.#restarts);
+    await Promise.all([...this.#restarts, ...this.#thaws]);
   }
 
   /** Waits until every turn that was submitted has ended and every follower has seen it. Nothing is killed any more. */
@@ -100,29 +118,43 @@ export class Storm {
 
   /** Processes of agents whose worker is not there any more. */
   orphans(): number[] {
-    const workers = this.#posts.filter(({ kind }) => kind === 'worker').map(({ program }) => program.pid);
-    return marked(this.#place.mark).flatMap(({ pid, parent }) => (workers.includes(parent) ? [] : [pid]));
+    const ours = this.#posts.map(({ program }) => program.pid);
+    return marked(this.#place.mark).flatMap(({ pid, parent }) => (ours.includes(parent) ? [] : [pid]));
   }
 
-  /** Ends the workers; what they wrote last is seen by the followers all the same. */
+  /** Ends all who run turns; what they wrote last is seen by the followers all the same. */
   async endWorkers(ms: number): Promise<void> {
-    await Promise.all(this.#posts.flatMap(({ kind, program }) => (kind === 'worker' ? [program.end()] : [])));
+    await Promise.all(this.#posts.flatMap(({ kind, program }) => (kind === 'follower' ? [] : [program.end()])));
     await until('agents to end with their workers', () => marked(this.#place.mark).length === 0, { ms });
     await until('the followers to see all', () => this.#caughtUp(), { ms });
   }
 
   // ── killing ──
 
-  #kill(): void {
+  /** `early`: also one that is just starting. False: there was none to kill. */
+  #kill(early: boolean): boolean {
     const kind = this.#random.pick(['worker', 'worker', 'submitter', 'follower'] as const);
-    const up = this.#posts.filter((post) => post.kind === kind && !post.down);
-    if (up.length === 0) return;
+    const up = this.#posts.filter(
+      (post) => post.kind === kind && !post.down && (early || post.program.lines.length > 0),
+    );
+    if (up.length === 0) return false;
     const post = this.#random.pick(up);
     post.program.signal('SIGKILL');
     post.down = true;
     this.kills += 1;
     // What it printed before it died is read to the end first: it counts.
     this.#restarts.push(post.program.closed.then(() => this.#start(post)));
+    return true;
+  }
+
+  /** A worker stands still for a while, mostly for longer than its lease, and goes on as if nothing had happened. */
+  #freeze(): void {
+    const up = this.#posts.filter(({ kind, down }) => kind === 'worker' && !down);
+    if (up.length === 0) return;
+    const { program } = this.#random.pick(up);
+    program.signal('SIGSTOP');
+    this.freezes += 1;
+    this.#thaws.push(pause(this.#random.whole(500, 2 * ENGINE.leaseMs)).then(() => program.signal('SIGCONT')));
   }
 
   /** Not counted: agents die by themselves all the time. */
@@ -154,8 +186,7 @@ export class Storm {
   #start(post: Post): void {
     const seen = this.seen.get(post.name);
     const from = seen && Object.fromEntries([...seen].map(([key, numbers]) => [key, numbers.at(-1) ?? 0]));
-    const input = post.kind === 'worker' ? { engine: ENGINE } : post.kind === 'follower' ? { from } : {};
-    post.program = this.#place.start(post.kind, input, (line) => this.#hear(post, line));
+    post.program = this.#place.start(post.kind, { engine: engineOf(post), from }, (line) => this.#hear(post, line));
     post.down = false;
     for (const { request, post: asked } of this.#unanswered.values()) if (asked === post) post.program.send(request);
   }

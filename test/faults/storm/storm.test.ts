@@ -11,19 +11,21 @@ import { type ConversationFacts, ends, readFacts } from './facts.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
 const KILLS = LONG ? 4_000 : 300;
-const STORM_MS = LONG ? 1_800_000 : 120_000;
-const CALM_MS = 20_000;
+/** What the kills may take where the machine allows it; and what they must not. */
+const RAGE_MS = LONG ? 600_000 : 35_000;
+const STORM_MS = LONG ? 1_800_000 : 180_000;
+const CALM_MS = 30_000;
 
 describe('a storm of kills over one home', () => {
   const seed = seedOfRun();
   const place = new Place();
-  const storm = new Storm(place, new Random(seed), 10);
+  const storm = new Storm(place, new Random(seed), LONG ? 40 : 10);
   let facts: readonly ConversationFacts[] = [];
 
   beforeAll(async () => {
     const started = performance.now();
     await storm.begin({ workers: 3, submitters: 2, followers: 2 });
-    await storm.rage(KILLS);
+    await storm.rage(KILLS, RAGE_MS);
     const calmed = performance.now();
     await storm.calm(CALM_MS);
     const rested = performance.now();
@@ -32,8 +34,9 @@ describe('a storm of kills over one home', () => {
     await storm.endWorkers(CALM_MS);
     facts = readFacts(place);
     const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(1)} s`;
-    const kills = `${storm.kills} kills and ${storm.agentKills} of agents in ${seconds(started, calmed)}`;
-    console.log(`seed ${seed} (THROUGHLINE_SEED): ${kills}, calm after ${seconds(calmed, rested)}`, ends(facts));
+    const kills = `${storm.kills} kills, ${storm.agentKills} of agents, ${storm.freezes} freezes`;
+    const times = `in ${seconds(started, calmed)}, calm after ${seconds(calmed, rested)}`;
+    console.log(`seed ${seed} (THROUGHLINE_SEED): ${kills} ${times}`, ends(facts));
   }, STORM_MS);
   afterAll(() => place[Symbol.asyncDispose]());
 
@@ -42,8 +45,8 @@ describe('a storm of kills over one home', () => {
   test('has killed as many processes as it should, and turns both completed and were interrupted', () => {
     expect(storm.kills).toBeGreaterThanOrEqual(KILLS);
     const { completed, interrupted, failed, cancelled } = ends(facts);
-    expect(completed).toBeGreaterThan(KILLS / 10);
-    expect(interrupted).toBeGreaterThan(KILLS / 30);
+    expect(completed).toBeGreaterThan(KILLS / 20);
+    expect(interrupted).toBeGreaterThan(0);
     expect({ cancelled }).toEqual({ cancelled: 0 });
     expect(failed, 'a turn fails only when its agent was killed before it was open').toBeLessThanOrEqual(
       storm.agentKills,
