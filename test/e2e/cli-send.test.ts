@@ -158,6 +158,21 @@ describe('a request id', () => {
     expect(turns).toMatchObject([{ n: 1, requestId: 'r1' }]);
   });
 
+  test('gives all that was kept of a turn whose process was killed, and does not send it again', async () => {
+    const args = ['send', 'once-killed', '/stream 2000 2', '--request-id', 'r4'];
+    const first = home.start(args);
+    await first.until('stdout', /chunk 1 /);
+    first.kill('SIGKILL');
+    await first.ended;
+    const again = await home.run(...args);
+    expect(again.code).toBe(7);
+    const { turns } = await home.show('once-killed');
+    expect(turns).toMatchObject([{ state: 'interrupted', attempt: 1 }]);
+    // What the agent had written down and nobody had seen is part of it.
+    expect(again.stdout).toBe(`${turns[0].reply}\n`);
+    expect(again.stdout.length).toBeGreaterThanOrEqual(first.stdout.length);
+  });
+
   test('repeats the end of a turn that failed', async () => {
     const args = ['send', 'once-failed', '/fail agent_failed', '--request-id', 'r2'];
     expect((await home.run(...args)).code).toBe(1);
