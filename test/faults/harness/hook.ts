@@ -52,11 +52,14 @@ const LONGEST_SPIN_MS = 20_000;
 
 function act(action: Hook['action']): void {
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
+  else standStill(action);
+}
+
+/** Never in the middle of a transaction: there, a process that is stopped keeps the database locked for everybody. */
+export function standStill(how: Exclude<Hook['action'], 'kill'>): void {
   say({ stopped: true });
-  if (action === 'stop') process.kill(process.pid, 'SIGSTOP');
-  else if (action !== 'kill') {
-    for (const end = performance.now() + LONGEST_SPIN_MS; !existsSync(action.spin) && performance.now() < end; );
-  }
+  if (how === 'stop') process.kill(process.pid, 'SIGSTOP');
+  else for (const end = performance.now() + LONGEST_SPIN_MS; !existsSync(how.spin) && performance.now() < end; );
   say({ woke: true });
 }
 

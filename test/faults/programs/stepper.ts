@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/host/clock.ts';
 import type { SubmitOptions } from '../../../src/ports/engine.ts';
 import { assemble } from '../harness/assemble.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
-import { type Hook, hooked } from '../harness/hook.ts';
+import { type Hook, hooked, standStill } from '../harness/hook.ts';
 
 /** Submits turns and runs them, until its hook strikes. */
 interface Input {
@@ -39,7 +39,10 @@ async function watch(): Promise<void> {
   }
 }
 
-onCommand<Request>((request) => void submit(request));
+onCommand<Request | { stop: true }>((command) => {
+  if ('stop' in command) standStill('stop');
+  else void submit(command);
+});
 await engine.ensure({ key });
 void watch();
 for (const request of requests) await submit(request);

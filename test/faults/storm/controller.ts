@@ -94,7 +94,7 @@ export class Storm {
       this.#submit();
       await this.#someEvents(this.#random.whole(1, 20), late ? 100 : 300);
       if (this.#random.chance(0.1)) this.#killAgent();
-      if (this.#random.chance(0.04)) this.#freeze();
+      if (this.#random.chance(0.03)) this.#freeze();
       if (this.#kill(this.#random.chance(late ? 0.2 : 0.1))) done += 1;
     }
     await Promise.all([...this.#restarts, ...this.#thaws]);

@@ -119,7 +119,8 @@ describe('a worker that wakes up after its lease has passed on', () => {
       await zombie.said('ended');
       const [warm] = marked(place.mark);
       expect(warm?.parent).toBe(zombie.pid);
-      zombie.signal('SIGSTOP');
+      zombie.send({ stop: true });
+      await zombie.said('stopped');
       await using taker = await newcomer(place, { ...ENGINE, maxWarm: 0 });
       const two = await taker.run('c', `The codeword is two.\n${QUESTION}`, { agent });
       expect(codewordsIn(two.reply)).toEqual(['one', 'two']);
