@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ContentBlock } from '../core/content.ts';
+import { type ContentBlock, promptText } from '../core/content.ts';
 import type { Step } from '../core/continuity.ts';
 import { PartsBuilder, type TurnRecord } from '../core/record.ts';
 import { BudgetFiller, budgetFor, byteLength, estimateTokens, renderBlock, renderTurn } from '../core/transcript.ts';
@@ -88,7 +88,7 @@ export async function recordsWithin(
   for (let upTo = head; upTo > after && !filler.full; ) {
     const page = await store.recordsBefore(owner, id, { upTo, limit: PAGE });
     for (const record of page) {
-      if (record.n <= after || !filler.offer(renderTurn(record))) break;
+      if (record.n <= after || !filler.offer(render(record))) break;
       records.push(record);
     }
     const oldest = page.at(-1);
@@ -96,6 +96,14 @@ export async function recordsWithin(
     upTo = oldest.n - 1;
   }
   return { records: records.reverse(), rendered: filler.turns(), dropped: lacking - records.length };
+}
+
+/** Of a prompt that was refused as too long only the beginning is told: the whole would be refused again, and for ever. */
+function render(record: TurnRecord): string {
+  const said = promptText(record.prompt);
+  if (record.failure?.code !== 'too_long' || said.length <= LONGEST_REFUSED) return renderTurn(record);
+  const text = `${said.slice(0, LONGEST_REFUSED)}… [it was refused as too long: ${said.length} characters]`;
+  return renderTurn({ ...record, prompt: [{ type: 'text', text }] });
 }
 
 /**
@@ -190,3 +198,4 @@ async function progress(
 }
 
 const PAGE = 100;
+const LONGEST_REFUSED = 500;

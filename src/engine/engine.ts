@@ -248,9 +248,19 @@ class EmbeddedEngine implements Engine {
   ) {
     if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
     const { defaultAgent } = this.#parts.settings;
-    const accepted = await this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
+    const enqueued = this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
+    this.#machinery.worker.expect(conversation);
+    const accepted = await enqueued;
+    if (!accepted.duplicate) await this.#refuseUnknownAgent(accepted.turn);
     if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(this.owner, conversation, accepted.turn.id);
     return accepted;
+  }
+
+  /** No agent was named, and that of the turn before is not one of ours, as in a copy from elsewhere: nobody would run it. */
+  async #refuseUnknownAgent(turn: Turn): Promise<void> {
+    if (this.#parts.agents.has(turn.agent)) return;
+    await this.#store.requestCancel(this.owner, turn.id, this.owner);
+    this.#knownAgent(turn.agent);
   }
 
   #knownAgent(name: string | undefined): void {

@@ -79,6 +79,10 @@ async function openAdopted(id: string, request: RestoreRequest): Promise<Result>
     await opened.session.close();
     return { failure: 'after opening, it was not where its storage stood' };
   }
+  if (proof === 'none' && request.settings.policy !== 'auto') {
+    await opened.session.close();
+    return { failure: 'nothing shows what it knows; the policy "auto" takes it all the same' };
+  }
   const parent = await previousSession(request);
   return {
     open: { session: opened.session, ref: null, origin: 'adopted', parent, watermark: 0, dropped: 0, position },

@@ -134,18 +134,28 @@ type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly p
 async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | StepFailure> {
   const opened = await openStep(step, request);
   if ('failure' in opened) return opened;
-  const given = step.deliver.what === 'nothing' ? withoutDelivery(step) : await deliver(step, opened.open, request);
+  const given = await deliverTo(opened.open, step, request);
   if ('failure' in given) {
     if (step.open.how === 'live') await request.hold.letGo(request.agent);
     else await opened.open.session.close();
     return given;
   }
   const dropped = step.rung === 'fresh' ? request.hold.conversation.historyCount : opened.open.dropped + given.dropped;
-  return {
-    open: { ...opened.open, session: given.session ?? opened.open.session, dropped },
-    given,
-    proof: opened.proof,
-  };
+  const session = given.session ?? opened.open.session;
+  // A replay has moved the session on: what it said there is no part of the turn that follows.
+  const position = step.deliver.what === 'prompts' ? await session.position() : opened.open.position;
+  return { open: { ...opened.open, session, position, dropped }, given, proof: opened.proof };
+}
+
+async function deliverTo(open: OpenSession, step: Step, request: RestoreRequest): Promise<Delivered | StepFailure> {
+  if (step.deliver.what === 'nothing') return withoutDelivery(step);
+  try {
+    return await deliver(step, open, request);
+  } catch (error) {
+    // Stopped, or the lease is gone: nobody else knows of a process that was opened just now.
+    if (step.open.how !== 'live') await open.session.kill();
+    throw error;
+  }
 }
 
 function withoutDelivery(step: Step): Delivered {

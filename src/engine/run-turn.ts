@@ -25,7 +25,7 @@ import { TurnSignal } from './turn-signal.ts';
  * An attempt that failed without having done anything is followed by another within the same turn (R6).
  */
 export async function runTurn(hold: Hold, turn: Turn, changes: Changes, shutdown: AbortSignal): Promise<void> {
-  const signal = new TurnSignal(hold.parts.store, changes, hold.lease, turn.id);
+  const signal = new TurnSignal(hold.parts.store, changes, hold.lease, turn);
   const onShutdown = () => signal.stop('shutdown');
   shutdown.addEventListener('abort', onShutdown, { once: true });
   if (shutdown.aborted) onShutdown();
@@ -77,7 +77,9 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     if ('code' in result) return giveUp(result, restored.receipt);
     const discarded = await mayTryAgain(result, { tries, shrink, lock, signal, hold, agent, tried });
     if (discarded === 'no') {
-      await endTurn(hold, agent, traits, turn, result);
+      // Stopped while it waited for its next attempt: that is how it ended, and not by the failure before.
+      const stoppedNow = result.failure !== null && result.harmless && signal.reason !== null;
+      await endTurn(hold, agent, traits, turn, stoppedNow ? { ...result, failure: stopped(signal) } : result);
       // A session that was begun without the history on purpose must not pass for one that has it.
       const without = restoring.policy === 'off' && result.receipt.rung === 'fresh';
       if (without) await discard(hold, agent, result, 'closed', 'it was begun without the history');
@@ -184,6 +186,6 @@ function interrupted(error: unknown, signal: TurnSignal): Failure {
 }
 
 function stopped(signal: TurnSignal): Failure {
-  if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled before anything was sent.' };
+  if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   return { code: 'interrupted', message: 'This program was ended before the turn could be tried again.' };
 }

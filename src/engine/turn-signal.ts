@@ -1,7 +1,11 @@
 import type { Permission } from '../core/permission.ts';
+import type { Turn } from '../core/turn.ts';
 import type { Store } from '../ports/store.ts';
 import type { Changes, Watch } from './changes.ts';
 import type { Lease } from './lease.ts';
+
+/** Nobody notices that a cancel or an answer comes so much later. */
+const GATHER_MS = 5;
 
 /** Why a running turn has to stop. */
 export type StopReason = 'cancelled' | 'shutdown' | 'lease_lost';
@@ -20,15 +24,18 @@ export class TurnSignal {
   readonly #over = new AbortController();
   readonly #onLost = () => this.stop('lease_lost');
   readonly #lease: Lease;
+  #pause: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, changes: Changes, lease: Lease, turn: string) {
+  constructor(store: Store, changes: Changes, lease: Lease, turn: Turn) {
     this.#store = store;
     this.#lease = lease;
     this.#owner = lease.fence.owner;
-    this.#turn = turn;
+    this.#turn = turn.id;
     this.#watch = changes.watch(lease.fence.conversation);
+    this.#watch.ring(); // for whatever came between the begin of the turn and now
     if (lease.lost.aborted) this.#onLost();
     else lease.lost.addEventListener('abort', this.#onLost, { once: true });
+    if (turn.cancelRequested) this.stop('cancelled');
     void this.#listen();
   }
 
@@ -52,20 +59,30 @@ export class TurnSignal {
   }
 
   close(): void {
-    this.#over.abort();
+    this.#over.abort('over');
+    clearTimeout(this.#pause);
     this.#lease.lost.removeEventListener('abort', this.#onLost);
     this.#watch.close();
   }
 
   async #listen(): Promise<void> {
-    while (!this.#over.signal.aborted) {
+    for (;;) {
+      await this.#watch.next(this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      await this.#gather();
       try {
         await this.#look();
       } catch {
         // The store is closed or out of reach: the lease will tell. Looked at again after the next wait.
       }
-      await this.#watch.next(this.#over.signal);
     }
+  }
+
+  /** The bell rings for all that the turn itself writes, too: a burst of that is one look, and the turn does not wait for it. */
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#pause = setTimeout(resolve, GATHER_MS);
+    });
   }
 
   async #look(): Promise<void> {

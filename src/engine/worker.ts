@@ -53,6 +53,12 @@ export class Worker {
     this.#onBell([conversation]);
   }
 
+  /** A turn is being accepted here: where its session is warm, it is begun in the same commit, for the cost of none. */
+  expect(conversation: string): void {
+    const entry = this.#holds.get(conversation);
+    if (entry !== undefined && this.#warm.has(entry)) this.#resume(entry, true);
+  }
+
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
   async withHold<T>(conversation: string, work: (hold: Hold) => Promise<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
@@ -70,7 +76,7 @@ export class Worker {
 
   async #afterWork(entry: Entry): Promise<void> {
     entry.waiting -= 1;
-    if (this.#holds.get(entry.hold.conversation.id) === entry) await this.#runTurns(entry);
+    if (this.#holds.get(entry.hold.conversation.id) === entry) await this.#runTurns(entry, null);
   }
 
   /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
@@ -98,7 +104,8 @@ export class Worker {
       entry.rung = true;
       if (this.#warm.has(entry)) this.#resume(entry);
     }
-    this.#wake();
+    // What happens in conversations that we hold makes no other one claimable.
+    if (moved === null || moved.some((id) => !this.#holds.has(id))) this.#wake();
   }
 
   /** Something may have become claimable. */
@@ -175,28 +182,35 @@ export class Worker {
 
   // ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A warm hold looks whether a turn has come. */
-  #resume(entry: Entry): void {
+  /** A warm hold looks whether a turn has come. `expected`: it is about to, if it is accepted. */
+  #resume(entry: Entry, expected = false): void {
     this.#warm.take(entry);
-    entry.busy = entry.busy.then(() => this.#runTurns(entry));
+    entry.busy = entry.busy.then(() => this.#runTurns(entry, null, expected));
   }
 
-  async #runTurns(entry: Entry, claim?: Claim): Promise<void> {
+  async #runTurns(entry: Entry, claim: Claim | null, expected = false): Promise<void> {
     const { hold } = entry;
     const alive = await this.#guard(entry, 'running turns', async () => {
       if (claim?.unfinished) {
         await recover(hold, claim.unfinished);
         this.#settle(hold.conversation.id, claim.unfinished.id);
       }
-      for (let turn = claim?.turn ?? (await this.#next(entry)); turn !== null; turn = await this.#next(entry)) {
+      const first = claim?.turn ?? (await this.#next(entry, expected));
+      for (let turn = first; turn !== null; turn = await this.#next(entry)) {
         await this.#run(hold, turn);
         this.#settle(hold.conversation.id, turn.id);
       }
-      return true;
+      return { toOthers: await this.#waitsForOthers(hold) };
     });
     if (!alive || this.#closed || entry.waiting > 0) return;
-    if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0) this.#keepWarm(entry);
+    if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
     else await this.#letGo(entry);
+  }
+
+  /** A turn is open and was not given to us: its agent is one that only others know. It must not wait for us to be idle. */
+  async #waitsForOthers({ conversation, live }: Hold): Promise<boolean> {
+    if (live.size === 0 || this.#closed) return false;
+    return (await this.#parts.store.summary(conversation.owner, conversation.id)).open > 0;
   }
 
   /** A turn may have come after we last looked: then its bell rang for a hold that was still busy. */
@@ -206,14 +220,18 @@ export class Worker {
     this.#wake(); // one turn less is running: another conversation may have waited for that
   }
 
-  async #next(entry: Entry): Promise<Turn | null> {
+  async #next(entry: Entry, expected = false): Promise<Turn | null> {
     if (this.#closed) return null;
     entry.rung = false;
     const { hold } = entry;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns, and leaves the rest to others.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(hold.conversation.id)) return null;
-    return store.begin(hold.lease.fence, [...agents.keys()]);
+    return store.begin(hold.lease.fence, [...agents.keys()]).catch((error: unknown) => {
+      // It was not accepted either, and whoever submitted it hears why: no reason to end a session.
+      if (expected && isStorageFault(error) && !isLost(error)) return null;
+      throw error;
+    });
   }
 
   /** A fault of this program ends the turn as failed; it must not come back for ever. */
@@ -349,6 +367,10 @@ async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error
 
 const REAP_EVERY_MS = 100;
 const DEATH_WATCH_MS = 1_000;
+
+function isLost(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'lease_lost';
+}
 
 function isStorageFault(error: unknown): boolean {
   return (

@@ -54,7 +54,10 @@ export class ConversationHandle {
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
     const { signal, ...submit } = options;
     const named = this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
-    const accepted = this.#ensure().then(({ id }) => this.#engine.submit(id, prompt, { ...named, ...submit }));
+    const accepted = this.#ensure().then(({ id }) => {
+      if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
+      return this.#engine.submit(id, prompt, { ...named, ...submit });
+    });
     accepted.catch(() => {}); // whoever iterates or awaits hears of it
     return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted, signal) };
   }

@@ -59,6 +59,9 @@ export function openSessionWrites(lineage: readonly Session[], id: string, curre
   return { ref, writes };
 }
 
+/** A prompt is never empty, also where its driver has kept it to itself. */
+const NOT_RECORDED = parsePrompt('[not recorded]');
+
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
 export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
   const { outcome, failure, prompt, reply } = done;
@@ -69,7 +72,7 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
     agent: turn.agent,
     sessionId: turn.sessionId,
     outcome,
-    prompt: prompt === undefined ? turn.prompt : parsePrompt(prompt),
+    prompt: prompt === undefined ? NOT_RECORDED : parsePrompt(prompt),
     parts: reply === undefined || reply === '' ? [] : [{ type: 'text', text: reply }],
     failure,
     usage,

@@ -100,4 +100,20 @@ test('aborting the signal of a prompt cancels its turn, and its events go on to 
   }
   expect(kinds.at(-1)).toBe('turn.ended');
   await refusedWith('cancelled', tl.conversation('chat').ask('Hello.', { signal: AbortSignal.abort() }));
+  expect((await tl.engine.turns('chat')).map(({ state }) => state)).toEqual(['cancelled']);
+});
+
+test.each([
+  ['is open and locked', { lockMs: 60_000 }, 8, 'Hello.', 'turn.sent'],
+  ['is closed and locked', { lockMs: 60_000 }, 0, 'Hello.', 'session.locked'],
+  ['has failed and will be tried again', {}, 8, '/say hm\n/fail agent_failed 1', 'turn.update'],
+] as const)('a turn whose session %s is cancelled while it waits', async (_, options, maxWarm, prompt, kind) => {
+  await using home = new Home({ claude: options });
+  const { engine } = await home.open({ maxWarm, retryMs: 60_000 });
+  await engine.ensure({ key: 'chat' });
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { turn } = await engine.submit('chat', prompt);
+  await event(engine, 'chat', kind, { turn: turn.id });
+  await engine.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', failure: { code: 'cancelled' } });
 });

@@ -130,3 +130,14 @@ test('an exported conversation goes on elsewhere, with all its records and none 
   expect((await there.engine.import(exported, { key: 'copy' })).key).toBe('copy');
   await refusedWith('invalid', there.engine.import({ ...exported, format: 'other' }), /cannot|not a conversation/);
 });
+
+test('a session whose knowledge cannot be shown is adopted only where that is accepted', async () => {
+  await using home = new Home({ a: { resume: 'hollow', position: false } });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  const refused = await run(engine, 'chat', WHICH, { session: 'whatever' });
+  expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
+  expect(refused.turn.failure?.message).toContain('nothing shows what it knows');
+  const taken = await run(engine, 'chat', WHICH, { session: 'whatever', restore: { policy: 'auto' } });
+  expect(taken.receipt).toMatchObject({ rung: 'resume', sessionId: 'whatever', proof: 'none' });
+});

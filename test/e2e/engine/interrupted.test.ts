@@ -2,7 +2,18 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemProcesses } from '../../../src/host/processes.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
-import { allEvents, effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  effects,
+  ended,
+  event,
+  expectSound,
+  known,
+  refusedWith,
+  run,
+  until,
+  WHICH,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 async function chat(home: Home, tuning = {}) {
@@ -156,4 +167,28 @@ test('a turn whose process was killed is ended by the next, with what the agentâ
   expect(known(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ unsettled: true, delivered: 1 });
   await expectSound(engine, 'chat');
+});
+
+test('an agent that dies before it has named its session leaves a turn without one', async () => {
+  await using home = new Home({ claude: { nameLate: true } });
+  const { engine } = await chat(home);
+  expect((await run(engine, 'chat', 'The codeword is amber.\n/die')).turn).toMatchObject({
+    state: 'interrupted',
+    sessionId: null,
+  });
+  expect(home.query('SELECT id FROM sessions')).toEqual([]);
+  const { reply, turn } = await run(engine, 'chat', WHICH);
+  expect(known(reply)).toEqual(['amber']);
+  expect(turn.sessionId).not.toBeNull();
+});
+
+test('whoever waits for a turn when everything is closed hears how it ended; later calls are refused', async () => {
+  await using home = new Home();
+  const { tl, engine } = await chat(home);
+  const waiting = refusedWith('interrupted', tl.conversation('chat').ask('/say the beginning\n/hang'));
+  await event(engine, 'chat', 'turn.update');
+  await tl.close({ graceMs: 0 });
+  await waiting;
+  await refusedWith('closed', tl.conversation('chat').ask('Hello.'));
+  await tl.close();
 });

@@ -80,3 +80,26 @@ test('a process that only wants its own turns leaves those of others alone', asy
   await letGo(idle.engine, 'chat');
   expect(home.query('SELECT id FROM workers')).toEqual([]);
 });
+
+test('a turn for an agent that only another process knows does not wait until this one is idle', async () => {
+  await using home = new Home({ a: {} });
+  const one = await home.open();
+  await one.conversation('chat').ask('The codeword is amber.');
+  expect((await one.conversation('chat').summary()).lock).not.toBeNull(); // it keeps its session warm
+  const settings = { agents: { a: { adapter: 'scripted' }, b: { adapter: 'scripted' } } };
+  const two = await home.open({}, { settings });
+  const { reply, receipt } = await two.conversation('chat', { agent: 'b' }).ask(WHICH);
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ agent: 'b', rung: 'transcript' });
+});
+
+test('a prompt whose agent nobody here knows is refused, and does not wait for ever', async () => {
+  await using home = new Home({ a: {}, b: {} });
+  const both = await home.open();
+  await both.conversation('chat', { agent: 'b' }).ask('Hello.');
+  await both.close();
+  const { engine } = await home.open({}, { settings: { agents: { a: { adapter: 'scripted' } } } });
+  await refusedWith('refused', engine.submit('chat', 'Hello.'), /No agent is called "b"/);
+  expect((await engine.summary('chat')).open).toBe(0);
+  expect((await run(engine, 'chat', 'Hello.', { agent: 'a' })).turn.state).toBe('completed');
+});

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
-import type { Agent, AgentEvent, AgentSession, PromptRequest } from '../../../src/ports/agent.ts';
+import type { Agent, AgentEvent, AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { effects, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -77,32 +78,18 @@ test('a hollow resume is found out after sending, and the prompt is tried again 
 
 /** The agent's storage is read a little late: the proof is told only after the first tool has begun. */
 function provedLate(agent: Agent): Agent {
-  const slow = (session: AgentSession): AgentSession => {
-    const prompt = async function* (request: PromptRequest): AsyncGenerator<AgentEvent> {
+  const slow = (session: AgentSession) =>
+    changedPrompt(session, async function* (request) {
       let held: AgentEvent | null = null;
       for await (const one of session.prompt(request)) {
-        if (one.type === 'proof') {
-          held = one;
-          continue;
-        }
         const begun = one.type === 'update' && one.update.sessionUpdate === 'tool_call';
-        if (held && (begun || one.type === 'ended')) yield* begun ? [one, held] : [held, one];
+        if (one.type === 'proof') held = one;
+        else if (held && (begun || one.type === 'ended')) yield* begun ? [one, held] : [held, one];
         else yield one;
         if (begun) held = null;
       }
-    };
-    return new Proxy(session, {
-      get(target, name) {
-        const value = name === 'prompt' ? prompt : Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
     });
-  };
-  const open: Agent['open'] = async (request) => {
-    const opened = await agent.open(request);
-    return opened.ok && request.how.kind === 'resume' ? { ...opened, session: slow(opened.session) } : opened;
-  };
-  return { ...agent, open };
+  return changedOpen(agent, slow, ({ how }) => how.kind === 'resume');
 }
 
 test('a hollow resume in which a tool has begun is interrupted, and the tool does not run twice', async () => {
@@ -229,4 +216,31 @@ test('the rung that is asked for is the one that is used, although a better one 
     expect(known(reply)).toEqual(['amber']);
     expect(receipt.rung).toBe(rung);
   }
+});
+
+/** An agent that answers every prompt as if it were in this session. */
+function answeringAs(id: () => string | null): (agent: Agent) => Agent {
+  const forge = (session: AgentSession) =>
+    changedPrompt(session, async function* (request) {
+      const named = id();
+      if (named !== null) yield { type: 'session', id: named };
+      yield* session.prompt(request);
+    });
+  return (agent) => changedOpen(agent, forge, () => true);
+}
+
+test('an agent that answers in the name of another conversation’s session is stopped', async () => {
+  await using home = new Home();
+  let forged: string | null = null;
+  const engine = await home.engine({ agent: answeringAs(() => forged) });
+  for (const key of ['one', 'two']) await engine.ensure({ key });
+  const one = await run(engine, 'one', 'The codeword is amber.');
+  await run(engine, 'two', 'The codeword is birch.');
+  forged = one.turn.sessionId;
+  const { turn } = await run(engine, 'two', WHICH);
+  expect(turn).toMatchObject({ state: 'failed', failure: { code: 'refused' } });
+  expect(turn.failure?.message).toContain('belongs to another conversation');
+  forged = null;
+  expect(known((await run(engine, 'two', WHICH)).reply)).toEqual(['birch']);
+  expect(known((await run(engine, 'one', WHICH)).reply)).toEqual(['amber']);
 });

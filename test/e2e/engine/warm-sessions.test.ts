@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
-import { known, letGo, until, WHICH } from '../support/conversations.ts';
+import { event, known, letGo, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const isAlive = (pid: number) => {
@@ -86,4 +86,14 @@ test('warming up a conversation that has said nothing opens its first session', 
   const { receipt } = await tl.conversation('one').ask('Hello.');
   expect(receipt.rung).toBe('live');
   expect(await tl.conversation('one').summary()).toMatchObject({ contexts: 1, sessions: 1 });
+});
+
+test('warming up waits for a turn that is running', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'one' });
+  const { turn } = await engine.submit('one', '/stream 20 5');
+  await event(engine, 'one', 'turn.update', { turn: turn.id });
+  expect(await engine.warm('one')).toMatchObject({ rung: 'live', carried: 1 });
+  expect((await engine.turn(turn.id)).state).toBe('completed');
 });

@@ -3,8 +3,19 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Throughline } from '../../../src/index.ts';
+import type { AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
-import { allEvents, effects, ended, expectSound, known, refusedWith, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  effects,
+  ended,
+  event,
+  expectSound,
+  known,
+  refusedWith,
+  run,
+  WHICH,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 5: the app is closed and opened again. The person sees the whole conversation, and the model has never heard of it.
@@ -104,7 +115,7 @@ const REPLAY = { restore: { rung: 'replay' } } as const;
 
 async function progress(tl: Throughline) {
   const events = await allEvents(tl.engine, 'chat');
-  return events.flatMap((event) => (event.kind === 'restore.progress' ? [event.payload] : []));
+  return events.flatMap((one) => (one.kind === 'restore.progress' ? [one.payload] : []));
 }
 
 test.each(SIZES)('a replay of %i messages tells its progress in order, and its answers are no turns', async (count) => {
@@ -238,7 +249,58 @@ test('a history that is still too long after that fails the turn with its own co
   const chat = tl.conversation('chat');
   await refusedWith('too_long', chat.ask(WHICH));
   const events = await allEvents(tl.engine, 'chat');
-  expect(events.filter((event) => event.kind === 'turn.retrying').length).toBe(1);
+  expect(events.filter(({ kind }) => kind === 'turn.retrying').length).toBe(1);
   const { reply } = await chat.ask(WHICH, { restore: { lastTurns: 5 } });
   expect(known(reply)).toEqual(words(100).slice(96)); // and turn 101, which failed
+});
+
+test('what a replay answered is no part of a turn that breaks off after it', async () => {
+  await using home = new Home();
+  await talk(home, 3);
+  const tl = await home.open();
+  const { turn, reply } = await run(tl.engine, 'chat', '/say the beginning\n/die', REPLAY);
+  expect(turn.state).toBe('interrupted');
+  expect(reply).toBe('the beginning');
+});
+
+test('a replay that is cancelled leaves no process behind', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  await talk(home, 20);
+  const opened: AgentSession[] = [];
+  const engine = await home.engine({
+    agent: (agent) => ({
+      ...agent,
+      async open(request) {
+        const answer = await agent.open(request);
+        if (answer.ok) opened.push(answer.session);
+        return answer;
+      },
+    }),
+  });
+  const { turn } = await engine.submit('chat', WHICH, REPLAY);
+  await event(engine, 'chat', 'restore.progress', { turn: turn.id });
+  await engine.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
+  expect(opened.map(({ alive }) => alive)).toEqual([false]);
+});
+
+test('a prompt that was refused as too long does not stand in the way of the next', async () => {
+  await using home = new Home({ claude: { window: 3_000, maxPromptTokens: 3_000 } });
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await chat.ask('The codeword is paris.');
+  await refusedWith('too_long', chat.ask('x'.repeat(20_000)));
+  const { reply, receipt } = await chat.ask(WHICH);
+  expect(known(reply)).toEqual(['paris']);
+  expect(receipt).toMatchObject({ rung: 'live', carried: 2, delivered: 1, dropped: 0 });
+  expect((await chat.ask('Repeat the last prompt')).reply).toContain('it was refused as too long: 20000 characters');
+});
+
+test('an agent that shows its model embedded resources is given the record as one', async () => {
+  await using home = new Home({ claude: { ...FORGETFUL, embeddedContext: true } });
+  await talk(home, 2);
+  const tl = await home.open();
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
+  expect(known(reply)).toEqual(words(2));
+  expect(receipt).toMatchObject({ rung: 'transcript', delivered: 2 });
 });

@@ -268,3 +268,20 @@ test('a tracked lock outlives its own term while its driver lives', async () => 
   );
   expect(await driver.tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
 });
+
+test('a tracked conversation is exported, imported and forked like any other, also without its prompts', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  for (const [requestId, prompt] of [['req1'], ['req2', 'The codeword is amber.']] as const) {
+    await t.trackRequest(requestId, 'agent456', null);
+    await t.updateRequestSession(requestId, 'abc789');
+    await t.completeRequest(requestId, prompt === undefined ? { reply: 'Yes' } : { prompt, reply: 'Yes' });
+  }
+  await tl.engine.import(await tl.engine.export('agent456'), { key: 'copy' });
+  await tl.engine.fork('agent456', { key: 'fork' });
+  for (const key of ['copy', 'fork']) {
+    const { reply, receipt } = await tl.conversation(key, { agent: 'scripted' }).ask(WHICH);
+    expect(known(reply)).toEqual(['amber']);
+    expect(receipt).toMatchObject({ rung: 'transcript', carried: 2 });
+  }
+});
