@@ -1,7 +1,8 @@
-import type { Failure } from '../core/errors.ts';
+import { type Failure, ThroughlineError } from '../core/errors.ts';
 import { mergeParts, PartsBuilder } from '../core/record.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE } from '../core/usage.ts';
+import type { Agent } from '../ports/agent.ts';
 import type { Write } from '../ports/store.ts';
 import { readTail, recordOf } from './end-turn.ts';
 import { type Hold, reopens } from './hold.ts';
@@ -26,7 +27,7 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
   }
   const keeps = agent !== undefined && (await reopens(agent).catch(() => false));
   const readable = keeps && (await agent.traits()).position;
-  const tail = session && readable ? await readTail(hold, agent, session.id, turn.sent?.position ?? null) : null;
+  const tail = session && readable ? await unseen(hold, agent, session.id, turn) : null;
   const failure: Failure = {
     code: 'interrupted',
     message: 'The program that ran this turn ended in the middle of it; whether the agent finished is not known.',
@@ -52,4 +53,15 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
   });
   await hold.lease.write(...writes);
   hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };
+}
+
+/** What nobody saw of the turn. Null: it cannot be read, and the turn has to end all the same (R4). */
+async function unseen(hold: Hold, agent: Agent, sessionId: string, turn: Turn) {
+  try {
+    return await readTail(hold, agent, sessionId, turn.sent?.position ?? null);
+  } catch (error) {
+    // Its directory is gone, or the agent is: no fault of ours.
+    if (!(error instanceof ThroughlineError)) hold.parts.onBug(error, `reading what is left of turn ${turn.id}`);
+    return null;
+  }
 }

@@ -1,3 +1,4 @@
+import { mkdirSync, rmSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { marked } from '../harness/marked.ts';
 import { newcomer } from '../harness/newcomer.ts';
@@ -5,16 +6,16 @@ import { Place } from '../harness/place.ts';
 import { until } from '../harness/until.ts';
 import { codewordsIn, QUESTION } from '../storm/prompts.ts';
 
-const LEASE_MS = 60_000;
+const LEASE_MS = 90_000;
 /** A process that starts, looks and takes over, on a machine that is busy with other tests; far from the lease's time. */
-const AT_ONCE_MS = 8_000;
+const AT_ONCE_MS = 15_000;
 
 /** A worker in the middle of a tool that takes long, of an agent that goes on without it. */
-async function busyWorker(place: Place) {
+async function busyWorker(place: Place, cwd?: string) {
   const file = place.effects('c');
-  const prompt = `The codeword is one.\n/slow-tool one ${file} 30000\n/tool late ${file}`;
+  const prompt = `The codeword is one.\n/slow-tool one ${file} 60000\n/tool late ${file}`;
   const requests = [{ prompt, options: { requestId: 'one', agent: 'survivor' } }];
-  const worker = place.start('stepper', { key: 'c', requests, engine: { leaseMs: LEASE_MS } });
+  const worker = place.start('stepper', { key: 'c', cwd, requests, engine: { leaseMs: LEASE_MS } });
   const { turn } = await worker.said('accepted');
   await until('the tool to run', () => place.ran('c').length === 1);
   return { worker, turn: String(turn) };
@@ -75,6 +76,20 @@ describe('the lease of a worker that was killed', () => {
     const killed = performance.now();
     expect(codewordsIn((await taker.end(turn.id)).reply)).toEqual(['one', 'two']);
     expectTakenOver(place, killed);
+  });
+
+  test.concurrent('is given up with its turn interrupted, also when the working directory is gone', async () => {
+    await using place = new Place();
+    const cwd = place.file('work');
+    mkdirSync(cwd);
+    const { worker, turn } = await busyWorker(place, cwd);
+    await worker.end();
+    rmSync(cwd, { recursive: true });
+    const killed = performance.now();
+    await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
+    expect((await taker.end(turn)).state).toBe('interrupted');
+    expectTakenOver(place, killed);
+    expect((await taker.run('c', 'go on')).failure?.code).toBe('refused');
   });
 
   test.concurrent('stays taken while its worker lives, however long others wait', async () => {

@@ -12,6 +12,7 @@ interface Input {
   readonly engine: Partial<EngineSettings>;
   readonly hook?: Hook;
   readonly key: string;
+  readonly cwd?: string;
   readonly requests: readonly Request[];
   /** Its wall clock goes wrong by this much as soon as a turn was sent. */
   readonly jumpMs?: number;
@@ -22,7 +23,7 @@ interface Request {
   readonly options: SubmitOptions & { requestId: string };
 }
 
-const { home, mark, engine: settings, hook, key, requests, jumpMs = 0 } = input<Input>();
+const { home, mark, engine: settings, hook, key, cwd, requests, jumpMs = 0 } = input<Input>();
 let shift = 0;
 const clock = { now: () => systemClock.now() + shift, monotonic: () => systemClock.monotonic() };
 const engine = await assemble({ home, mark, engine: settings, clock, around: (store) => hooked(store, hook ?? null) });
@@ -43,7 +44,7 @@ onCommand<Request | { stop: true }>((command) => {
   if ('stop' in command) standStill('stop');
   else void submit(command);
 });
-await engine.ensure({ key });
+await engine.ensure({ key, ...(cwd ? { cwd } : {}) });
 void watch();
 for (const request of requests) await submit(request);
 ready();
