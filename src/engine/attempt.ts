@@ -162,6 +162,7 @@ class Attempt {
   async #named(id: string): Promise<void> {
     if (id === this.#sessionId && this.#ref !== null) return;
     const known = this.#ref;
+    const knownId = this.#sessionId;
     const origin = known === null ? this.#open.origin : 'rotated';
     const open = this.#openSession(id, origin, known ?? this.#open.parent);
     const writes: Write[] = [open];
@@ -173,7 +174,9 @@ class Attempt {
       await this.#request.hold.lease.write(...writes);
     } catch (error) {
       if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+      // Nothing of this turn may be read from, or written about, a session that is another's.
       this.#ref = known;
+      this.#sessionId = knownId;
       this.#stopBecause({
         code: 'refused',
         message: `The agent answered with the session ${id}, which belongs to another conversation.`,

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
@@ -30,8 +31,9 @@ test('the store does what the rules say, whatever happens in whatever order', { 
   await checkSequences({
     name: 'store',
     runs: 9_500,
+    setup: fc.constant(undefined),
     command: anyCommand,
-    longest: 16,
+    longest: 12,
     show: showCommand,
     run: async (commands, note) => {
       count += 1;

@@ -68,11 +68,11 @@ const command = fc.oneof(
       request: fc.option(fc.nat(2), { freq: 2 }),
       text: fc.nat(1),
       agent: fc.option(fc.nat(1)),
-      session: fc.option(fc.nat(2), { freq: 8 }),
+      session: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, fc.nat(2)),
     }),
   },
-  // The next thing that a well-behaved worker would do: without it few sequences would get to the end of a turn.
-  { weight: 12, arbitrary: fc.record({ do: fc.constant('advance' as const), ...by }) },
+  // The next things that a well-behaved worker would do: without it few sequences would get to the end of a turn.
+  { weight: 10, arbitrary: fc.record({ do: fc.constant('advance' as const), ...by, steps: fc.nat(2) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('claim' as const), ...by, named: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('begin' as const), ...by }) },
   {

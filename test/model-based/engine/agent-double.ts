@@ -1,0 +1,348 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { type Prompt, promptText } from '../../../src/core/content.ts';
+import type { ProcessIdentity } from '../../../src/core/process.ts';
+import type { AgentTraits } from '../../../src/core/traits.ts';
+import { renderTurn } from '../../../src/core/transcript.ts';
+import type {
+  Agent,
+  AgentEvent,
+  AgentOutcome,
+  AgentSession,
+  Opened,
+  OpenRequest,
+  PromptRequest,
+  Tail,
+} from '../../../src/ports/agent.ts';
+import type { Gate } from './gate.ts';
+import type { Machine } from './machine.ts';
+import type { Profile } from './profiles.ts';
+import type { Delivery, Witness } from './witness.ts';
+
+export const FOREIGN = 'somebody else was here';
+const ANSWER = 'answer: ';
+
+/** What an agent has on its disk, shared by all its processes: what each session was told and has said. */
+export class AgentStorage {
+  readonly sessions = new Map<string, string[]>();
+  /** How often the next openings find a lock. */
+  locked = 0;
+  /** The next sessions that are opened again know nothing of what they should; `openly`: and their storage shows it. */
+  hollow: 'no' | 'openly' | 'secretly' = 'no';
+  /** The id that the next new session gets, although it is another's; null: a new one. */
+  stolen: string | null = null;
+  readonly #name: string;
+  #ids = 0;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  newId(): string {
+    this.#ids += 1;
+    return `${this.#name}-session-${this.#ids}`;
+  }
+
+  position(id: string): string | null {
+    const entries = this.sessions.get(id);
+    return entries === undefined ? null : `${entries.length} ${entries.at(-1)?.slice(0, 40) ?? ''}`;
+  }
+}
+
+export interface Surroundings {
+  readonly machine: Machine;
+  readonly storage: AgentStorage;
+  readonly gate: Gate;
+  readonly witness: Witness;
+}
+
+/** An agent in this very process, which can fail in every way at every moment. One object an engine, one storage for all. */
+export class AgentDouble implements Agent {
+  readonly name: string;
+  readonly profile: Profile;
+  readonly around: Surroundings;
+
+  constructor(name: string, profile: Profile, around: Surroundings) {
+    this.name = name;
+    this.profile = profile;
+    this.around = around;
+  }
+
+  async traits(): Promise<AgentTraits> {
+    return this.profile.traits;
+  }
+
+  open(request: OpenRequest): Promise<Opened> {
+    return this.around.gate.through(async () => this.#open(request));
+  }
+
+  async #open({ how, noTools }: OpenRequest): Promise<Opened> {
+    const { storage } = this.around;
+    const { traits, rotates, namesLate } = this.profile;
+    if (storage.locked > 0) {
+      storage.locked -= 1;
+      return { ok: false, reason: 'locked', message: 'another program has it' };
+    }
+    if (how.kind === 'resume') {
+      if (!storage.sessions.has(how.id)) return { ok: false, reason: 'not_found', message: 'no such session' };
+      const { hollow } = storage;
+      storage.hollow = 'no';
+      if (hollow !== 'no') return this.#opened(how.id, [], noTools, hollow);
+      const id = rotates === 'open' ? this.#moved(how.id) : how.id;
+      return this.#opened(id, storage.sessions.get(id) ?? [], noTools, 'no');
+    }
+    const id = (how.kind === 'new' ? how.id : null) ?? storage.stolen ?? storage.newId();
+    storage.stolen = null;
+    const told = how.kind === 'rehydrate' ? how.records.map(renderTurn) : [];
+    const entries = storage.sessions.get(id) ?? told;
+    const keeps = traits.resume || traits.load;
+    if (keeps && !namesLate) storage.sessions.set(id, entries);
+    return this.#opened(id, entries, noTools, 'no', namesLate && how.kind === 'new');
+  }
+
+  #opened(id: string, entries: string[], noTools: boolean, hollow: AgentStorage['hollow'], unnamed = false): Opened {
+    const { load, position } = this.profile.traits;
+    const session = new SessionDouble(this, id, entries, { noTools, hollow, unnamed });
+    const proof = position ? 'proved' : !load ? 'none' : hollow === 'no' ? 'consistent' : 'refuted';
+    return { ok: true, session, proof };
+  }
+
+  #moved(id: string): string {
+    const { storage } = this.around;
+    const next = storage.newId();
+    storage.sessions.set(next, [...(storage.sessions.get(id) ?? [])]);
+    return next;
+  }
+
+  position(sessionId: string): Promise<string | null> {
+    const { gate, storage } = this.around;
+    return gate.through(async () => (this.profile.traits.position ? storage.position(sessionId) : null));
+  }
+
+  tail(sessionId: string, position: string | null): Promise<Tail | null> {
+    const { gate, storage } = this.around;
+    return gate.through(async () => {
+      const entries = storage.sessions.get(sessionId);
+      if (entries === undefined) return null;
+      const after = entries.slice(Number.parseInt(position ?? '0', 10));
+      const said = after.filter((entry) => entry.startsWith(ANSWER));
+      return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: storage.position(sessionId) };
+    });
+  }
+}
+
+interface Manner {
+  readonly noTools: boolean;
+  readonly hollow: AgentStorage['hollow'];
+  readonly unnamed: boolean;
+}
+
+class SessionDouble implements AgentSession {
+  readonly process: ProcessIdentity;
+  readonly #agent: AgentDouble;
+  readonly #manner: Manner;
+  readonly #answers = new Map<string, (optionId: string | null) => void>();
+  #entries: string[];
+  #named: boolean;
+  #id: string;
+  #noTools: boolean;
+
+  constructor(agent: AgentDouble, id: string, entries: string[], manner: Manner) {
+    this.#agent = agent;
+    this.#id = id;
+    this.#entries = entries;
+    this.#manner = manner;
+    this.#named = !manner.unnamed;
+    this.#noTools = manner.noTools;
+    this.process = agent.around.machine.spawn();
+  }
+
+  get id(): string | null {
+    return this.#named ? this.#id : null;
+  }
+
+  get alive(): boolean {
+    return this.#agent.around.machine.isAlive(this.process);
+  }
+
+  position(): Promise<string | null> {
+    const { gate, storage } = this.#agent.around;
+    return gate.through(async () => {
+      if (!this.#agent.profile.traits.position || !this.#named) return null;
+      return this.#manner.hollow === 'openly' ? '0 hollow' : storage.position(this.#id);
+    });
+  }
+
+  async allowTools(): Promise<boolean> {
+    this.#noTools = false;
+    return true;
+  }
+
+  answer(permissionId: string, optionId: string | null): void {
+    this.#answers.get(permissionId)?.(optionId);
+    this.#answers.delete(permissionId);
+  }
+
+  close(): Promise<void> {
+    return this.kill();
+  }
+
+  async kill(): Promise<void> {
+    const { gate, machine } = this.#agent.around;
+    await gate.pass().catch(() => {});
+    machine.kill(this.process);
+  }
+
+  async *prompt(request: PromptRequest): AsyncIterable<AgentEvent> {
+    const { gate } = this.#agent.around;
+    await gate.pass();
+    const events = new Mailbox<AgentEvent>();
+    // The process goes its own way from here on, whether or not anybody listens.
+    void this.#live(request, events);
+    for (;;) {
+      const event = await events.next();
+      await gate.pass();
+      yield event;
+      if (event.type === 'ended') return;
+    }
+  }
+
+  /** One prompt, in steps between which the process may be killed or asked to stop. */
+  async #live(request: PromptRequest, events: Mailbox<AgentEvent>): Promise<void> {
+    const { witness } = this.#agent.around;
+    const delivery = await witness.delivered({
+      agent: this.#agent.name,
+      session: this.#id,
+      context: [...this.#entries, promptText(request.content)].join('\n'),
+      foreign: this.#entries.includes(FOREIGN),
+      prompt: lastText(request.content),
+      replayed: this.#noTools,
+      named: this.#named,
+    });
+    const end = (outcome: AgentOutcome) => {
+      delivery.result = outcome.kind;
+      events.put({ type: 'ended', outcome });
+    };
+    try {
+      const outcome = await this.#work(request, events, delivery);
+      end(this.alive ? outcome : { kind: 'lost', message: 'the process ended' });
+    } catch (stop) {
+      if (stop !== STOP) witness.fault(stop);
+      end(this.alive ? { kind: 'cancelled' } : { kind: 'lost', message: 'the process ended' });
+    }
+  }
+
+  async #work(
+    { content, expected, signal }: PromptRequest,
+    events: Mailbox<AgentEvent>,
+    delivery: Delivery,
+  ): Promise<AgentOutcome> {
+    const { traits, rotates } = this.#agent.profile;
+    const { storage } = this.#agent.around;
+    const script = delivery.script;
+    await this.#step(signal);
+    const before = this.#manner.hollow === 'no' ? storage.position(this.#id) : '0 hollow';
+    if (rotates === 'prompt' && this.#manner.hollow === 'no') this.#move(events);
+    this.#entries.push(promptText(content));
+    if (!this.#named) this.#name(events);
+    if (traits.position && expected !== null) {
+      const proof = before === expected ? 'proved' : 'refuted';
+      if (proof === 'refuted') delivery.refuted = true;
+      events.put({ type: 'proof', proof, detail: 'seen in the storage' });
+    }
+    await this.#step(signal);
+    events.put({ type: 'update', update: chunk('Well. ') });
+    // Once is enough: a replay of it must come to an end.
+    if (script === 'hang' && delivery.turn !== null) await this.#wait(signal, new Promise(() => {}));
+    if (script === 'fails' || (script === 'fails once' && delivery.nth === 1)) {
+      return { kind: 'failed', code: 'agent_failed', message: 'overloaded', again: true };
+    }
+    if (script === 'too long' && content.length > 1 && delivery.nth === 1) {
+      return { kind: 'failed', code: 'too_long', message: 'too long', again: false };
+    }
+    if (script === 'asks') await this.#ask(events, signal, delivery);
+    if (script === 'tool' || script === 'tool and death') await this.#tool(events, delivery);
+    if (script === 'death' || script === 'tool and death') this.#agent.around.machine.kill(this.process);
+    await this.#step(signal);
+    this.#entries.push(`${ANSWER}${delivery.reply}`);
+    events.put({ type: 'update', update: chunk(delivery.reply) });
+    events.put({ type: 'usage', usage: { modelCalls: 1 } });
+    return { kind: 'completed' };
+  }
+
+  async #ask(events: Mailbox<AgentEvent>, signal: AbortSignal, delivery: Delivery): Promise<void> {
+    const options = [
+      { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
+      { optionId: 'no', name: 'No', kind: 'reject_once' },
+    ] as const;
+    const answered = new Promise<string | null>((resolve) => this.#answers.set('question', resolve));
+    events.put({ type: 'permission', id: 'question', title: 'May I?', toolCall: null, options });
+    if ((await this.#wait(signal, answered)) === 'yes') await this.#tool(events, delivery);
+  }
+
+  async #tool(events: Mailbox<AgentEvent>, delivery: Delivery): Promise<void> {
+    if (this.#noTools) return;
+    events.put({ type: 'update', update: { sessionUpdate: 'tool_call', toolCallId: '1', title: 'count' } });
+    await tick();
+    await this.#agent.around.witness.toolRuns(delivery, () => this.alive);
+    if (!this.alive) throw STOP;
+    events.put({ type: 'update', update: { sessionUpdate: 'tool_call_update', toolCallId: '1', status: 'completed' } });
+  }
+
+  #move(events: Mailbox<AgentEvent>): void {
+    const { storage } = this.#agent.around;
+    this.#id = storage.newId();
+    this.#entries = [...this.#entries];
+    this.#name(events);
+  }
+
+  #name(events: Mailbox<AgentEvent>): void {
+    this.#named = true;
+    this.#agent.around.storage.sessions.set(this.#id, this.#entries);
+    events.put({ type: 'session', id: this.#id });
+  }
+
+  async #step(signal: AbortSignal): Promise<void> {
+    this.#agent.around.machine.activity += 1;
+    await tick();
+    if (signal.aborted || !this.alive) throw STOP;
+  }
+
+  /** Waits for what may never come, and stops when the process has to. */
+  async #wait<T>(signal: AbortSignal, what: Promise<T>): Promise<T> {
+    const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    const stop = Promise.race([aborted, this.#agent.around.machine.death(this.process)]).then(() => STOP);
+    const first = signal.aborted ? STOP : await Promise.race([what, stop]);
+    if (first === STOP) throw STOP;
+    return first as T;
+  }
+}
+
+const STOP = Symbol('stopped');
+
+class Mailbox<T> {
+  readonly #items: T[] = [];
+  #wake: (() => void) | null = null;
+
+  put(item: T): void {
+    this.#items.push(item);
+    this.#wake?.();
+  }
+
+  async next(): Promise<T> {
+    while (this.#items.length === 0) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#items.shift() as T;
+  }
+}
+
+function chunk(text: string) {
+  return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } as const;
+}
+
+/** What the person said: the block with the history comes before it. */
+function lastText(content: Prompt): string {
+  return promptText(content.slice(-1));
+}

@@ -1,0 +1,69 @@
+import { setTimeout as sleep, setImmediate as tick } from 'node:timers/promises';
+import type { ProcessIdentity } from '../../../src/core/process.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Processes } from '../../../src/ports/processes.ts';
+import type { Gate } from './gate.ts';
+
+/** A machine of its own: its time, and its processes, which are engines and agents. */
+export class Machine {
+  readonly clock: Clock = { now: () => this.time, monotonic: () => this.time };
+  time: number;
+  /** Counts everything that moves, so that stillness can be seen. */
+  activity = 0;
+  readonly #alive = new Map<number, { died: Promise<void>; die: () => void }>();
+  #pids = 0;
+
+  constructor(time: number) {
+    this.time = time;
+  }
+
+  spawn(): ProcessIdentity {
+    this.#pids += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#alive.set(this.#pids, { died: promise, die: resolve });
+    return { pid: this.#pids, started: String(this.#pids), boot: 'boot', namespace: '' };
+  }
+
+  isAlive({ pid }: ProcessIdentity): boolean {
+    return this.#alive.has(pid);
+  }
+
+  /** Resolves when the process has ended. */
+  death({ pid }: ProcessIdentity): Promise<void> {
+    return this.#alive.get(pid)?.died ?? Promise.resolve();
+  }
+
+  kill({ pid }: ProcessIdentity): void {
+    this.#alive.get(pid)?.die();
+    this.#alive.delete(pid);
+  }
+
+  /** The processes as one engine sees them. */
+  processesFor(self: ProcessIdentity, gate: Gate): Processes {
+    return {
+      self: () => self,
+      status: (process) => (this.isAlive(process) ? 'alive' : 'dead'),
+      end: (process) =>
+        gate.through(async () => {
+          this.kill(process);
+          return 'ended' as const;
+        }),
+    };
+  }
+
+  async ticks(count: number): Promise<void> {
+    for (let i = 0; i < count; i += 1) await tick();
+  }
+
+  /** Until nothing moves any more. Time goes on meanwhile, as far as it takes to see that a process is dead. */
+  async stillness(): Promise<void> {
+    this.time += 150;
+    let still = 0;
+    for (let rounds = 0; still < 3 && rounds < 500; rounds += 1) {
+      const before = this.activity;
+      await this.ticks(4);
+      await sleep(2);
+      still = this.activity === before ? still + 1 : 0;
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { isUsable } from '../../../src/core/session.ts';
+import { hasEnded } from '../../../src/core/turn.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import type { Machine } from './machine.ts';
+
+export const SCRIPTS = [
+  'answers',
+  'answers',
+  'answers',
+  'tool',
+  'asks',
+  'fails once',
+  'fails',
+  'too long',
+  'hang',
+  'death',
+  'tool and death',
+] as const;
+export type Script = (typeof SCRIPTS)[number];
+
+/** One prompt that reached an agent, and what became of it. */
+export interface Delivery {
+  readonly word: string;
+  readonly script: Script;
+  /** The turn that was sent; null: an earlier prompt, told again by a replay. */
+  readonly turn: string | null;
+  readonly attempt: number;
+  /** How often this prompt has reached an agent, this time included. */
+  readonly nth: number;
+  readonly agent: string;
+  readonly session: string;
+  /** All that the session had, and all that came with the prompt. */
+  readonly context: string;
+  readonly foreign: boolean;
+  readonly reply: string;
+  result: string;
+  refuted: boolean;
+  tool: boolean;
+}
+
+/** Sees every prompt where it arrives and every tool when it runs, whoever sent it and whoever has died since. */
+export class Witness {
+  readonly deliveries: Delivery[] = [];
+  readonly faults: string[] = [];
+  /** By word: the request ids of the turns whose prompt has it. */
+  readonly requests = new Map<string, string[]>();
+  readonly #store: Store;
+  readonly #machine: Machine;
+  readonly #owner: string;
+
+  constructor(store: Store, machine: Machine, owner: string) {
+    this.#store = store;
+    this.#machine = machine;
+    this.#owner = owner;
+  }
+
+  prompt(word: string, script: Script): string {
+    return `${word} (${script})`;
+  }
+
+  fault(what: unknown): void {
+    this.faults.push(what instanceof Error ? (what.stack ?? what.message) : String(what));
+  }
+
+  async delivered(
+    seen: Pick<Delivery, 'agent' | 'session' | 'context' | 'foreign'> & {
+      prompt: string;
+      replayed: boolean;
+      named: boolean;
+    },
+  ): Promise<Delivery> {
+    const { prompt, replayed, named, ...rest } = seen;
+    this.#machine.activity += 1;
+    const [, word = '', script = ''] = /(\S+) \((.*)\)/.exec(prompt) ?? [];
+    const turns = await Promise.all(
+      (this.requests.get(word) ?? []).map((id) => this.#store.findRequest(this.#owner, id)),
+    );
+    const begun = turns.find((turn) => turn !== null && !hasEnded(turn.state) && turn.state !== 'queued');
+    const running = replayed ? null : begun;
+    // R6: that it is sent is a fact before the first byte has left.
+    if (running && running.sent === null) this.fault(`the prompt of turn ${running.n} arrived before it was sent`);
+    if (running && named) await this.#isOurs(rest, running.conversation);
+    const nth = this.deliveries.filter((one) => one.turn === running?.id).length + 1;
+    const delivery: Delivery = {
+      ...rest,
+      word,
+      script: script as Script,
+      turn: running?.id ?? null,
+      attempt: running?.attempt ?? 0,
+      nth,
+      reply: `reply-to-${word}-${this.deliveries.length}`,
+      result: 'open',
+      refuted: false,
+      tool: false,
+    };
+    this.deliveries.push(delivery);
+    return delivery;
+  }
+
+  /** R1: a native session belongs to one conversation, as long as it is one that can be used. */
+  async #isOurs({ agent, session }: Pick<Delivery, 'agent' | 'session'>, conversation: string): Promise<void> {
+    const rows = await this.#store.findSessions(this.#owner, session);
+    const other = rows.find((row) => row.agent === agent && isUsable(row) && row.conversation !== conversation);
+    if (other) this.fault(`${session} belongs to another conversation and was given a prompt of ${conversation}`);
+  }
+
+  /** A tool must not run in a replay, nor once the turn has ended: whoever ended it has first ended the process. */
+  async toolRuns(delivery: Delivery, alive: () => boolean): Promise<void> {
+    this.#machine.activity += 1;
+    const turn = delivery.turn === null ? null : await this.#store.findTurn(this.#owner, delivery.turn);
+    if (!alive()) return;
+    delivery.tool = true;
+    if (turn === null) this.fault(`a tool ran in a replay of ${delivery.word}`);
+    else if (hasEnded(turn.state)) this.fault(`a tool of turn ${turn.n} ran after the turn had ended`);
+  }
+}
