@@ -3,6 +3,9 @@
 //   node scripts/setup.js                 the project itself
 //   node scripts/setup.js test/agents     also these folders, each with its own package.json and lock file
 //
+// Without its own packages the project cannot do anything. Without those of another folder only some tests cannot run: they
+// look for what they need and are skipped with the reason, so a failure there is told and not more.
+//
 // Runs on whatever Node the machine has, so it is plain JavaScript without dependencies. It is called from `pre…`
 // scripts and not by `setup && node …`: a shell remembers where it found `node`, and would go on with the old one.
 import { spawnSync } from 'node:child_process';
@@ -29,8 +32,14 @@ function setUp(folder) {
     stdio: ['ignore', 'ignore', 'inherit'],
     shell: process.platform === 'win32',
   });
-  if (npm.status !== 0) fail(`setup: \`npm ci\` failed for ${name}${npm.error ? `: ${npm.error.message}` : '.'}`);
-  if (folder === root) checkNode();
+  const failed =
+    npm.status === 0 ? undefined : `setup: \`npm ci\` failed for ${name}${npm.error ? `: ${npm.error.message}` : '.'}`;
+  if (folder === root) {
+    if (failed) fail(failed);
+    checkNode();
+  } else if (failed) {
+    console.error(`${failed} What needs them is left out.`);
+  }
 }
 
 /**
@@ -42,10 +51,11 @@ function outOfDate(folder) {
   const installed = packagesOf(join(folder, 'node_modules', '.package-lock.json'));
   if (installed === undefined) return 'nothing is installed yet';
   const wanted = packagesOf(join(folder, 'package-lock.json')) ?? {};
-  for (const [path, { version, integrity, optional }] of Object.entries(wanted)) {
+  for (const [path, wantedPackage] of Object.entries(wanted)) {
     if (path === '') continue;
+    const { version, integrity, optional } = wantedPackage;
     const found = installed[path];
-    if (!found && optional) continue; // built for another platform
+    if (!found && optional && !(folder !== root && isForThisMachine(wantedPackage))) continue;
     if (!found) return `${path} is missing`;
     if (found.version !== version) return `${path} is ${found.version}, not ${version}`;
     if (found.integrity !== integrity) return `${path} has another checksum`;
@@ -55,8 +65,21 @@ function outOfDate(folder) {
 }
 
 /**
+ * Whether an optional package should be here. npm passes over one that it could not download, and an agent without its
+ * program is of no use. In the project itself optional packages may be missing for good, and are not asked for again.
+ * @param {LockedPackage} locked
+ */
+function isForThisMachine({ os = [], cpu = [], libc }) {
+  if (!os.includes(process.platform) || !cpu.includes(process.arch)) return false;
+  const report = /** @type {{header?: {glibcVersionRuntime?: string}}} */ (process.report.getReport());
+  return libc === undefined || libc.includes(report.header?.glibcVersionRuntime ? 'glibc' : 'musl');
+}
+
+/** @typedef {{version?: string, integrity?: string, optional?: boolean, os?: string[], cpu?: string[], libc?: string[]}} LockedPackage */
+
+/**
  * @param {string} file
- * @returns {Record<string, {version?: string, integrity?: string, optional?: boolean}> | undefined}
+ * @returns {Record<string, LockedPackage> | undefined}
  */
 function packagesOf(file) {
   try {

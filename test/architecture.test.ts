@@ -51,6 +51,9 @@ describe('the import rule', () => {
     ['faces/cli/send.ts', `import '../../../test/help.ts'`, 'imports ../../../test/help.ts from outside of src'],
     ['faces/cli/send.ts', 'await import(name)', 'a computed import cannot be checked'],
     ['wire/turn.ts', `import { Buffer } from 'node:buffer'`, 'wire runs in browsers and imports node:buffer'],
+    ['testing/model.ts', `import type { Store } from '../ports/store.ts'`, 'testing imports ports'],
+    ['testing/model.ts', `import { Hono } from 'hono'`, 'testing imports hono'],
+    ['compose.ts', `import { startModel } from './testing/index.ts'`, 'compose.ts imports testing'],
     ['utils/text.ts', '', 'the folder utils is not part of the layout'],
     ['helpers.ts', '', 'only compose.ts, main.ts, index.ts lie at the top of src'],
   ])('refuses in %s: %s', (path, source, why) => {
@@ -67,6 +70,8 @@ describe('the import rule', () => {
     ['agents/claude/sdk/agent.ts', `import { read } from '../transcript/read.ts'`],
     ['clients/http/client.ts', `import { turn } from '../../wire/turn.ts'`],
     ['faces/http/server.ts', `import { turn } from '../../wire/turn.ts'`],
+    ['testing/model.ts', `import { createServer } from 'node:http'; import { text } from '../core/content.ts'`],
+    ['agents/claude/sdk/agent.test.ts', `import { startModel } from '../../../testing/index.ts'`],
     ['compose.ts', `const store = await import('./stores/sqlite/store.ts'); import './engine/engine.ts'`],
   ])('allows in %s: %s', (path, source) => {
     expect(brokenImportRules(path, source)).toEqual([]);
@@ -110,12 +115,14 @@ describe('the purity rule', () => {
 });
 
 describe('tracked files', () => {
-  test('the lock file names no download addresses', () => {
-    expect(read('package-lock.json')).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);
+  const locks = ['package-lock.json', 'test/agents/package-lock.json'];
+
+  test.each(locks)('%s names no download addresses', (lock) => {
+    expect(read(lock)).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);
   });
 
-  test('the lock file has the packages of every platform, or `npm ci` fails on all of them', () => {
-    const packages: Record<string, { optionalDependencies?: object }> = JSON.parse(read('package-lock.json')).packages;
+  test.each(locks)('%s has the packages of every platform, or `npm ci` fails on all of them', (lock) => {
+    const packages: Record<string, { optionalDependencies?: object }> = JSON.parse(read(lock)).packages;
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter((name) => {
         return !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`];

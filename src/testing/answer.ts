@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { type Api, type Reply, textOf } from './api.ts';
+import { cutOff, firstHalf, pause, sendFrames, sendHalf, sendJson } from './connection.ts';
+import { type Count, type Plan, planFor, tooLong } from './plan.ts';
+import type { Json, ModelAnswer, ModelRequest } from './request.ts';
+import { isSideCall } from './side-call.ts';
+import { tokensIn } from './tokens.ts';
+
+export interface AnswerContext {
+  readonly window: number;
+  readonly count: Count;
+  /** Every request, also those that are not answered yet. */
+  readonly requests: ModelRequest[];
+}
+
+export interface Asked {
+  readonly api: Api;
+  readonly path: string;
+  readonly raw: Json;
+  readonly inputTokens: number;
+}
+
+/** Records the request, decides what to do about it, does it, and records that. */
+export async function answerRequest(asked: Asked, response: ServerResponse, context: AnswerContext): Promise<void> {
+  const { api, path, raw, inputTokens } = asked;
+  const body = api.read(raw);
+  const side = isSideCall({ ...body, raw });
+  const n = context.requests.length + 1;
+  const request = { n, at: Date.now(), path, api: api.name, ...body, side, raw, answer: null as ModelAnswer | null };
+  context.requests.push(request);
+
+  const tooMuch = inputTokens > context.window ? tooLong(inputTokens, context.window) : null;
+  const asIs = planFor(request, context.count);
+  const plan = { ...asIs, failure: tooMuch ?? asIs.failure };
+  const reply = replyFor(plan, request, asked);
+  const said = { text: textOf(plan.chunks), toolUses: reply.toolUses, broken: false };
+  const gone = goneSignal(response);
+  try {
+    await pause(plan.waitMs, gone);
+    if (plan.failure) {
+      request.answer = { ...said, status: plan.failure.status, text: plan.failure.message, toolUses: [], usage: null };
+      await refuse(plan.failure, reply, request, asked, response, gone);
+    } else if (plan.breakOff) {
+      request.answer = { ...said, status: 200, usage: null, broken: true };
+      await halfOf(reply, request, api, response, gone);
+    } else {
+      if (request.stream) await sendFrames(response, api.frames(reply), gone);
+      // Before the end is sent: whoever has read it finds the usage counted.
+      request.answer = { ...said, status: 200, usage: reply.usage };
+      if (request.stream) response.end();
+      else sendJson(response, 200, api.whole(reply));
+    }
+  } catch {
+    // The caller went away while we waited; there is nobody left to tell.
+    request.answer = { ...said, status: 200, usage: null, broken: true };
+  }
+}
+
+function replyFor({ chunks, tool }: Plan, { model }: ModelRequest, { api, inputTokens }: Asked): Reply {
+  const id = randomUUID().replaceAll('-', '');
+  const toolUses = tool === null ? [] : [{ id: api.toolUseId(id), ...tool }];
+  const output = textOf(chunks) + toolUses.map(({ name, input }) => name + JSON.stringify(input)).join('');
+  return { id, model, chunks, toolUses, usage: { inputTokens, outputTokens: tokensIn(Buffer.byteLength(output)) } };
+}
+
+async function refuse(
+  failure: NonNullable<Plan['failure']>,
+  { id }: Reply,
+  { stream }: ModelRequest,
+  { api }: Asked,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  const frames = stream ? api.failureFrames(failure, id) : null;
+  if (frames === null) return sendJson(response, failure.status, api.failure(failure));
+  await sendFrames(response, frames, gone);
+  response.end();
+}
+
+async function halfOf(
+  reply: Reply,
+  { stream }: ModelRequest,
+  api: Api,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  if (!stream) return sendHalf(response, api.whole(reply));
+  await sendFrames(response, firstHalf(api.frames(reply)), gone);
+  cutOff(response);
+}
+
+/** Aborted when the connection ends, by the caller or by us. */
+function goneSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  return controller.signal;
+}

@@ -1,0 +1,84 @@
+import { type Api, type Frame, type Reply, textOf } from '../api.ts';
+import type { Json, ModelUsage } from '../request.ts';
+import { readMessages } from './read.ts';
+
+/** Anthropic Messages, as Claude uses it. */
+export const anthropicMessages: Api = {
+  name: 'anthropic',
+  path: '/v1/messages',
+  read: readMessages,
+  whole: (reply) => ({ ...head(reply), content: content(reply), stop_reason: stopReason(reply), usage: usage(reply) }),
+  frames,
+  failure: ({ status, message }) => ({ type: 'error', error: { type: ERRORS[status] ?? 'api_error', message } }),
+  failureFrames: () => null,
+  toolUseId: (id) => `toolu_${id}`,
+};
+
+const ERRORS: Record<number, string> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  529: 'overloaded_error',
+};
+
+function head({ id, model }: Reply): Json {
+  return { id: `msg_${id}`, type: 'message', role: 'assistant', model, stop_sequence: null };
+}
+
+function content({ chunks, toolUses }: Reply): Json[] {
+  const text = chunks.length > 0 ? [{ type: 'text', text: textOf(chunks) }] : [];
+  return [...text, ...toolUses.map((use) => ({ type: 'tool_use', ...use }))];
+}
+
+const stopReason = ({ toolUses }: Reply) => (toolUses.length > 0 ? 'tool_use' : 'end_turn');
+
+function usage({ usage }: { readonly usage: ModelUsage }): Json {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens: usage.outputTokens,
+  };
+}
+
+function frames(reply: Reply): Frame[] {
+  const start = { ...reply.usage, outputTokens: 1 };
+  const message = { ...head(reply), content: [], stop_reason: null, usage: usage({ usage: start }) };
+  const text = reply.chunks.length > 0 ? [textBlock(reply)] : [];
+  const blocks = [...text, ...reply.toolUses.map(toolBlock)];
+  const delta = { stop_reason: stopReason(reply), stop_sequence: null };
+  return [
+    frame('message_start', { message }),
+    ...blocks.flatMap((block, index) => block.map((one) => ({ ...one, data: { ...one.data, index } }))),
+    frame('message_delta', { delta, usage: usage(reply) }),
+    frame('message_stop', {}),
+  ];
+}
+
+function textBlock({ chunks }: Reply): Frame[] {
+  return [
+    frame('content_block_start', { content_block: { type: 'text', text: '' } }),
+    ...chunks.map(({ text, waitMs }) => ({
+      ...frame('content_block_delta', { delta: { type: 'text_delta', text } }),
+      waitMs,
+      delta: true,
+    })),
+    frame('content_block_stop', {}),
+  ];
+}
+
+function toolBlock({ id, name, input }: Reply['toolUses'][number]): Frame[] {
+  const partial_json = JSON.stringify(input);
+  return [
+    frame('content_block_start', { content_block: { type: 'tool_use', id, name, input: {} } }),
+    frame('content_block_delta', { delta: { type: 'input_json_delta', partial_json } }),
+    frame('content_block_stop', {}),
+  ];
+}
+
+function frame(event: string, data: Json): Frame {
+  return { event, data: { type: event, ...data } };
+}

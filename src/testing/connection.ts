@@ -1,0 +1,61 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import type { Frame } from './api.ts';
+
+/** Reading a request's body and writing answers with their pauses. */
+
+const UNPACK: Record<string, (bytes: Buffer) => Promise<Buffer>> = {
+  gzip: promisify<Buffer, Buffer>(zlib.gunzip),
+  deflate: promisify<Buffer, Buffer>(zlib.inflate),
+  br: promisify<Buffer, Buffer>(zlib.brotliDecompress),
+  zstd: promisify<Buffer, Buffer>(zlib.zstdDecompress),
+};
+
+export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const bytes = Buffer.concat(await request.toArray());
+  const unpack = UNPACK[request.headers['content-encoding'] ?? ''];
+  return unpack ? unpack(bytes) : bytes;
+}
+
+export function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/** Half of the answer, and then the connection is gone. */
+export function sendHalf(response: ServerResponse, body: object): void {
+  const text = JSON.stringify(body);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.write(text.slice(0, text.length / 2));
+  cutOff(response);
+}
+
+/** Rejects when the caller goes away in between. */
+export async function sendFrames(response: ServerResponse, frames: readonly Frame[], signal: AbortSignal) {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  response.flushHeaders();
+  for (const { event, data, waitMs = 0 } of frames) {
+    await pause(waitMs, signal);
+    response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+}
+
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal });
+}
+
+/**
+ * Closes the connection before the answer is complete. Not by `destroy`: a reset makes the caller drop what it has not read
+ * yet, and what is wanted is an answer of which a part has been seen.
+ */
+export function cutOff(response: ServerResponse): void {
+  response.socket?.end();
+}
+
+/** The frames up to the middle of the text: enough for an agent to have begun showing the answer. */
+export function firstHalf(frames: readonly Frame[]): Frame[] {
+  const deltas = frames.flatMap((frame, index) => (frame.delta ? index : []));
+  const middle = deltas[Math.ceil(deltas.length / 2) - 1] ?? Math.floor(frames.length / 2);
+  return frames.slice(0, middle + 1);
+}

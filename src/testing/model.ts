@@ -1,0 +1,133 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type AnswerContext, answerRequest } from './answer.ts';
+import { anthropicMessages } from './anthropic/messages.ts';
+import type { Api } from './api.ts';
+import { bodyOf, sendJson } from './connection.ts';
+import { isJson, type Json, type ModelRequest, type ModelUsage } from './request.ts';
+import { openaiResponses } from './responses/responses.ts';
+import { tokensIn } from './tokens.ts';
+
+/**
+ * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only
+ * from the body of the request, so that a right answer about an earlier turn proves that the turn arrived.
+ */
+export interface Model {
+  /** `http://127.0.0.1:PORT`, without a path. */
+  readonly url: string;
+  /** What was asked, in order. Side calls of agents are here, too, and marked. */
+  readonly requests: readonly ModelRequest[];
+  /** What else came, as `METHOD /path`. */
+  readonly others: readonly string[];
+  /** The usage of all answers that were given to their end. */
+  readonly served: ModelUsage & { readonly answers: number };
+  /** The newest request that is no side call; with a filter, the newest for which it is true. */
+  lastRequest(filter?: (request: ModelRequest) => boolean): ModelRequest | undefined;
+  /** The instructions of every request, each text once. */
+  systemTexts(): string[];
+  /** Ends everything that is under way. */
+  close(): Promise<void>;
+}
+
+export interface ModelOptions {
+  /** Requests estimated at more tokens are refused as too long. Default: none is. */
+  readonly window?: number;
+  /** Default: any that is free. */
+  readonly port?: number;
+}
+
+/** The literal list of what it speaks. */
+const APIS: readonly Api[] = [anthropicMessages, openaiResponses];
+
+export async function startModel(options: ModelOptions = {}): Promise<Model> {
+  const requests: ModelRequest[] = [];
+  const others: string[] = [];
+  const seen = new Map<string, number>();
+  const context: AnswerContext = {
+    window: options.window ?? Number.POSITIVE_INFINITY,
+    count(line) {
+      const before = seen.get(line) ?? 0;
+      seen.set(line, before + 1);
+      return before;
+    },
+    requests,
+  };
+
+  const server = createServer((incoming, response) => {
+    // Nobody waits for this promise; a bug in here has to be seen by the agent, and by the test that reads its output.
+    handle(incoming, response, context, others).catch((error) => {
+      if (response.headersSent) response.destroy();
+      else sendJson(response, 500, { error: { message: String(error) } });
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  });
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    others,
+    get served() {
+      return sum(requests);
+    },
+    lastRequest: (filter = ({ side }) => !side) => requests.findLast(filter),
+    systemTexts: () => [...new Set(requests.map(({ system }) => system).filter(Boolean))],
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function handle(incoming: IncomingMessage, response: ServerResponse, context: AnswerContext, others: string[]) {
+  const path = incoming.url ?? '/';
+  const [route = '/'] = path.split('?');
+  const api = APIS.find((one) => route === one.path);
+  if (incoming.method === 'POST' && api) {
+    const bytes = await bodyOf(incoming);
+    const raw = parsed(bytes);
+    if (raw === null) {
+      return sendJson(
+        response,
+        400,
+        api.failure({ status: 400, message: 'the body is no JSON object', tooLong: false }),
+      );
+    }
+    return answerRequest({ api, path, raw, inputTokens: tokensIn(bytes.length) }, response, context);
+  }
+  others.push(`${incoming.method} ${path}`);
+  const bytes = await bodyOf(incoming);
+  if (route === '/v1/messages/count_tokens') return sendJson(response, 200, { input_tokens: tokensIn(bytes.length) });
+  if (route === '/v1/models') return sendJson(response, 200, MODELS);
+  if (route === '/' || route === '/v1') return void response.end();
+  sendJson(response, 404, { type: 'error', error: { type: 'not_found_error', message: `nothing at ${route}` } });
+}
+
+/** In both shapes at once: each reader passes over the fields of the other. */
+const MODELS = {
+  object: 'list',
+  data: [{ id: 'stand-in', type: 'model', object: 'model', display_name: 'Stand-in', created: 0, owned_by: 'tests' }],
+  has_more: false,
+};
+
+function parsed(bytes: Buffer): Json | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return isJson(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function sum(requests: readonly ModelRequest[]): Model['served'] {
+  const usages = requests.flatMap(({ answer }) => answer?.usage ?? []);
+  const total = (of: (usage: ModelUsage) => number) => usages.reduce((soFar, usage) => soFar + of(usage), 0);
+  return {
+    answers: usages.length,
+    inputTokens: total((usage) => usage.inputTokens),
+    outputTokens: total((usage) => usage.outputTokens),
+  };
+}

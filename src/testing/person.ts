@@ -1,0 +1,68 @@
+import type { ModelMessage, ModelRequest, RequestBody } from './request.ts';
+
+/**
+ * What the person said, apart from what agents and Throughline put around it. Only the person gives directives: those in a
+ * conversation record have been followed long ago, and those in a tool's result were never the person's.
+ */
+
+/** Removed whole, in this order: a record may hold anything, also the closing tags of the others. */
+const AROUND = [
+  /<conversation-record ([^>\s]*)>[\s\S]*?(?:<\/conversation-record \1>|$)/g,
+  /<(system-reminder|context|environment_context|user_instructions|INSTRUCTIONS)\b[^>]*>[\s\S]*?<\/\1>/g,
+  /^# AGENTS\.md instructions for .*$/gm,
+  /^\[Request interrupted by user[^\]]*\]$/gm,
+];
+
+function ownWords(text: string): string {
+  return AROUND.reduce((left, around) => left.replaceAll(around, ''), text).trim();
+}
+
+export interface PersonText {
+  readonly text: string;
+  /** How many tools have answered since. */
+  readonly results: number;
+}
+
+/** The last thing that the person said. A text block is one saying: agents join unanswered prompts into one message. */
+export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): PersonText {
+  let results = 0;
+  for (const { role, texts, toolResults } of messages.toReversed()) {
+    if (role !== 'user') continue;
+    const text = texts.map(ownWords).findLast((words) => words !== '');
+    if (text !== undefined) return { text, results };
+    results += toolResults.length;
+  }
+  return { text: '', results };
+}
+
+/**
+ * Who said what, in order: user and assistant, without an agent's reminders and without what only tools said. A conversation
+ * record stays where it is: it is a part of what the model was told.
+ */
+export function conversationOf(
+  request: Pick<ModelRequest, 'messages'>,
+): { readonly role: 'user' | 'assistant'; readonly text: string }[] {
+  return request.messages.flatMap(({ role, texts }) => {
+    if (role === 'system') return [];
+    const text = texts.map((block) => (role === 'user' ? withoutReminders(block) : block).trim()).filter(Boolean);
+    return text.length > 0 ? [{ role, text: text.join('\n') }] : [];
+  });
+}
+
+/** Only a block that is nothing but a reminder: inside of a record or a question the words belong to it. */
+function withoutReminders(block: string): string {
+  return /^\s*<(system-reminder|environment_context|user_instructions)\b[\s\S]*<\/\1>\s*$/.test(block) ? '' : block;
+}
+
+const CODEWORD = /\bcodeword(?: is|:)\s+([A-Za-z0-9][\w-]*)/gi;
+
+/** Every `codeword is X` of user, assistant and tools, in order, once each. Never from instructions. */
+export function codewordsIn(request: Pick<ModelRequest, 'messages'>): string[] {
+  const words = request.messages.flatMap((said) => (said.role === 'system' ? [] : codewordsOf(said)));
+  return [...new Set(words)];
+}
+
+function codewordsOf({ texts, toolResults }: ModelMessage): string[] {
+  const all = [...toolResults.map((result) => result.text), ...texts];
+  return all.flatMap((text) => [...text.matchAll(CODEWORD)].flatMap(([, word]) => word ?? []));
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { type Directive, directivesOf, dueAfter } from './directives.ts';
+import { codewordsIn, lastOfPerson } from './person.ts';
+import type { ModelRequest } from './request.ts';
+import { filled } from './schema.ts';
+
+/** A piece of the answer's text, and how long to wait before it. */
+export interface Chunk {
+  readonly text: string;
+  readonly waitMs: number;
+}
+
+/** What to do about a request. */
+export interface Plan {
+  readonly waitMs: number;
+  readonly failure: { readonly status: number; readonly message: string; readonly tooLong: boolean } | null;
+  readonly chunks: readonly Chunk[];
+  readonly tool: { readonly name: string; readonly input: unknown } | null;
+  readonly breakOff: boolean;
+}
+
+/** Says how often a line has come before this time. The only state there is. */
+export type Count = (line: string) => number;
+
+/** What the request is answered with: from its body alone, but for directives with "N times". */
+export function planFor(request: ModelRequest, count: Count): Plan {
+  // An agent's own errands quote the person, and must neither follow nor use up the directives in there.
+  if (request.side) return saying(request.schema ? JSON.stringify(filled(request.schema)) : 'A conversation');
+  const { text, results } = lastOfPerson(request);
+  const due = dueAfter(results, directivesOf(text));
+  const plan = due.reduce<Plan>((soFar, directive) => follow(soFar, directive, request.tools, count), saying(null));
+  if (plan.failure || plan.tool || plan.chunks.length > 0) return plan;
+  return { ...plan, chunks: saying(reply(text, request)).chunks };
+}
+
+function follow(plan: Plan, directive: Directive, offered: readonly string[], count: Count): Plan {
+  const say = (text: string, waitMs = 0) => ({ ...plan, chunks: [...plan.chunks, { text, waitMs }] });
+  switch (directive.kind) {
+    case 'say':
+      return say(directive.text);
+    case 'stream': {
+      const { chunks, ms } = directive;
+      const pieces = Array.from({ length: chunks }, (_, i) => ({ text: `chunk ${i + 1} `, waitMs: i === 0 ? 0 : ms }));
+      return { ...plan, chunks: [...plan.chunks, ...pieces] };
+    }
+    case 'tool':
+      if (!directive.always && !offered.includes(directive.name)) return say(`I have no tool ${directive.name} here.`);
+      return { ...plan, tool: { name: directive.name, input: directive.input } };
+    case 'slow':
+      return { ...plan, waitMs: plan.waitMs + directive.ms };
+    case 'break':
+      return count(directive.line) < directive.times ? { ...plan, breakOff: true } : plan;
+    case 'too-long':
+      return count(directive.line) < directive.times ? { ...plan, failure: plan.failure ?? TOO_LONG } : plan;
+    case 'fail': {
+      if (count(directive.line) >= directive.times) return plan;
+      const failure = { status: directive.status, message: 'failed as asked', tooLong: false };
+      return { ...plan, failure: plan.failure ?? failure };
+    }
+  }
+}
+
+/** In the words of the real model, which agents look for. */
+export function tooLong(tokens: number, window: number): NonNullable<Plan['failure']> {
+  return { status: 400, message: `prompt is too long: ${tokens} tokens > ${window} maximum`, tooLong: true };
+}
+const TOO_LONG = tooLong(200_001, 200_000);
+
+function saying(text: string | null): Plan {
+  const chunks = text === null ? [] : (text.match(/[\s\S]{1,400}/g) ?? []).map((piece) => ({ text: piece, waitMs: 0 }));
+  return { waitMs: 0, failure: null, chunks, tool: null, breakOff: false };
+}
+
+const QUESTION = /\b(?:which|what)\b[^.\n]*\bcodewords?\b(?!\s*(?:is\b|:))/i;
+/** What agents ask for when they compact a conversation: the answer has to carry on what is asked for later. */
+const SUMMARY = /\bcreate a detailed summary of (?:the|this|our) conversation\b/i;
+
+function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
+  const words = codewordsIn(request);
+  if (SUMMARY.test(text)) return `<summary>${words.map((word) => `The codeword is ${word}.`).join('\n')}</summary>`;
+  if (!QUESTION.test(text)) return acknowledgement(text);
+  return words.length > 0 ? `I have seen these codewords: ${words.join(', ')}.` : 'I have seen no codewords.';
+}
+
+/**
+ * What a prompt without question and directives is answered with. Different prompts have different answers, and no answer
+ * repeats its prompt: a codeword that is seen later was in the prompt itself.
+ */
+export function acknowledgement(prompt: string): string {
+  return `Acknowledged ${createHash('sha256').update(prompt.trim()).digest('hex').slice(0, 12)}.`;
+}

@@ -1,0 +1,96 @@
+/** What a request to the stand-in model said, whichever way of speaking it came in. */
+
+export type ApiName = 'anthropic' | 'openai-responses';
+
+export type Json = Record<string, unknown>;
+
+export interface ToolUse {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export interface ToolResult {
+  /** The id of the tool use that it answers. */
+  readonly id: string;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+export interface ModelMessage {
+  /** Claude also sends instructions in the middle of the conversation: those have the role `system`. */
+  readonly role: 'user' | 'assistant' | 'system';
+  /** The text blocks one by one: agents put reminders, records and the person's own words into one message. */
+  readonly texts: readonly string[];
+  /** All text blocks, joined by newlines. */
+  readonly text: string;
+  readonly toolUses: readonly ToolUse[];
+  readonly toolResults: readonly ToolResult[];
+}
+
+export interface ModelUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What was answered. A failure has its status and message; an answer broken off has what it would have said. */
+export interface ModelAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly toolUses: readonly ToolUse[];
+  /** Null: it failed, was broken off, or the caller went away; nothing was charged. */
+  readonly usage: ModelUsage | null;
+  readonly broken: boolean;
+}
+
+/** The part of a request that is read from its body. */
+export interface RequestBody {
+  readonly model: string;
+  /** Everything said as an instruction: the system prompt, and messages with the role system or developer. */
+  readonly system: string;
+  /** In the order of the body. */
+  readonly messages: readonly ModelMessage[];
+  readonly tools: readonly string[];
+  readonly stream: boolean;
+  /** The schema that the answer has to follow, if the request has one. */
+  readonly schema: Json | null;
+}
+
+export interface ModelRequest extends RequestBody {
+  /** 1, 2, 3… in the order of arrival. */
+  readonly n: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** With its query. */
+  readonly path: string;
+  readonly api: ApiName;
+  /** An agent's own errand (a title, a topic, a probe) and no part of the conversation. */
+  readonly side: boolean;
+  /** The body as it was sent. */
+  readonly raw: Json;
+  /** Null: not answered yet. */
+  readonly answer: ModelAnswer | null;
+}
+
+/** A message of these text blocks and tools. */
+export function message(
+  role: ModelMessage['role'],
+  texts: readonly string[],
+  toolUses: readonly ToolUse[] = [],
+  toolResults: readonly ToolResult[] = [],
+): ModelMessage {
+  return { role, texts, text: texts.join('\n'), toolUses, toolResults };
+}
+
+export function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The objects of a list; anything else counts as none, because a stand-in does not judge what it is sent. */
+export function objects(value: unknown): Json[] {
+  return Array.isArray(value) ? value.filter(isJson) : [];
+}
+
+export function str(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

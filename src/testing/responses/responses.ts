@@ -1,0 +1,115 @@
+import { type Api, type Frame, type Reply, textOf } from '../api.ts';
+import type { Plan } from '../plan.ts';
+import type { Json, ToolUse } from '../request.ts';
+import { readResponses } from './read.ts';
+
+/** OpenAI Responses, as Codex uses it. */
+export const openaiResponses: Api = {
+  name: 'openai-responses',
+  path: '/v1/responses',
+  read: readResponses,
+  whole: (reply) => ({ ...response(reply), status: 'completed', output: output(reply), usage: usage(reply) }),
+  frames: (reply) => numbered(frames(reply)),
+  failure: (failure) => ({ error: errorOf(failure) }),
+  failureFrames,
+  toolUseId: (id) => `call_${id}`,
+};
+
+function errorOf({ status, message, tooLong }: NonNullable<Plan['failure']>): Json {
+  const code = tooLong ? 'context_length_exceeded' : (CODES[status] ?? null);
+  return { message, type: status < 500 ? 'invalid_request_error' : 'server_error', param: null, code };
+}
+
+const CODES: Record<number, string> = { 429: 'rate_limit_exceeded', 500: 'server_error', 503: 'server_is_overloaded' };
+
+/** A stream that is too long is accepted first and fails then. */
+function failureFrames(failure: NonNullable<Plan['failure']>, id: string): Frame[] | null {
+  if (!failure.tooLong) return null;
+  const { code, message } = errorOf(failure);
+  const failed = { id: `resp_${id}`, object: 'response', status: 'failed', error: { code, message }, output: [] };
+  return numbered([
+    { event: 'response.created', data: { response: { ...failed, status: 'in_progress', error: null } } },
+    { event: 'response.failed', data: { response: failed } },
+  ]);
+}
+
+function response({ id, model }: Reply): Json {
+  return { id: `resp_${id}`, object: 'response', created_at: 0, model, error: null, incomplete_details: null };
+}
+
+function usage({ usage: { inputTokens, outputTokens } }: Reply): Json {
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + outputTokens,
+  };
+}
+
+const output = (reply: Reply): Json[] => [
+  ...(reply.chunks.length > 0 ? [messageItem(reply, 'completed')] : []),
+  ...reply.toolUses.map((use) => toolItem(use)),
+];
+
+function messageItem({ id, chunks }: Reply, status: string): Json {
+  const content = status === 'completed' ? [textPart(textOf(chunks))] : [];
+  return { type: 'message', id: `msg_${id}`, role: 'assistant', status, content };
+}
+
+const textPart = (text: string) => ({ type: 'output_text', text, annotations: [] });
+
+/** A tool that takes plain text is called in a way of its own. */
+function toolItem({ id, name, input }: ToolUse): Json {
+  const item = { id: id.replace('call_', 'fc_'), call_id: id, name, status: 'completed' };
+  if (typeof input === 'string') return { type: 'custom_tool_call', ...item, input };
+  return { type: 'function_call', ...item, arguments: JSON.stringify(input) };
+}
+
+function frames(reply: Reply): Frame[] {
+  const started = { ...response(reply), status: 'in_progress', output: [] };
+  const items = [
+    ...(reply.chunks.length > 0 ? [messageFrames(reply)] : []),
+    ...reply.toolUses.map((use) => toolFrames(toolItem(use))),
+  ];
+  return [
+    { event: 'response.created', data: { response: started } },
+    { event: 'response.in_progress', data: { response: started } },
+    ...items.flatMap((item, output_index) => item.map((one) => ({ ...one, data: { ...one.data, output_index } }))),
+    { event: 'response.completed', data: { response: openaiResponses.whole(reply) } },
+  ];
+}
+
+function messageFrames(reply: Reply): Frame[] {
+  const text = textOf(reply.chunks);
+  const at = { item_id: `msg_${reply.id}`, content_index: 0 };
+  return [
+    { event: 'response.output_item.added', data: { item: messageItem(reply, 'in_progress') } },
+    { event: 'response.content_part.added', data: { ...at, part: textPart('') } },
+    ...reply.chunks.map((chunk) => ({
+      event: 'response.output_text.delta',
+      data: { ...at, delta: chunk.text },
+      waitMs: chunk.waitMs,
+      delta: true,
+    })),
+    { event: 'response.output_text.done', data: { ...at, text } },
+    { event: 'response.content_part.done', data: { ...at, part: textPart(text) } },
+    { event: 'response.output_item.done', data: { item: messageItem(reply, 'completed') } },
+  ];
+}
+
+function toolFrames(item: Json): Frame[] {
+  const [kind, key] =
+    item.type === 'function_call' ? ['function_call_arguments', 'arguments'] : ['custom_tool_call_input', 'input'];
+  const value = item[key ?? ''];
+  return [
+    { event: 'response.output_item.added', data: { item: { ...item, status: 'in_progress', [key ?? '']: '' } } },
+    { event: `response.${kind}.delta`, data: { item_id: item.id, delta: value } },
+    { event: `response.${kind}.done`, data: { item_id: item.id, [key ?? '']: value } },
+    { event: 'response.output_item.done', data: { item } },
+  ];
+}
+
+function numbered(list: readonly Frame[]): Frame[] {
+  return list.map((one, sequence_number) => ({ ...one, data: { type: one.event, sequence_number, ...one.data } }));
+}

@@ -1,0 +1,16 @@
+import type { Json, ModelRequest } from './request.ts';
+
+/** Titles, topics and probes: small questions without tools, put to a small model or with an instruction of their own. */
+export function isSideCall({ tools, model, system, raw }: Pick<ModelRequest, 'tools' | 'model' | 'system' | 'raw'>) {
+  if (tools.length > 0) return false;
+  return /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
+}
+
+const ERRAND = /\b(?:generate|write|create|extract|analy[sz]e)\b[^.\n]{0,80}\b(?:title|topic|name|kebab-case)\b/i;
+/** The instructions of a conversation speak of titles, too; they are longer than those of an errand. */
+const LONG = 8_000;
+
+/** One token is asked for by who only wants to know whether somebody answers. */
+function isProbe({ max_tokens, max_output_tokens }: Json): boolean {
+  return max_tokens === 1 || max_output_tokens === 1;
+}
