@@ -1,8 +1,9 @@
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
+import { effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** A store whose disk is full as long as `isFull` says so, for everything that a running turn writes. */
@@ -72,13 +73,14 @@ test('a disk that stays full ends the agent, and the turn is interrupted once th
 test('a database that another program keeps locked for a while delays a turn, and nothing is lost', async () => {
   await using home = new Home();
   const { engine } = await home.open();
-  await engine.ensure({ key: 'chat' });
-  const { turn } = await engine.submit('chat', '/stream 60 5\nThe codeword is amber.');
+  const { sandbox } = await engine.ensure({ key: 'chat' });
+  const { turn } = await engine.submit('chat', '/stream 60 5\n/tool write done.log');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   const intruder = new DatabaseSync(home.file);
   intruder.exec('BEGIN IMMEDIATE');
   const before = await engine.conversation('chat');
-  await new Promise((resolve) => setTimeout(resolve, 400)); // longer than the turn would take
+  const done = join(home.sandboxes, sandbox, 'work', 'done.log');
+  await until('the agent is done', () => effects(done) === 1);
   expect((await engine.conversation('chat')).lastSeq).toBe(before.lastSeq);
   intruder.exec('ROLLBACK');
   intruder.close();
