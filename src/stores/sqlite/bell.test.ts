@@ -23,8 +23,8 @@ test('another process hears the bell within milliseconds', async () => {
   }
   await Promise.all([ears.finish(), hand.finish()]);
   const median = delays.toSorted((a, b) => a - b)[15] as number;
-  // Seen: 1 ms; the slow look alone would be 250.
-  expect(median).toBeLessThan(50);
+  // Seen: 0.3 ms; the slow look alone would be 250.
+  expect(median).toBeLessThan(150);
 });
 
 test('a bell that was deleted rings again', async () => {

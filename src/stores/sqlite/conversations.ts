@@ -4,16 +4,16 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import type { NewConversation } from '../../ports/store.ts';
 import { NO_CHAIN } from './chain.ts';
-import type { Database } from './database.ts';
+import { type Database, LIMIT } from './database.ts';
 import { Ledger, noConversation } from './ledger.ts';
 import { CONVERSATION, type ConversationRow, conversationOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';
 
 const BY_ID = `${CONVERSATION} WHERE c.id = ?`;
 const BY_KEY = `${CONVERSATION} WHERE c.owner = ? AND c.key = ?`;
-const PAGE = `${CONVERSATION} WHERE c.owner = ? ORDER BY c.updated_at DESC, c.id DESC LIMIT ?`;
+const PAGE = `${CONVERSATION} WHERE c.owner = ? ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
 const NEXT_PAGE = `
-  ${CONVERSATION} WHERE c.owner = ? AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC LIMIT ?`;
+  ${CONVERSATION} WHERE c.owner = ? AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, parent, created_at, updated_at)

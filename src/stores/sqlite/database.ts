@@ -3,6 +3,9 @@ import { type Connection, connect, type Statement, type Value } from './node-sql
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
 
+/** Of a bare parameter here SQLite takes the value into its plan, and so plans anew at every use: longer than a short read. */
+export const LIMIT = 'LIMIT ? + 0';
+
 /** One connection and its statements, each prepared once. */
 export class Database {
   readonly #connection: Connection;

@@ -44,12 +44,13 @@ const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
 export class Ledger {
   readonly tx: Tx;
   readonly row: LeaseRow;
-  readonly #before: Readonly<LeaseRow>;
+  readonly #before: Pick<LeaseRow, 'pending' | 'worker' | 'ready_at'>;
 
   constructor(tx: Tx, row: LeaseRow) {
     this.tx = tx;
     this.row = row;
-    this.#before = { ...row };
+    const { pending, worker, ready_at } = row;
+    this.#before = { pending, worker, ready_at };
   }
 
   /** The owner's conversation. Throws `not_found`. */

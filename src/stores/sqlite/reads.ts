@@ -5,7 +5,7 @@ import type { TurnRecord } from '../../core/record.ts';
 import type { Session } from '../../core/session.ts';
 import type { Turn } from '../../core/turn.ts';
 import { conversationNo, conversationRow } from './conversations.ts';
-import type { Database } from './database.ts';
+import { type Database, LIMIT } from './database.ts';
 import {
   EVENT,
   type EventRow,
@@ -24,16 +24,18 @@ import {
   turnOf,
 } from './rows.ts';
 
-const EVENTS = `${EVENT} WHERE e.conv = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`;
+// One statement and not two: whoever follows reads after every commit, and to begin reading costs more than the look itself.
+const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
+const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 const TURN_EVENTS = `${EVENT} WHERE e.turn = ? ORDER BY e.seq`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
 const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
-const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n LIMIT ?`;
-const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC LIMIT ?`;
-const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n LIMIT ?`;
+const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
+const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC ${LIMIT}`;
+const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIMIT}`;
 const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
-const SESSIONS = `${SESSION} WHERE s.conv = ? ORDER BY s.used_seq DESC LIMIT ?`;
-const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ? AND s.agent = ? ORDER BY s.used_seq DESC LIMIT ?`;
+const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
+const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
 const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
 const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? ORDER BY p.no`;
@@ -47,8 +49,9 @@ export interface Range {
 }
 
 export function events(db: Database, owner: string, id: string, { after, limit }: Range): ConversationEvent[] {
-  const no = conversationNo(db, owner, id);
-  return db.all<EventRow>(EVENTS, no, after, Math.max(0, limit)).map((row) => eventOf(id, row));
+  const rows = db.all<EventRow>(EVENTS, id, owner, after, Math.max(0, limit));
+  if (rows.length === 0) conversationNo(db, owner, id); // none, or not even the conversation?
+  return rows.map((row) => eventOf(id, row));
 }
 
 export function turnEvents(db: Database, owner: string, id: string): ConversationEvent[] {
@@ -99,12 +102,12 @@ export interface SessionFilter {
 }
 
 export function sessions(db: Database, owner: string, id: string, filter: SessionFilter = {}): Session[] {
-  const no = conversationNo(db, owner, id);
   const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
   const rows =
     filter.agent === undefined
-      ? db.all<SessionRow>(SESSIONS, no, limit)
-      : db.all<SessionRow>(SESSIONS_OF_AGENT, no, filter.agent, limit);
+      ? db.all<SessionRow>(SESSIONS, id, owner, limit)
+      : db.all<SessionRow>(SESSIONS_OF_AGENT, id, owner, filter.agent, limit);
+  if (rows.length === 0) conversationNo(db, owner, id);
   return rows.map(sessionOf);
 }
 

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../core/receipt.ts';
 import { NO_USAGE, type Usage } from '../../core/usage.ts';
 import { conversationNo } from './conversations.ts';
-import type { Database } from './database.ts';
+import { type Database, LIMIT } from './database.ts';
 import type { Ledger, Stamp, TurnName } from './ledger.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
@@ -9,8 +9,8 @@ import { countSpent, countTurns } from './totals.ts';
 const FIND = 'SELECT no, body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
 const INSERT = 'INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)';
 const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
-const NEWEST = 'SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC LIMIT ?';
-const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC LIMIT ?';
+const NEWEST = `SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC ${LIMIT}`;
+const OF_TURN = `SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC ${LIMIT}`;
 
 /** A receipt is written before the prompt and again when more is known; only what the later one adds is counted. */
 export function writeReceipt(

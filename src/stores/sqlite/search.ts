@@ -2,13 +2,13 @@ import { promptText } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { replyText } from '../../core/record.ts';
 import type { SearchHit } from '../../ports/store.ts';
-import type { Database } from './database.ts';
+import { type Database, LIMIT } from './database.ts';
 import { type RecordRow, recordOf } from './rows.ts';
 
 const SEARCH = `
   SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
   FROM words w JOIN turns t ON t.no = w.rowid JOIN records r ON r.turn = t.no JOIN conversations c ON c.no = t.conv
-  WHERE words MATCH ? AND t.owner = ? ORDER BY w.rank LIMIT ?`;
+  WHERE words MATCH ? AND t.owner = ? ORDER BY w.rank ${LIMIT}`;
 
 type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
 

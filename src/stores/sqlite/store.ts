@@ -104,7 +104,8 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
       return write((tx) => claim(tx, request));
     },
     async begin(fence, agents) {
-      if ((await read((from) => beginnable(from, fence, agents))) === null) return null;
+      // What waits to be written may be the very turn: then only the transaction can tell.
+      if (queue.isEmpty && (await read((from) => beginnable(from, fence, agents))) === null) return null;
       return write((tx) => begin(tx, fence, agents));
     },
     renew: (fences, leaseMs) => write((tx) => renew(tx, fences, leaseMs)),

@@ -70,6 +70,10 @@ export class WriteQueue {
     });
   }
 
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
   /** Resolves when all that waits now is written or refused. */
   async settled(): Promise<void> {
     while (this.#drain !== null) await this.#drain;
