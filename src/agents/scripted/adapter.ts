@@ -26,11 +26,12 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
   const options = parseScriptedOptions(given);
   const onDisk = options.memory === 'disk';
   const readable = onDisk && options.position;
+  let traits: AgentTraits | undefined;
   const fileOf = (id: string, room: Room) => (readable ? storageFile(storageDir(room, options), id) : null);
 
   return {
     name,
-    traits: async () => traitsOf(options),
+    traits: async () => (traits ??= traitsOf(options)),
     open: (request) => open(request, options, env),
     async position(sessionId, room) {
       const file = fileOf(sessionId, room);

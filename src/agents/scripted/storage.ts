@@ -27,14 +27,13 @@ export function positionAt(n: number, uuid: string | null): string {
 
 /** Null: there is no such storage, or nothing in it. Costs the same at any length. */
 export function readPosition(file: string): string | null {
-  const last = readFromEnd(file, (entries) => entries.length > 0)?.at(-1);
-  return last === undefined ? null : positionAt(last.n, last.uuid);
+  const last = lastEntry(file, () => true);
+  return last === null ? null : positionAt(last.n, last.uuid);
 }
 
 /** Looks for a recent entry from the end. Null: not there. */
 export function findEntry(file: string, uuid: string): Entry | null {
-  const has = (entry: Entry) => entry.uuid === uuid;
-  return readFromEnd(file, (entries) => entries.some(has))?.find(has) ?? null;
+  return lastEntry(file, (entry) => entry.uuid === uuid);
 }
 
 /** The entries after a position. Null: no storage, or the position is not in it. */
@@ -45,7 +44,7 @@ export function entriesAfter(file: string, position: string | null): Entry[] | n
   } catch {
     return null;
   }
-  const entries = parseLines(text.split('\n'));
+  const entries = text.split('\n').flatMap((line) => parseLine(line) ?? []);
   if (position === null) return entries;
   const at = entries.findIndex((entry) => positionAt(entry.n, entry.uuid) === position);
   return at === -1 ? null : entries.slice(at + 1);
@@ -53,8 +52,8 @@ export function entriesAfter(file: string, position: string | null): Entry[] | n
 
 const FIRST_READ = 4_096;
 
-/** Reads ever more from the end until `enough`, or the whole file. */
-function readFromEnd(file: string, enough: (entries: Entry[]) => boolean): Entry[] | null {
+/** Reads ever more from the end, and each line only when those after it were not wanted. Null: none is, or no storage. */
+function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | null {
   let fd: number;
   try {
     fd = openSync(file, 'r');
@@ -69,22 +68,23 @@ function readFromEnd(file: string, enough: (entries: Entry[]) => boolean): Entry
       const read = readSync(fd, bytes, 0, bytes.length, from);
       const lines = bytes.toString('utf8', 0, read).split('\n');
       if (from > 0) lines.shift(); // its beginning lies before what was read
-      const entries = parseLines(lines);
-      if (from === 0 || enough(entries)) return entries;
+      for (const line of lines.reverse()) {
+        const entry = parseLine(line);
+        if (entry !== null && wanted(entry)) return entry;
+      }
+      if (from === 0) return null;
     }
   } finally {
     closeSync(fd);
   }
 }
 
-/** A line that is torn or damaged is no entry. */
-function parseLines(lines: readonly string[]): Entry[] {
-  return lines.flatMap((line) => {
-    try {
-      const entry = line === '' ? null : (JSON.parse(line) as Partial<Entry> | null);
-      return typeof entry?.uuid === 'string' && typeof entry.n === 'number' ? [entry as Entry] : [];
-    } catch {
-      return [];
-    }
-  });
+/** Null: the line is torn or damaged. */
+function parseLine(line: string): Entry | null {
+  try {
+    const entry = line === '' ? null : (JSON.parse(line) as Partial<Entry> | null);
+    return typeof entry?.uuid === 'string' && typeof entry.n === 'number' ? (entry as Entry) : null;
+  } catch {
+    return null;
+  }
 }
