@@ -4,7 +4,6 @@ import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
 /** Submits what it is told to, and says so once it was accepted. Whether it runs turns itself is its setting. */
-const { home, mark, engine: settings } = input<{ home: string; mark: string; engine: object }>();
 
 interface Request {
   readonly key: string;
@@ -12,14 +11,25 @@ interface Request {
   readonly options: SubmitOptions & { requestId: string };
 }
 
+interface Input {
+  readonly home: string;
+  readonly mark: string;
+  readonly engine: object;
+  /** What an earlier process was asked to submit, and did not say that it did. */
+  readonly requests: readonly Request[];
+}
+
+const { home, mark, engine: settings, requests } = input<Input>();
 const opening = open({ home, settings: settingsFor(mark), engine: settings });
 
-onCommand<Request>(async ({ key, prompt, options }) => {
+async function submit({ key, prompt, options }: Request): Promise<void> {
   const { engine } = await opening;
   const agent = options.agent ? { agent: options.agent } : {};
   const conversation = await engine.ensure({ key, ...agent });
   const { turn, seq, duplicate } = await engine.submit(conversation.id, prompt, options);
   say({ accepted: options.requestId, turn: turn.id, n: turn.n, seq, duplicate });
-});
-await opening;
+}
+
+onCommand<Request>((request) => void submit(request));
+await Promise.all(requests.map(submit));
 ready();

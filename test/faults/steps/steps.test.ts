@@ -19,10 +19,12 @@ interface Step {
   readonly verb: Hook['verb'];
   readonly write?: string;
   readonly since?: string;
+  /** It is the second turn that is hit, in a session that has completed the first. */
+  readonly second?: true;
   readonly agent?: AgentName;
-  /** The ends of the first turn: killed before the step, and after it. The second turn completes in any case. */
+  /** The ends of the turn that is hit: killed before the step, and after it. The other turn completes in any case. */
   readonly ends: readonly [TurnEnd, TurnEnd];
-  /** How often the first turn's tool ran; left out: as often as an orphan got to, and never twice. */
+  /** How often the tool of that turn ran; left out: as often as an orphan got to, and never twice. */
   readonly ran?: readonly [number, number];
 }
 
@@ -35,6 +37,8 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'open-session', agent: 'assigned', ends: COMPLETES },
   { verb: 'commit', write: 'send', ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', agent: 'plain', ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'send', second: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'send', second: true, agent: 'rotating', ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
   { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
@@ -42,6 +46,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'withdraw', ends: INTERRUPTED },
   { verb: 'renew', since: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'end', ends: ['interrupted', 'completed'], ran: [1, 1] },
+  { verb: 'commit', write: 'end', second: true, ends: ['interrupted', 'completed'], ran: [1, 1] },
   { verb: 'commit', write: 'end', agent: 'forgetful', ends: ['interrupted', 'completed'], ran: [1, 1] },
   { verb: 'begin', ends: COMPLETES },
   { verb: 'release', ends: COMPLETES },
@@ -51,7 +56,7 @@ const CASES = STEPS.flatMap((step) =>
     ...step,
     agent: step.agent ?? ('survivor' as const),
     side,
-    name: step.write ?? step.verb,
+    name: `${step.write ?? step.verb}${step.second ? ' of a second turn' : ''}`,
   })),
 );
 
@@ -61,7 +66,7 @@ const LEASE_MS = 60_000;
 describe('a process that is killed at an exact step', () => {
   test.concurrent.each(CASES)('$side $name leaves turns that end as they must (agent: $agent)', async (step) => {
     await using place = new Place();
-    const { verb, side, agent, write, since } = step;
+    const { verb, side, agent, write, since, second } = step;
     const prompt = (name: string) =>
       [
         `The codeword is ${name}.`,
@@ -74,7 +79,14 @@ describe('a process that is killed at an exact step', () => {
       prompt: prompt(name),
       options: { requestId: name, agent, permissions: 'deny' as const },
     }));
-    const hook: Hook = { verb, side, action: 'kill', ...(write ? { write } : {}), ...(since ? { since } : {}) };
+    const hook: Hook = {
+      verb,
+      side,
+      action: 'kill',
+      ...(write ? { write } : {}),
+      ...(since ? { since } : {}),
+      call: second ? 2 : 1,
+    };
     const leaseMs = verb === 'renew' ? 300 : LEASE_MS;
     const killed = place.start('stepper', { key: 'c', hook, requests, engine: { leaseMs, maxWarm: 0 } });
     await killed.closed;
@@ -85,8 +97,10 @@ describe('a process that is killed at an exact step', () => {
     for (const { prompt, options } of requests) ended.push(await engine.run('c', prompt, options));
 
     const at = side === 'before' ? 0 : 1;
-    expect(ended.map(({ state }) => state)).toEqual([step.ends[at], 'completed']);
-    if (step.ran) expect(place.ran('c').filter((name) => name === 'one')).toHaveLength(step.ran[at]);
+    const end = step.ends[at];
+    expect(ended.map(({ state }) => state)).toEqual(second ? ['completed', end] : [end, 'completed']);
+    const hit = second ? 'two' : 'one';
+    if (step.ran) expect(place.ran('c').filter((name) => name === hit)).toHaveLength(step.ran[at]);
     const asked = await engine.run('c', QUESTION, { agent });
     expect(codewordsIn(asked.reply)).toEqual(requests.map(({ options }) => options.requestId));
     const [facts] = readFacts(place);

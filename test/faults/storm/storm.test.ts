@@ -4,7 +4,6 @@ import { settingsFor } from '../harness/agents.ts';
 import { marked } from '../harness/marked.ts';
 import { Place } from '../harness/place.ts';
 import { Random, seedOfRun } from '../harness/random.ts';
-import { until } from '../harness/until.ts';
 import { failedUnsent, gapless, inOrder, knewAll, nothingLost, oneEnd, ranOnce, sawAll } from './checks.ts';
 import { Storm } from './controller.ts';
 import { type ConversationFacts, ends, readFacts } from './facts.ts';
@@ -30,11 +29,10 @@ describe('a storm of kills over one home', () => {
     await storm.calm(CALM_MS);
     const rested = performance.now();
     await storm.askAll(CALM_MS);
-    await until('orphans to be ended', () => storm.orphans().length === 0, { ms: CALM_MS });
-    await storm.endWorkers(CALM_MS);
+    await storm.end(CALM_MS);
     facts = readFacts(place);
     const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(1)} s`;
-    const kills = `${storm.kills} kills, ${storm.agentKills} of agents, ${storm.freezes} freezes`;
+    const kills = `${storm.crew.kills} kills, ${storm.crew.agentKills} of agents, ${storm.crew.freezes} freezes`;
     const times = `in ${seconds(started, calmed)}, calm after ${seconds(calmed, rested)}`;
     console.log(`seed ${seed} (THROUGHLINE_SEED): ${kills} ${times}`, ends(facts));
   }, STORM_MS);
@@ -43,13 +41,13 @@ describe('a storm of kills over one home', () => {
   const each = (check: (facts: ConversationFacts) => string[]) => facts.flatMap(check);
 
   test('has killed as many processes as it should, and turns both completed and were interrupted', () => {
-    expect(storm.kills).toBeGreaterThanOrEqual(KILLS);
+    expect(storm.crew.kills).toBeGreaterThanOrEqual(KILLS);
     const { completed, interrupted, failed, cancelled } = ends(facts);
     expect(completed).toBeGreaterThan(KILLS / 20);
     expect(interrupted).toBeGreaterThan(0);
     expect({ cancelled }).toEqual({ cancelled: 0 });
     expect(failed, 'a turn fails only when its agent was killed before it was open').toBeLessThanOrEqual(
-      storm.agentKills,
+      storm.crew.agentKills,
     );
     expect(each(failedUnsent)).toEqual([]);
   });
