@@ -1,0 +1,147 @@
+import { statSync } from 'node:fs';
+import type { AgentSession } from '../../src/ports/agent.ts';
+import type { Measure } from '../finding.ts';
+import { BenchHome } from '../support/bench-home.ts';
+import { LogWrite } from '../support/log-write.ts';
+import { median, quantile } from '../support/statistics.ts';
+import { TurnWatch } from '../support/turn-watch.ts';
+
+const PROMPT = '/say Hello.';
+
+/**
+ * From `submit` to the first words of the answer, durable and seen by a follower, in a session that is warm; beside the same
+ * prompt given to the agent without us. The two, and the writes that the disk must do, alternate: all three see the same machine.
+ */
+const measure: Measure = async ({ quick }) => {
+  await using home = new BenchHome();
+  const { engine, parts, queue } = await home.open();
+  const { id } = await engine.ensure({ key: 'bench' });
+  const watch = new TurnWatch(engine, id, 0);
+
+  const turn = async () => {
+    const commits = queue.commits;
+    const start = performance.now();
+    const { turn } = await engine.submit(id, PROMPT);
+    const accepted = performance.now() - start;
+    const first = (await watch.first(turn.id)) - start;
+    const commitsToFirst = queue.commits - commits;
+    const ended = (await watch.ended(turn.id)) - start;
+    return { accepted, first, ended, commits: commitsToFirst };
+  };
+
+  const direct = await openDirectly();
+  for (let i = 0; i < (quick ? 5 : 100); i += 1) await Promise.all([turn(), firstUpdate(direct)]);
+
+  const { bytes, perTurn } = await logBytes();
+  const log = new LogWrite(home.path, bytes);
+  const turns: Awaited<ReturnType<typeof turn>>[] = [];
+  const directly: number[] = [];
+  const writes: number[] = [];
+  for (let i = 0; i < (quick ? 20 : 1_000); i += 1) {
+    turns.push(await turn());
+    await settled();
+    directly.push(await firstUpdate(direct));
+    await settled();
+    writes.push(log.once());
+    await settled();
+  }
+  log.close();
+  await direct.close();
+  await watch.stop();
+
+  const commits = median(turns.map((one) => one.commits));
+  const first = median(turns.map((one) => one.first));
+  const alone = median(directly);
+  const write = median(writes);
+  const beside = first - alone - commits * write;
+  const ms = (value: number) => value.toFixed(3);
+  return [
+    {
+      name: 'turn overhead beside the fsyncs, p50',
+      value: beside,
+      unit: 'ms',
+      target: { kind: 'must', most: 1 },
+      note:
+        `${ms(first)} ms from submit to the first update seen by a follower, less ${ms(alone)} ms for the same prompt ` +
+        `given to the agent directly, less ${commits} fsyncs of ${ms(write)} ms (${bytes} bytes each)`,
+    },
+    {
+      name: 'fsyncs from submit to the first event',
+      value: commits,
+      unit: '',
+      target: { kind: 'must', most: 4 },
+      note: `commits counted, of which each is one fsync of the log; ${perTurn} in the whole turn`,
+    },
+    {
+      name: 'turn overhead with the fsyncs, p50',
+      value: first - alone,
+      unit: 'ms',
+      target: null,
+      note: `${(first / alone).toFixed(1)} × the agent alone; p99 ${ms(
+        quantile(
+          turns.map((one) => one.first),
+          0.99,
+        ) - alone,
+      )} ms`,
+    },
+    {
+      name: 'submit until accepted, p50',
+      value: median(turns.map((one) => one.accepted)),
+      unit: 'ms',
+      target: null,
+      note: 'durable, one fsync in it',
+    },
+    {
+      name: 'submit until the turn has ended, p50',
+      value: median(turns.map((one) => one.ended)),
+      unit: 'ms',
+      target: null,
+      note: 'the record, the watermark and the receipt are durable',
+    },
+  ];
+
+  async function openDirectly(): Promise<AgentSession> {
+    const agent = parts.agents.get('scripted')?.agent;
+    const room = await parts.sandboxes.open('direct', { cwd: null });
+    const signal = new AbortController().signal;
+    const opened = await agent?.open({ how: { kind: 'new', id: null }, room, noTools: false, signal });
+    if (!opened?.ok) throw new Error('the agent cannot be opened');
+    return opened.session;
+  }
+
+  /** How much a commit puts into the log, while the log still grows. */
+  async function logBytes(): Promise<{ bytes: number; perTurn: number }> {
+    const size = () => statSync(`${home.file}-wal`).size;
+    for (;;) {
+      const [before, commits] = [size(), queue.commits];
+      await turn();
+      await settled();
+      const perTurn = queue.commits - commits;
+      if (size() > before) return { bytes: Math.round((size() - before) / perTurn), perTurn };
+    }
+  }
+};
+
+async function firstUpdate(session: AgentSession): Promise<number> {
+  const start = performance.now();
+  let first = Number.NaN;
+  lastPrompt += 1;
+  const prompt = {
+    id: `direct-${lastPrompt}`,
+    content: [{ type: 'text', text: PROMPT } as const],
+    expected: null,
+    signal: new AbortController().signal,
+  };
+  for await (const event of session.prompt(prompt)) {
+    if (event.type === 'update' && Number.isNaN(first)) first = performance.now() - start;
+  }
+  return first;
+}
+let lastPrompt = 0;
+
+/** Whatever the last step left to do is done before the next one is measured. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
+}
+
+export default measure;

@@ -1,0 +1,7 @@
+// Runs one measure in this process, and tells its findings as JSON on the last line of its output.
+import type { Measure } from './finding.ts';
+
+const [name = '', mode] = process.argv.slice(2);
+const { default: measure } = (await import(`./measures/${name}.ts`)) as { default: Measure };
+const findings = await measure({ quick: mode === 'quick' });
+process.stdout.write(`${JSON.stringify(findings)}\n`);

@@ -1,0 +1,78 @@
+// `npm run bench`: measures Throughline, each measure in a process of its own, and holds it to its targets.
+//
+//   npm run bench                       everything
+//   npm run bench -- turn-overhead      only measures whose name contains one of the words
+//   npm run bench -- --check            exit code 1 when a must is missed
+//   npm run bench -- --quick            small sizes: to see that it works
+//   npm run bench -- --save             also writes RESULTS.md
+//
+// Times differ between machines and from hour to hour; ratios are taken within one run, of things that alternate.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { arch, cpus, loadavg, platform } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { type Finding, isReached } from './finding.ts';
+import { asText, type Machine, resultsPage } from './table.ts';
+
+/** In the order of the table: what must be reached first. */
+const MEASURES = [
+  'turn-overhead',
+  'flat-cost',
+  'events',
+  'pages',
+  'plan',
+  'in-flight',
+  'send',
+  'throughput',
+  'bell',
+  'restore',
+];
+
+const args = process.argv.slice(2);
+const flags = new Set(args.filter((arg) => arg.startsWith('--')));
+const words = args.filter((arg) => !arg.startsWith('--'));
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+const chosen = MEASURES.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
+if (chosen.length === 0) {
+  console.error(`There is no measure ${words.join(', ')}. There are: ${MEASURES.join(', ')}.`);
+  process.exit(2);
+}
+
+const findings: Finding[] = [];
+const broken: string[] = [];
+const load = [loadavg()[0] ?? 0];
+for (const name of chosen) {
+  process.stderr.write(`${name} … `);
+  const start = performance.now();
+  const found = run(name);
+  process.stderr.write(
+    `${found === null ? 'FAILED' : 'done'} in ${((performance.now() - start) / 1_000).toFixed(0)} s\n`,
+  );
+  if (found === null) broken.push(name);
+  else findings.push(...found);
+  load.push(loadavg()[0] ?? 0);
+}
+
+const machine: Machine = {
+  cores: cpus().length,
+  system: `${platform()} ${arch()}`,
+  node: process.versions.node,
+  load: [Math.min(...load), Math.max(...load)],
+};
+console.log(asText(findings, machine));
+writeFileSync(here('results.json'), `${JSON.stringify({ machine, findings }, null, 2)}\n`);
+if (flags.has('--save')) writeFileSync(here('RESULTS.md'), resultsPage(findings, machine));
+
+const missed = findings.filter((finding) => finding.target?.kind === 'must' && !isReached(finding));
+if (broken.length > 0 || (flags.has('--check') && missed.length > 0)) process.exitCode = 1;
+
+/** A fresh process: what one measure has left in memory or warmed up must not help or hinder the next. Null: it failed. */
+function run(name: string): Finding[] | null {
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [here('one.ts'), name, flags.has('--quick') ? 'quick' : 'full'],
+    { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' },
+  );
+  return status === 0 ? JSON.parse(stdout.trim().split('\n').at(-1) ?? '') : null;
+}

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { scriptedAgent } from '../../src/agents/scripted/adapter.ts';
+import type { ScriptedOptions } from '../../src/agents/scripted/options.ts';
+import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
+import { createEngine } from '../../src/engine/engine.ts';
+import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from '../../src/engine/parts.ts';
+import { systemClock } from '../../src/host/clock.ts';
+import { placeOf } from '../../src/host/place.ts';
+import { bootId, identify, systemProcesses } from '../../src/host/processes.ts';
+import type { Agent } from '../../src/ports/agent.ts';
+import type { Engine } from '../../src/ports/engine.ts';
+import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
+import { openDatabase } from '../../src/stores/sqlite/open.ts';
+import { storeOn } from '../../src/stores/sqlite/store.ts';
+import type { WriteQueue } from '../../src/stores/sqlite/write-queue.ts';
+
+export interface Opened {
+  readonly engine: Engine;
+  readonly parts: EngineParts;
+  /** Counts transactions, each of which is one fsync of the log. */
+  readonly queue: WriteQueue;
+}
+
+export interface OpenOptions {
+  /** Left out: the scripted agent. */
+  readonly agent?: Agent;
+  readonly scripted?: Partial<ScriptedOptions>;
+  readonly engine?: Partial<EngineSettings>;
+}
+
+/** A data home in a temporary directory, with the same parts as `compose.ts` puts together. */
+export class BenchHome {
+  readonly path = mkdtempSync(join(process.env.THROUGHLINE_BENCH_DIR ?? tmpdir(), 'throughline-bench-'));
+  readonly file = join(this.path, 'throughline.db');
+  readonly #opened: Engine[] = [];
+
+  async open(options: OpenOptions = {}): Promise<Opened> {
+    const db = await openDatabase({
+      file: this.file,
+      boot: bootId(),
+      monotonic: systemClock.monotonic(),
+      busyMs: 10_000,
+    });
+    const { store, queue } = storeOn(db, { file: this.file, clock: systemClock, busyMs: 10_000 });
+    const agent = options.agent ?? scriptedAgent({ name: 'scripted', options: options.scripted });
+    const parts: EngineParts = {
+      store,
+      agents: new Map([[agent.name, { agent, adapter: 'scripted' }]]),
+      sandboxes: directorySandboxes({ root: join(this.path, 'sandboxes'), place: placeOf(this.path), identify }),
+      processes: systemProcesses,
+      clock: systemClock,
+      settings: {
+        ...DEFAULT_ENGINE_SETTINGS,
+        restore: DEFAULT_RESTORE,
+        defaultAgent: agent.name,
+        ...options.engine,
+      },
+      onBug(error, where) {
+        throw new Error(`a fault while ${where}`, { cause: error });
+      },
+    };
+    const engine = createEngine(parts, 'local');
+    this.#opened.push(engine);
+    return { engine, parts, queue };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const engine of this.#opened) await engine.close({ graceMs: 0 });
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}

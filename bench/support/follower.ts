@@ -1,0 +1,10 @@
+// A process of its own that follows one conversation, and tells when it has seen which event: `[seq, time]`, one a line.
+import { compose } from '../../src/compose.ts';
+import { systemClock } from '../../src/host/clock.ts';
+
+const [home = '', conversation = ''] = process.argv.slice(2);
+const { engine } = await compose({ home, settings: {} });
+process.stdin.resume().once('end', () => process.exit(0));
+for await (const { seq } of engine.follow(conversation)) {
+  process.stdout.write(`${JSON.stringify([seq, systemClock.monotonic()])}\n`);
+}

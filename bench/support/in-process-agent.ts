@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import type { Update } from '../../src/core/update.ts';
+import type { Agent, AgentEvent, AgentSession } from '../../src/ports/agent.ts';
+
+/**
+ * An agent without a process: it does what it is told in this very one, so that what is measured is ours and not an agent's.
+ * It keeps nothing, and its sessions cannot be reopened.
+ */
+export function inProcessAgent(answer: () => AsyncIterable<Update> | Iterable<Update>): Agent {
+  return {
+    name: 'double',
+    traits: async () => ({
+      version: '1',
+      id: 'issued',
+      resume: false,
+      load: false,
+      list: false,
+      rehydrate: false,
+      embeddedContext: false,
+      noTools: false,
+      position: false,
+      window: 100_000,
+    }),
+    open: async () => ({ ok: true, session: session(answer), proof: 'counted' }),
+    position: async () => null,
+    tail: async () => null,
+  };
+}
+
+function session(answer: () => AsyncIterable<Update> | Iterable<Update>): AgentSession {
+  return {
+    id: randomUUID(),
+    process: null,
+    alive: true,
+    position: async () => null,
+    async *prompt(): AsyncGenerator<AgentEvent> {
+      for await (const update of answer()) yield { type: 'update', update };
+      yield { type: 'ended', outcome: { kind: 'completed' } };
+    },
+    allowTools: async () => true,
+    answer() {},
+    close: async () => {},
+    kill: async () => {},
+  };
+}
+
+export function said(text: string): Update {
+  return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
+}
