@@ -26,9 +26,11 @@ export type Directive =
   | { readonly kind: 'fail'; readonly status: number; readonly times: number; readonly line: string }
   | { readonly kind: 'break' | 'too-long'; readonly times: number; readonly line: string };
 
+export const DIRECTIVE_LINE = /^[ \t]*model:[ \t]*(.*?)[ \t]*$/gm;
+
 /** Every directive of a text, in order. A line that is none of them is answered with a complaint, never passed over. */
 export function directivesOf(text: string): Directive[] {
-  return [...text.matchAll(/^[ \t]*model:[ \t]*(.*?)[ \t]*$/gm)].map(([, line = '']) => parse(line));
+  return [...text.matchAll(DIRECTIVE_LINE)].map(([, line = '']) => parse(line));
 }
 
 function parse(line: string): Directive {

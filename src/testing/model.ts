@@ -25,7 +25,7 @@ export interface Model {
   lastRequest(filter?: (request: ModelRequest) => boolean): ModelRequest | undefined;
   /** The instructions of every request, each text once. */
   systemTexts(): string[];
-  /** Ends everything that is under way. */
+  /** Ends everything that is under way, and waits until that is recorded. */
   close(): Promise<void>;
 }
 
@@ -43,6 +43,7 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
   const requests: ModelRequest[] = [];
   const others: string[] = [];
   const seen = new Map<string, number>();
+  const underWay = new Set<Promise<void>>();
   const context: AnswerContext = {
     window: options.window ?? Number.POSITIVE_INFINITY,
     count(line) {
@@ -54,11 +55,13 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
   };
 
   const server = createServer((incoming, response) => {
-    // Nobody waits for this promise; a bug in here has to be seen by the agent, and by the test that reads its output.
-    handle(incoming, response, context, others).catch((error) => {
+    const answered = handle(incoming, response, context, others).catch((error) => {
+      // A bug in here has to be seen by the agent, and by the test that reads its output.
       if (response.headersSent) response.destroy();
       else sendJson(response, 500, { error: { message: String(error) } });
     });
+    underWay.add(answered);
+    answered.finally(() => underWay.delete(answered));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -77,7 +80,7 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
-      await closed;
+      await Promise.all([closed, ...underWay]);
     },
   };
 }

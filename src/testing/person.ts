@@ -1,3 +1,4 @@
+import { DIRECTIVE_LINE } from './directives.ts';
 import type { ModelMessage, ModelRequest, RequestBody } from './request.ts';
 
 /**
@@ -56,13 +57,17 @@ function withoutReminders(block: string): string {
 
 const CODEWORD = /\bcodeword(?: is|:)\s+([A-Za-z0-9][\w-]*)/gi;
 
-/** Every `codeword is X` of user, assistant and tools, in order, once each. Never from instructions. */
+/**
+ * Every `codeword is X` of user, assistant and tools, in order, once each. Never from instructions, and not from directives:
+ * what a prompt has the model say or a tool print is seen only when the answer or the result arrives.
+ */
 export function codewordsIn(request: Pick<ModelRequest, 'messages'>): string[] {
   const words = request.messages.flatMap((said) => (said.role === 'system' ? [] : codewordsOf(said)));
   return [...new Set(words)];
 }
 
-function codewordsOf({ texts, toolResults }: ModelMessage): string[] {
-  const all = [...toolResults.map((result) => result.text), ...texts];
+function codewordsOf({ role, texts, toolResults }: ModelMessage): string[] {
+  const said = role === 'user' ? texts.map((text) => text.replaceAll(DIRECTIVE_LINE, '')) : texts;
+  const all = [...toolResults.map((result) => result.text), ...said];
   return all.flatMap((text) => [...text.matchAll(CODEWORD)].flatMap(([, word]) => word ?? []));
 }

@@ -1,0 +1,99 @@
+// The real Claude of test/agents, told to talk to the stand-in model.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Readable } from 'node:stream';
+import type { TestContext } from 'vitest';
+
+export interface InstalledClaude {
+  /** The program inside of the SDK's package for this platform. */
+  readonly program: string;
+  /** The module of the SDK. */
+  readonly sdk: string;
+}
+
+/** Where it is, or skips the test with the reason. */
+export function claudeOrSkip(context: TestContext): InstalledClaude {
+  const found = findClaude();
+  if (found === null)
+    context.skip('the packages of test/agents are not installed (`node scripts/setup.js test/agents`)');
+  return found as InstalledClaude;
+}
+
+/** Found as the SDK finds it. */
+export function findClaude(): InstalledClaude | null {
+  const { platform, arch } = process;
+  const names = platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
+  try {
+    const sdk = createRequire(import.meta.url).resolve('@anthropic-ai/claude-agent-sdk');
+    const { resolve } = createRequire(sdk);
+    for (const name of names) {
+      try {
+        const program = resolve(`@anthropic-ai/claude-agent-sdk-${name}/claude${platform === 'win32' ? '.exe' : ''}`);
+        if (existsSync(program)) return { program, sdk };
+      } catch {
+        // built for another libc, perhaps
+      }
+    }
+  } catch {
+    // not even the SDK is there
+  }
+  return null;
+}
+
+/** All that Claude needs, and nothing of ours: no settings, keys or sessions of whoever runs the tests. */
+export function claudeEnvironment(model: { readonly url: string }, home: string): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: home,
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'sk-fake',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  };
+}
+
+/** A line of `--output-format stream-json`, as far as tests look at it. */
+export interface ClaudeLine {
+  readonly type: string;
+  readonly subtype?: string;
+  readonly session_id?: string;
+  readonly result?: string;
+  readonly is_error?: boolean;
+  readonly terminal_reason?: string;
+  readonly usage?: { readonly input_tokens: number; readonly output_tokens: number };
+  readonly [other: string]: unknown;
+}
+
+export interface ClaudeRun {
+  readonly code: number | null;
+  readonly lines: readonly ClaudeLine[];
+  /** The last line of the type `result`. */
+  readonly result: ClaudeLine;
+  readonly errors: string;
+}
+
+/** Runs `claude -p` to its end. */
+export async function runClaude(
+  claude: InstalledClaude,
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: Record<string, string> },
+): Promise<ClaudeRun> {
+  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
+    claude.program,
+    ['-p', ...args, '--output-format', 'stream-json', '--verbose'],
+    { ...options, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const [output, errors, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject)),
+  ]);
+  const lines = output.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as ClaudeLine)));
+  const result = lines.findLast(({ type }) => type === 'result') ?? { type: 'result', result: `none: ${errors}` };
+  return { code, lines, result, errors };
+}
+
+async function text(stream: Readable): Promise<string> {
+  return Buffer.concat(await stream.toArray()).toString();
+}
