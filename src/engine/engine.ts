@@ -244,29 +244,22 @@ class EmbeddedEngine implements Engine {
 
   async #enqueue(
     conversation: string,
-    turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent'>,
+    turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent' | 'agents'>,
   ) {
     if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
-    const { defaultAgent } = this.#parts.settings;
-    const enqueued = this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, defaultAgent, ...turn });
+    const { settings, agents } = this.#parts;
+    const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
+    const enqueued = this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, ...known, ...turn });
     this.#machinery.worker.expect(conversation);
     const accepted = await enqueued;
-    if (!accepted.duplicate) await this.#refuseUnknownAgent(accepted.turn);
     if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(this.owner, conversation, accepted.turn.id);
     return accepted;
-  }
-
-  /** No agent was named, and that of the turn before is not one of ours, as in a copy from elsewhere: nobody would run it. */
-  async #refuseUnknownAgent(turn: Turn): Promise<void> {
-    if (this.#parts.agents.has(turn.agent)) return;
-    await this.#store.requestCancel(this.owner, turn.id, this.owner);
-    this.#knownAgent(turn.agent);
   }
 
   #knownAgent(name: string | undefined): void {
     const { agents } = this.#parts;
     if (name === undefined || agents.has(name)) return;
-    throw new ThroughlineError('refused', `No agent is called "${name}".`, {
+    throw new ThroughlineError('agent_unavailable', `No agent is called "${name}".`, {
       hint: `Known are: ${[...agents.keys()].join(', ') || 'none'}. Agents are set in throughline.config.json.`,
     });
   }

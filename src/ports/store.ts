@@ -149,6 +149,8 @@ export interface NewTurn {
   /** The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. */
   readonly agent: string | null;
   readonly defaultAgent: string | null;
+  /** The agents there are: a turn that would need another is `agent_unavailable`, and not accepted. Left out: any. */
+  readonly agents?: readonly string[];
   readonly prompt: Prompt;
   readonly options: TurnOptions;
   readonly retryOf: string | null;

@@ -80,8 +80,15 @@ function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
     db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
     db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
     request.defaultAgent;
-  if (agent !== null) return agent;
+  if (agent !== null) return known(agent, request.agents);
   throw new ThroughlineError('invalid', 'No agent is named, and there is no default.', { hint: 'Name an agent.' });
+}
+
+function known(agent: string, agents: readonly string[] | undefined): string {
+  if (agents === undefined || agents.includes(agent)) return agent;
+  throw new ThroughlineError('agent_unavailable', `No agent is called "${agent}" here.`, {
+    hint: `Known are: ${agents.join(', ') || 'none'}. Name one of them, or set it in throughline.config.json.`,
+  });
 }
 
 /** A native session belongs to one conversation (R1). Whose it is stays unsaid. */

@@ -44,7 +44,7 @@ test('a turn that names no agent goes to that of the turn before it', async () =
     agents.push((await run(engine, 'chat', 'Hello.', agent === undefined ? {} : { agent })).turn.agent);
   }
   expect(agents).toEqual(['a', 'b', 'b']);
-  await refusedWith('refused', engine.submit('chat', 'Hello.', { agent: 'nobody' }), /No agent is called "nobody"/);
+  await refusedWith('agent_unavailable', engine.submit('chat', 'Hello.', { agent: 'nobody' }), /No agent is called "nobody"/);
 });
 
 /** A native session that somebody made without us. */
