@@ -200,7 +200,8 @@ export class Worker {
         await this.#run(hold, turn);
         this.#settle(hold.conversation.id, turn.id);
       }
-      return { toOthers: await this.#waitsForOthers(hold) };
+      // One that came after we last looked may be ours: its bell has rung, and then we look again.
+      return { toOthers: (await this.#waitsForOthers(hold)) && !entry.rung };
     });
     if (!alive || this.#closed || entry.waiting > 0) return;
     if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
