@@ -113,7 +113,9 @@ interface Chance {
 async function mayTryAgain(result: AttemptResult, chance: Chance): Promise<'no' | 'keep' | 'discard'> {
   const { hold, agent, signal } = chance;
   const { failure } = result;
-  if (failure === null || !result.harmless || signal.reason || chance.tries >= MOST_TRIES) return 'no';
+  if (failure === null || !result.harmless || signal.reason) return 'no';
+  // Waits for a lock have a bound of their own.
+  if (chance.tries >= MOST_TRIES && failure.code !== 'session_locked') return 'no';
   const { settings } = hold.parts;
   const note = (reason: string) =>
     chance.tried.push({ rung: result.receipt.rung, sessionId: result.sessionId, failure: reason });
