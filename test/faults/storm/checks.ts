@@ -119,11 +119,15 @@ export function knewAll({ key, turns, head, watermarks }: ConversationFacts): st
   return [...faults, ...beyond.map((watermark) => `${key}: a watermark of ${watermark} is beyond the head ${head}`)];
 }
 
-/** A kill interrupts a turn, and never makes it fail; only an agent that was killed while it was being opened does. */
-export function failedUnsent({ key, turns }: ConversationFacts): string[] {
-  return turns.flatMap(({ n, state, failure, record }) => {
+/** A kill interrupts a turn and never makes it fail; only the agent's own death does, while it is being opened or given the prompt. */
+export function failedHarmlessly({ key, turns, events, ran }: ConversationFacts): string[] {
+  return turns.flatMap(({ n, state, failure, record, requestId }) => {
     if (state !== 'failed') return [];
     const code = failure === null ? 'nothing' : (JSON.parse(failure) as { code: string }).code;
-    return record === null && code === 'agent_unavailable' ? [] : [`${key}: turn ${n} failed with ${code}`];
+    const triedAgain = events.some((event) => event.kind === 'turn.retrying' && event.n === n);
+    const unopened = code === 'agent_unavailable' && record === null;
+    const twiceDead = code === 'agent_failed' && triedAgain;
+    const harmless = (unopened || twiceDead) && !ran.includes(requestId ?? '');
+    return harmless ? [] : [`${key}: turn ${n} failed with ${code}`];
   });
 }

@@ -69,12 +69,13 @@ export class Storm {
   async rage(kills: number, withinMs: number): Promise<void> {
     const started = performance.now();
     for (let done = 0; done < kills; ) {
-      const late = performance.now() - started > (withinMs * done) / kills;
+      /** Over 1: behind the schedule. */
+      const lag = (performance.now() - started) / (withinMs * ((done + 1) / kills));
       this.#submit();
-      await this.#someEvents(this.#random.whole(1, 20), late ? 100 : 300);
+      await this.#someEvents(this.#random.whole(1, 20), lag > 1 ? 100 : 300);
       if (this.#random.chance(0.1)) this.crew.killAgent();
       if (this.#random.chance(0.03)) this.crew.freeze();
-      if (this.crew.kill(this.#random.chance(late ? 0.2 : 0.1))) done += 1;
+      if (this.crew.kill(this.#random.chance(lag > 1.5 ? 0.8 : lag > 1 ? 0.2 : 0.1))) done += 1;
     }
     await this.crew.recovered();
   }
