@@ -260,7 +260,9 @@ class SessionDouble implements AgentSession {
       return { kind: 'failed', code: 'too_long', message: 'too long', again: false };
     }
     if (script === 'asks') await this.#ask(events, signal, delivery);
-    if (script === 'tool' || script === 'tool and death') await this.#tool(events, delivery);
+    if (script.startsWith('tool')) await this.#tool(events, delivery);
+    if (script === 'tool and failure')
+      return { kind: 'failed', code: 'agent_failed', message: 'overloaded', again: true };
     if (script === 'death' || script === 'tool and death') this.#agent.around.machine.kill(this.process);
     await this.#step(signal);
     this.#entries.push(`${ANSWER}${delivery.reply}`);

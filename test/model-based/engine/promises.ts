@@ -67,6 +67,8 @@ async function hadTheContext(
   const receipt = receipts.find((one) => one.attempt === delivery.attempt);
   if (receipt === undefined) throw new Error(`turn ${turn.n}, attempt ${delivery.attempt}, was sent without a receipt`);
   const { traits, rotates } = PROFILES[setup[delivery.agent as 'a' | 'b']];
+  if (delivery.foreign && traits.position)
+    throw new Error(`turn ${turn.n} was sent to a session that somebody else used`);
   if (delivery.refuted || receipt.proof === 'none') return;
   const lacking = history
     .filter((record) => record.n < turn.n && !holds(delivery.context, record))
@@ -81,8 +83,6 @@ async function hadTheContext(
       `the receipt of turn ${turn.n} counts ${receipt.carried} + ${receipt.dropped}, not ${before} turns`,
     );
   }
-  if (delivery.foreign && traits.position)
-    throw new Error(`turn ${turn.n} was sent to a session that somebody else used`);
   const named = turn.options.session;
   if (named !== undefined && rotates === 'never' && delivery.session !== named) {
     throw new Error(`turn ${turn.n} named the session ${named} and was sent to ${delivery.session}`);

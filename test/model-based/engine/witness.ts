@@ -11,6 +11,7 @@ export const SCRIPTS = [
   'asks',
   'fails once',
   'fails',
+  'tool and failure',
   'too long',
   'hang',
   'death',

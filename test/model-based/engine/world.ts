@@ -52,6 +52,7 @@ export class World {
   readonly #words: { word: string; conversation: string; script: Script }[] = [];
   #retries = 0;
   #rings = 0;
+  #warming = 0;
 
   constructor(store: Store, name: string, time: number, setup: Setup, note: (line: string) => void) {
     this.owner = name;
@@ -153,7 +154,10 @@ export class World {
         return;
       }
       case 'warm':
-        return engine.warm(pick(this.#conversations, command.conversation) as string);
+        this.#warming += 1;
+        return engine.warm(pick(this.#conversations, command.conversation) as string).finally(() => {
+          this.#warming -= 1;
+        });
       case 'let leases run out':
         this.machine.time += LEASE_MS + 1;
         return this.#ring();
@@ -218,13 +222,13 @@ export class World {
     const storage = this.storages[row.agent as 'a' | 'b'];
     const entries = storage.sessions.get(row.id);
     if (command.do === 'same id') {
-      storage.stolen = row.id;
+      // An id that is used again after its session was given up is that of a new session: nobody could tell.
+      if (!this.touched.has(row.id)) storage.stolen = row.id;
       return;
     }
     const turns = await this.store.turns(this.owner, row.conversation, { after: 0, limit: 100 });
-    if (entries === undefined || turns.some((turn) => !hasEnded(turn.state))) return;
+    if (entries === undefined || this.#warming > 0 || turns.some((turn) => !hasEnded(turn.state))) return;
     this.touched.add(row.id);
-    // An id that is used again after its session was given up is a new session: nobody could tell.
     if (storage.stolen === row.id) storage.stolen = null;
     if (command.do === 'foreign use') entries.push(FOREIGN);
     else storage.sessions.delete(row.id);

@@ -357,7 +357,10 @@ export class World {
 
   /** A write command becomes one about the things there are; null: there is nothing to write about. */
   #write(conversation: model.Conversation, command: WriteCommand): model.Write | null {
-    const turn = 'turn' in command && command.turn !== null ? this.#maybe(conversation.turns, command.turn) : null;
+    const begun = model.open(conversation).filter((one) => one.state !== 'queued');
+    // Mostly about the turn that is being run; sometimes about any other.
+    const among = 'turn' in command && command.turn !== 3 && begun.length > 0 ? begun : conversation.turns;
+    const turn = 'turn' in command && command.turn !== null ? this.#maybe(among, command.turn) : null;
     const session =
       'session' in command && command.session !== null ? this.#maybe(conversation.sessions, command.session) : null;
     switch (command.write) {
