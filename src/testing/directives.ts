@@ -1,5 +1,5 @@
 /**
- * What a prompt can tell the stand-in to do: one directive a line, done in the order of the lines.
+ * What a prompt can tell the stand-in to do: one directive a line, done in the order of the lines (also in docs/stand-in-model.md).
  *
  * | directive | what happens |
  * |---|---|

@@ -76,9 +76,9 @@ const QUESTION = /\b(?:which|what)\b[^.\n]*\bcodewords?\b(?!\s*(?:is\b|:))/i;
 const SUMMARY = /\bcreate a detailed summary of (?:the|this|our) conversation\b/i;
 
 function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
+  if (!SUMMARY.test(text) && !QUESTION.test(text)) return acknowledgement(text);
   const words = codewordsIn(request);
   if (SUMMARY.test(text)) return `<summary>${words.map((word) => `The codeword is ${word}.`).join('\n')}</summary>`;
-  if (!QUESTION.test(text)) return acknowledgement(text);
   return words.length > 0 ? `I have seen these codewords: ${words.join(', ')}.` : 'I have seen no codewords.';
 }
 

@@ -6,7 +6,9 @@ export function isSideCall({ tools, model, system, raw }: Pick<ModelRequest, 'to
   return /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
 }
 
-const ERRAND = /\b(?:generate|write|create|extract|analy[sz]e)\b[^.\n]{0,80}\b(?:title|topic|name|kebab-case)\b/i;
+/** Claude 2.1 asks for a title with "You are naming a coding session …". */
+const ERRAND =
+  /\bnaming a\b[^.\n]{0,20}\bsession\b|\b(?:generate|write|create|extract|analy[sz]e)\b[^.\n]{0,80}\b(?:title|topic|name|kebab-case)\b/i;
 /** The instructions of a conversation speak of titles, too; they are longer than those of an errand. */
 const LONG = 8_000;
 

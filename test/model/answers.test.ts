@@ -78,12 +78,15 @@ describe('a side call', () => {
     expect((await post(model.current, '/v1/messages', messages(failing))).status).toBe(500);
   });
 
-  test('is told by its instruction, too, and answered in the form that it asks for', async () => {
+  test.each([
+    'Generate a concise title for this conversation.',
+    'You are naming a coding session so the user can pick it out of a long list of sessions.',
+  ])('is told by its instruction, too, and answered in the form that it asks for: %s', async (system) => {
     const schema = { type: 'object', properties: { title: { type: 'string' }, isNew: { type: 'boolean' } } };
     const { body } = await post(model.current, '/v1/messages', {
       ...title,
       model: 'claude-test',
-      system: 'Generate a concise title for this conversation.',
+      system,
       output_config: { format: { type: 'json_schema', schema } },
     });
     expect(JSON.parse(body.content[0].text)).toEqual({ title: 'a-conversation', isNew: false });
