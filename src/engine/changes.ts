@@ -66,7 +66,8 @@ export class Watch {
           clearTimeout(timer);
           signal?.removeEventListener('abort', done);
           this.#wake = null;
-          resolve();
+          // Whoever wrote goes on first: a prompt leaves before its followers read that it was sent.
+          process.nextTick(resolve);
         };
         const timer = setTimeout(done, this.#pollMs);
         signal?.addEventListener('abort', done);

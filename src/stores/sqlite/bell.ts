@@ -28,6 +28,7 @@ export class Bell {
   #poll: NodeJS.Timeout | null = null;
   #pause: NodeJS.Timeout | null = null;
   #again = false;
+  #touching: NodeJS.Immediate | null = null;
   /** The last event that listeners know of, and the counter of other connections' commits. */
   #last = 0;
   #version = 0;
@@ -41,7 +42,8 @@ export class Bell {
   /** After a commit of this process. */
   ring(news: News): void {
     if (news.conversations.length === 0) return;
-    this.#touch();
+    // When those here who waited for the commit have gone on: other processes do not notice the difference.
+    this.#touching ??= setImmediate(() => this.#touch());
     // Only when nobody else's event lies between; else the next look finds them, and these once more.
     if (news.events !== null && news.events.first === this.#last + 1) this.#last = news.events.last;
     this.#tell(news.conversations);
@@ -58,6 +60,7 @@ export class Bell {
   }
 
   close(): void {
+    if (this.#touching !== null) this.#touch();
     this.#listeners.clear();
     this.#stop();
   }
@@ -86,6 +89,8 @@ export class Bell {
   }
 
   #touch(): void {
+    if (this.#touching !== null) clearImmediate(this.#touching);
+    this.#touching = null;
     const now = Date.now() / 1000;
     try {
       utimesSync(this.#file, now, now);

@@ -12,7 +12,6 @@ import { TURN, type TurnRow, turnOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
-const BY_NO = `${TURN} WHERE t.no = ?`;
 const TAKEN = 'SELECT 1 FROM turns WHERE id = ?';
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
@@ -51,7 +50,32 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   ledger.row.ready_at ??= tx.monotonic;
   ledger.touch();
   ledger.save();
-  return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
+  return { turn: newTurn(request, n, agent, tx.now), seq, duplicate: false };
+}
+
+/** The turn as it was stored, without reading it back. */
+function newTurn(request: NewTurn, n: number, agent: string, now: number): Turn {
+  const { id, conversation, requestId, prompt, options, retryOf } = request;
+  return {
+    id,
+    conversation,
+    n,
+    requestId,
+    state: 'queued',
+    agent,
+    prompt,
+    options,
+    attempt: 0,
+    sessionId: null,
+    retryOf,
+    sent: null,
+    cancelRequested: false,
+    failure: null,
+    usage: NO_USAGE,
+    createdAt: now,
+    startedAt: null,
+    endedAt: null,
+  };
 }
 
 /** What was asked for, to tell a repeat from another request with the same id; null: it has no id, so nothing to tell. */

@@ -36,8 +36,9 @@ const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
-// Apart from the first, because naming an indexed column rewrites its index, and most writes change none.
-const SAVE_READY = 'UPDATE leases SET pending = ?, worker = ?, ready_at = ? WHERE conv = ?';
+// Apart from the first and from each other, because naming an indexed column rewrites its index, and most writes change none.
+const SAVE_READY = 'UPDATE leases SET pending = ?, ready_at = ? WHERE conv = ?';
+const SAVE_WORKER = 'UPDATE leases SET worker = ? WHERE conv = ?';
 const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
 
 /** A conversation within one transaction: numbers its events, and holds its hot row until `save`. */
@@ -109,9 +110,10 @@ export class Ledger {
     const { row, tx } = this;
     const before = this.#before;
     tx.db.run(SAVE, row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch, row.conv);
-    if (row.pending !== before.pending || row.worker !== before.worker || row.ready_at !== before.ready_at) {
-      tx.db.run(SAVE_READY, row.pending, row.worker, row.ready_at, row.conv);
+    if (row.pending !== before.pending || row.ready_at !== before.ready_at) {
+      tx.db.run(SAVE_READY, row.pending, row.ready_at, row.conv);
     }
+    if (row.worker !== before.worker) tx.db.run(SAVE_WORKER, row.worker, row.conv);
   }
 }
 
