@@ -93,7 +93,11 @@ describe('a worker that wakes up after its lease has passed on', () => {
 
     if (how === 'stopped') zombie.signal('SIGCONT');
     else writeFileSync(goOn, '');
-    await zombie.said('refused');
+    // The commit that it stood in must itself be turned away: neither written, nor taken for a repeat of the taker's.
+    const refusals = standstill.hook.side === 'before' ? ['commit'] : ['commit', 'renew'];
+    await until('its stale write to be refused', () =>
+      zombie.lines.some(({ refused }) => refusals.includes(String(refused))),
+    );
     await until('the agent of the lost hold to end', () => agents().length === 0);
 
     zombie.send({
