@@ -51,6 +51,7 @@ export function entriesAfter(file: string, position: string | null): Entry[] | n
 }
 
 const FIRST_READ = 4_096;
+const NEWLINE = 10;
 
 /** Reads ever more from the end, and each line only when those after it were not wanted. Null: none is, or no storage. */
 function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | null {
@@ -64,11 +65,9 @@ function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | nul
     const { size } = fstatSync(fd);
     for (let length = FIRST_READ; ; length *= 4) {
       const from = Math.max(0, size - length);
-      const bytes = Buffer.alloc(size - from);
-      const read = readSync(fd, bytes, 0, bytes.length, from);
-      const lines = bytes.toString('utf8', 0, read).split('\n');
-      if (from > 0) lines.shift(); // its beginning lies before what was read
-      for (const line of lines.reverse()) {
+      const bytes = Buffer.allocUnsafe(size - from);
+      const read = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
+      for (const line of linesFromEnd(read, from > 0)) {
         const entry = parseLine(line);
         if (entry !== null && wanted(entry)) return entry;
       }
@@ -76,6 +75,16 @@ function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | nul
     }
   } finally {
     closeSync(fd);
+  }
+}
+
+/** Last line first. `cut`: the beginning of the first one lies before these bytes, so it is left out. */
+function* linesFromEnd(bytes: Buffer, cut: boolean): Generator<string> {
+  for (let end = bytes.length; end > 0; ) {
+    const start = bytes.lastIndexOf(NEWLINE, end - 1) + 1;
+    if (start === 0 && cut) return;
+    if (start < end) yield bytes.toString('utf8', start, end);
+    end = start - 1;
   }
 }
 
