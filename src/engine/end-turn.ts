@@ -31,7 +31,6 @@ export async function endTurn(
   const { session, ref } = result;
   const storage = await readStorage(hold, agent, traits, result);
   const parts = completed ? result.parts : mergeParts(result.parts, storage.found);
-  const record = recordOf(turn, outcome, result.failure, parts, result);
   const writes: Write[] = [];
   if (ref !== null) {
     const refuted = result.failure?.code === 'context_refuted';
@@ -44,11 +43,31 @@ export async function endTurn(
     const process = session.alive ? session.process : null;
     writes.push({ write: 'change-session', ref, change: { ...change, process }, reason });
   }
+  await writeEnd(hold, turn, result, parts, writes);
+}
+
+/**
+ * Ends a turn whose last attempt was over and done with (`unsettle`) before the next one could be made. What its session was
+ * like is written since then; whoever has used it meanwhile must not be taken for us, so it is not looked at again (R10).
+ */
+export async function endWithout(hold: Hold, turn: Turn, last: AttemptResult): Promise<void> {
+  await writeEnd(hold, turn, last, last.parts, []);
+}
+
+async function writeEnd(
+  hold: Hold,
+  turn: Turn,
+  result: AttemptResult,
+  parts: readonly RecordPart[],
+  writes: Write[],
+): Promise<void> {
+  const outcome = outcomeOf(result);
+  const record = recordOf(turn, outcome, result.failure, parts, result);
   writes.push({ write: 'receipt', receipt: result.receipt, turn: turn.id, session: null });
   writes.push({
     write: 'end',
     turn: turn.id,
-    end: { outcome, failure: result.failure, record, session: ref, usage: result.usage },
+    end: { outcome, failure: result.failure, record, session: result.ref, usage: result.usage },
   });
   await hold.lease.write(...writes);
   hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };

@@ -8,7 +8,7 @@ import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { Agent, AgentSession } from '../ports/agent.ts';
 import { type AttemptResult, runAttempt } from './attempt.ts';
 import type { Changes } from './changes.ts';
-import { endTurn, endUnsent, unsettle } from './end-turn.ts';
+import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { restore } from './restore.ts';
@@ -54,7 +54,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   const giveUp = (failure: Failure, receipt: Receipt | null) =>
     last === null
       ? endUnsent(hold, turn, failure, receipt)
-      : endTurn(hold, agent, traits, turn, { ...last, failure, receipt: receipt ?? last.receipt });
+      : endWithout(hold, turn, { ...last, failure, receipt: receipt ?? last.receipt });
 
   for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
     if (signal.reason === 'shutdown' && last === null) return; // nothing was sent: it stays queued for the next worker

@@ -54,3 +54,8 @@ test('an agent that names the session of another conversation gives nothing of i
   await play({ a: 'late to name itself' }, [submit(0), submit(0), steal, submit(1), submit(1)]);
   await play({ a: 'plain' }, [submit(0), submit(0), steal, submit(1), submit(1)]);
 });
+
+test('a session that somebody used between two attempts stays given up, also when the turn then fails', async () => {
+  const onlyThere = { rung: 'live' } as const;
+  await play({}, [submit(0), submit(0, { script: 'fails and is used', restore: onlyThere }), submit(0)]);
+});

@@ -145,6 +145,7 @@ class SessionDouble implements AgentSession {
   #named: boolean;
   #id: string;
   #noTools: boolean;
+  #visitorIn = 0;
 
   constructor(agent: AgentDouble, id: string, entries: string[], manner: Manner) {
     this.#agent = agent;
@@ -168,6 +169,8 @@ class SessionDouble implements AgentSession {
     const { gate, storage } = this.#agent.around;
     return gate.through(async () => {
       if (!this.#agent.profile.traits.position || !this.#named) return null;
+      // The first look is that of the attempt which failed, the second that of the next one.
+      if (this.#visitorIn > 0 && --this.#visitorIn === 0) this.#entries.push(FOREIGN);
       return this.#manner.hollow === 'openly' ? '0 hollow' : storage.position(this.#id);
     });
   }
@@ -253,7 +256,8 @@ class SessionDouble implements AgentSession {
     events.put({ type: 'update', update: chunk('Well. ') });
     // Once is enough: a replay of it must come to an end.
     if (script === 'hang' && delivery.turn !== null) await this.#wait(signal, new Promise(() => {}));
-    if (script === 'fails' || (script === 'fails once' && delivery.nth === 1)) {
+    if (script === 'fails and is used' && delivery.nth === 1) this.#visitorIn = 2;
+    if (script === 'fails' || ((script === 'fails once' || script === 'fails and is used') && delivery.nth === 1)) {
       return { kind: 'failed', code: 'agent_failed', message: 'overloaded', again: true };
     }
     if (script === 'too long' && content.length > 1 && delivery.nth === 1) {

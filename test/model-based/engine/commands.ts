@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { PROFILES, type ProfileName } from './profiles.ts';
-import { SCRIPTS } from './witness.ts';
+import { SCRIPTS, type Script } from './witness.ts';
 
 /*
  * What can happen to a few engines on one store, as data. Numbers choose among what there is at that moment. `wait` says how
@@ -22,6 +22,8 @@ const restore = fc.oneof(
       { policy: 'off' as const },
       { lastTurns: 1 },
       { rung: 'transcript' as const },
+      { rung: 'live' as const },
+      { rung: 'resume' as const },
       { rung: 'replay' as const },
       { budgetTokens: 460 },
     ),
@@ -34,7 +36,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('submit' as const),
       conversation: which,
-      script: fc.constantFrom(...SCRIPTS),
+      script: fc.constantFrom<Script>(...SCRIPTS),
       agent: fc.option(fc.constantFrom('a' as const, 'b' as const)),
       session: fc.oneof({ weight: 14, arbitrary: fc.constant(null) }, which),
       restore,

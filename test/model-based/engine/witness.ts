@@ -17,7 +17,8 @@ export const SCRIPTS = [
   'death',
   'tool and death',
 ] as const;
-export type Script = (typeof SCRIPTS)[number];
+/** `fails and is used`: fails once, and before the next attempt somebody else uses its session. */
+export type Script = (typeof SCRIPTS)[number] | 'fails and is used';
 
 /** One prompt that reached an agent, and what became of it. */
 export interface Delivery {
