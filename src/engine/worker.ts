@@ -253,8 +253,9 @@ export class Worker {
     try {
       return await work();
     } catch (error) {
-      if (!entry.hold.lease.lost.aborted && !isStorageFault(error)) this.#parts.onBug(error, where);
-      await this.#drop(entry);
+      const bug = !entry.hold.lease.lost.aborted && !isStorageFault(error);
+      if (bug) this.#parts.onBug(error, where);
+      await this.#drop(entry, bug);
       return null;
     }
   }
@@ -285,10 +286,12 @@ export class Worker {
     this.#wake();
   }
 
-  async #drop(entry: Entry): Promise<void> {
+  /** After a fault of this program the lease is left to expire: given back, it would be claimed, and fail, again at once. */
+  async #drop(entry: Entry, bug: boolean): Promise<void> {
     this.#warm.take(entry);
     this.#forget(entry);
     await entry.hold.abandon();
+    if (bug) return;
     await this.#parts.store.release(entry.hold.lease.fence).catch(() => {});
     this.#wake();
   }
