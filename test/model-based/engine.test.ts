@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 test('the promise is kept, whatever dies, wakes up, fails or interferes in whatever order', {
-  timeout: 1_200_000,
+  timeout: 3_600_000,
 }, async () => {
   let count = 0;
   await checkSequences({

@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the store does what the rules say, whatever happens in whatever order', { timeout: 1_200_000 }, async () => {
+test('the store does what the rules say, whatever happens in whatever order', { timeout: 3_600_000 }, async () => {
   let count = 0;
   await checkSequences({
     name: 'store',
