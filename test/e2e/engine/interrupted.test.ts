@@ -150,7 +150,7 @@ test('closing before anything was sent leaves the turn queued for the next proce
 });
 
 test('a turn whose process was killed is ended by the next, with what the agent’s own storage has of it', async () => {
-  await using home = new Home();
+  await using home = new Home({ claude: { survives: true } }); // the agent works on without us
   const [{ engine, log }, runner] = await Promise.all([chat(home), home.host()]);
   await runner.calls.ask('chat', 'The codeword is amber.');
   const { turn } = await runner.engine.submit('chat', '/say the beginning\n/slow-tool write effects.log 60000');

@@ -193,11 +193,11 @@ test('a request without an agent is tracked by itself', async () => {
 
 test('the lock of a process that was killed is free at once, and its request counts as failed', async () => {
   await using home = new Home();
-  const [{ tracker: t }, driver] = await Promise.all([tracker(home), home.host()]);
-  await driver.tracker.trackRequest('req1', 'agent456', null);
-  await driver.tracker.updateRequestSession('req1', 'abc789');
-  await refusedWith('conflict', t.trackRequest('req2', 'agent456', 'abc789'), new RegExp(`process ${driver.pid}`));
-  await driver.kill();
+  const [{ tracker: t }, other] = await Promise.all([tracker(home), home.host()]);
+  await other.tracker.trackRequest('req1', 'agent456', null);
+  await other.tracker.updateRequestSession('req1', 'abc789');
+  await refusedWith('conflict', t.trackRequest('req2', 'agent456', 'abc789'), new RegExp(`process ${other.pid}`));
+  await other.kill();
   expect(await t.trackRequest('req3', 'agent456', 'abc789')).toMatchObject({ status: 'active' });
   expect(await t.getRequest('req1')).toMatchObject({ status: 'failed', sessionId: 'abc789' });
   expect(await t.completeRequest('req3')).toMatchObject({ status: 'completed' });
@@ -205,11 +205,11 @@ test('the lock of a process that was killed is free at once, and its request cou
 
 test('a request can be completed by another process when its own was killed, and only then', async () => {
   await using home = new Home();
-  const [{ tl, tracker: t }, driver] = await Promise.all([tracker(home), home.host()]);
-  await driver.tracker.trackRequest('req1', 'agent456', null);
-  await driver.tracker.updateRequestSession('req1', 'abc789');
+  const [{ tl, tracker: t }, other] = await Promise.all([tracker(home), home.host()]);
+  await other.tracker.trackRequest('req1', 'agent456', null);
+  await other.tracker.updateRequestSession('req1', 'abc789');
   await refusedWith('conflict', t.completeRequest('req1'), /tracked by another process/);
-  await driver.kill();
+  await other.kill();
   expect(await t.completeRequest('req1', { prompt: 'Hello', reply: 'Hi' })).toMatchObject({ status: 'completed' });
   expect((await tl.engine.sessions('agent456'))[0]).toMatchObject({ watermark: 1 });
 });
@@ -231,7 +231,7 @@ test('a worker never claims a tracked request, and a prompt to its conversation 
   );
 });
 
-test('a driver that asks the tracker for its session remembers what the naive one lost', async () => {
+test('a program that asks the tracker for its session remembers what the naive one lost', async () => {
   await using home = new Home();
   const { tracker: t } = await tracker(home);
   const rooms = new TestRooms();
@@ -256,17 +256,17 @@ test('a driver that asks the tracker for its session remembers what the naive on
   }
 });
 
-test('a tracked lock outlives its own term while its driver lives', async () => {
+test('a tracked lock outlives its own term while its process lives', async () => {
   await using home = new Home();
-  const driver = await home.host({ leaseMs: 300 });
-  await driver.tracker.trackRequest('req1', 'agent456', null);
+  const other = await home.host({ leaseMs: 300 });
+  await other.tracker.trackRequest('req1', 'agent456', null);
   const { tracker: t } = await tracker(home);
   const first = await t.lockStatus('agent456');
   await until(
     'it was renewed',
     async () => ((await t.lockStatus('agent456'))?.expiresIn ?? 0) > (first?.expiresIn ?? 0),
   );
-  expect(await driver.tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
+  expect(await other.tracker.completeRequest('req1')).toMatchObject({ status: 'completed' });
 });
 
 test('a tracked conversation is exported, imported and forked like any other, also without its prompts', async () => {
