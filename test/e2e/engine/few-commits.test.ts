@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { BenchHome } from '../../../bench/support/bench-home.ts';
+import { TurnWatch } from '../../../bench/support/turn-watch.ts';
+
+// Time says little on a busy machine; how often the disk is waited for says the same everywhere.
+test('a turn in a warm session is accepted, begun, sent and heard of with three commits', async () => {
+  await using home = new BenchHome();
+  const { engine, queue } = await home.open();
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const commits: number[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const before = queue.commits;
+    const { turn } = await engine.submit(id, '/say Hello.');
+    await watch.first(turn.id);
+    commits.push(queue.commits - before);
+    await watch.ended(turn.id);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(commits.slice(1)).toEqual([3, 3, 3]);
+  await watch.stop();
+});
+
+test('a turn that is refused while its session is warm leaves the session as it was', async () => {
+  await using home = new BenchHome();
+  const { engine } = await home.open();
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const first = await engine.submit(id, 'Hello.', { requestId: 'r1' });
+  await watch.ended(first.turn.id);
+  await expect(engine.submit(id, 'Something else.', { requestId: 'r1' })).rejects.toMatchObject({ code: 'conflict' });
+  const again = await engine.submit(id, 'Hello.', { requestId: 'r1' });
+  expect(again).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
+  const second = await engine.submit(id, 'Hello again.');
+  await watch.ended(second.turn.id);
+  expect((await engine.answerOf(second.turn.id)).receipt.rung).toBe('live');
+  await watch.stop();
+});
