@@ -47,6 +47,13 @@ describe('a prompt', () => {
     else expect(fault?.message).toMatch(message);
   });
 
+  test('with a value that JSON cannot hold is refused, also in a field that is not known', () => {
+    expect(faultOf(() => parsePrompt([{ type: 'text', text: 'hello', _meta: { big: 1n } }]))).toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining('JSON'),
+    });
+  });
+
   test('with a hole in its list is refused', () => {
     const holed = [said('a')[0], said('b')[0]];
     delete (holed as unknown[])[0];

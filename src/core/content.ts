@@ -30,8 +30,17 @@ export function parsePrompt(input: unknown): Prompt {
   if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
   // `from`, because `map` passes over the holes of a list.
   const blocks = Array.from(input, parseBlock);
+  if (!isJson(input)) throw invalid('the prompt has a value that JSON cannot hold');
   if (blocks.every((block) => block.type === 'text' && block.text.trim() === '')) throw invalid('the prompt is empty');
   return blocks;
+}
+
+function isJson(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function parseBlock(input: unknown, index: number): ContentBlock {

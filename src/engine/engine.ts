@@ -273,6 +273,11 @@ function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOpti
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
   }
   const parsed = restore === undefined ? undefined : parseRestore(restore);
+  if (session !== undefined && parsed?.rung) {
+    throw new ThroughlineError('invalid', `A turn names either its session or its rung, not both.`, {
+      hint: 'A session that is named is resumed; leave the rung out.',
+    });
+  }
   return given({ session, restore: parsed, permissions });
 }
 

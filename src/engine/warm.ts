@@ -53,7 +53,8 @@ async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }
   const watermark = rebuilt ? hold.conversation.head : restored.open.watermark;
   const unsettled = restored.receipt.unsettled;
   const state = unsettled ? 'unsettled' : 'live';
-  const position = await session.position();
+  // The position that was proved at opening counts: another one since would be a foreign hand.
+  const position = rebuilt ? await session.position() : restored.open.position;
   const { process } = session;
   const ref = restored.open.ref ?? randomUUID();
   if (restored.open.ref === null) {

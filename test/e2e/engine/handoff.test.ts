@@ -44,7 +44,11 @@ test('a turn that names no agent goes to that of the turn before it', async () =
     agents.push((await run(engine, 'chat', 'Hello.', agent === undefined ? {} : { agent })).turn.agent);
   }
   expect(agents).toEqual(['a', 'b', 'b']);
-  await refusedWith('agent_unavailable', engine.submit('chat', 'Hello.', { agent: 'nobody' }), /No agent is called "nobody"/);
+  await refusedWith(
+    'agent_unavailable',
+    engine.submit('chat', 'Hello.', { agent: 'nobody' }),
+    /No agent is called "nobody"/,
+  );
 });
 
 /** A native session that somebody made without us. */
@@ -135,6 +139,8 @@ test('a session whose knowledge cannot be shown is adopted only where that is ac
   await using home = new Home({ a: { resume: 'hollow', position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
+  const both = engine.submit('chat', WHICH, { session: 'whatever', restore: { rung: 'transcript' } });
+  await refusedWith('invalid', both, /either its session or its rung/);
   const refused = await run(engine, 'chat', WHICH, { session: 'whatever' });
   expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
   expect(refused.turn.failure?.message).toContain('nothing shows what it knows');
