@@ -104,6 +104,8 @@ class Attempt {
       this.#writer.flush();
       this.#desk.close();
     }
+    // It may have ended its turn before the kill reached it; it must not pass for a living session.
+    if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
       hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled: outcome.kind !== 'completed' });
     } else hold.live.delete(agent.name);
