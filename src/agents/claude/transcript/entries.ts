@@ -1,0 +1,150 @@
+import { isObject } from '../../../core/content.ts';
+
+/*
+ * A transcript is lines of JSON, only ever appended to. Lines are told apart by bytes, so that a mirror has them exactly as
+ * they are, and a line without its newline is not there yet: Claude may be in the middle of writing it.
+ */
+
+/** One line, as far as we read it. Fields that we do not know are kept. */
+export interface Entry {
+  readonly type: string;
+  /** Missing on lines that are no part of the conversation: titles, costs, queues. */
+  readonly uuid?: string;
+  /** The entry before this one; null: none, it is a root. */
+  readonly parentUuid?: string | null;
+  /** On a compaction boundary: the entry that was the last one before it. */
+  readonly logicalParentUuid?: string | null;
+  readonly subtype?: string;
+  readonly timestamp?: string;
+  readonly sessionId?: string;
+  /** What a subagent did, and no part of the conversation. */
+  readonly isSidechain?: boolean;
+  /** Said by Claude itself in the person's name. */
+  readonly isMeta?: boolean;
+  readonly isApiErrorMessage?: boolean;
+  readonly message?: EntryMessage;
+  readonly [field: string]: unknown;
+}
+
+export interface EntryMessage {
+  readonly role?: string;
+  readonly id?: string;
+  readonly model?: string;
+  readonly content?: string | readonly EntryBlock[];
+  readonly [field: string]: unknown;
+}
+
+export interface EntryBlock {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** A whole line of the file. */
+export interface Line {
+  /** 1, 2, 3… */
+  readonly number: number;
+  /** Where it begins in the file. */
+  readonly from: number;
+  /** Null: it is no entry. Blank lines are not reported at all. */
+  readonly entry: Entry | null;
+}
+
+const NEWLINE = 10;
+/** Longer lines are dropped as they come and count as corrupt. An image of the largest size that a model takes is 7 MB. */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** Cuts bytes into lines and parses them. Never throws; holds at most one line. */
+export class EntryReader {
+  readonly #limit: number;
+  #number = 0;
+  #lineFrom: number;
+  #partial: Uint8Array[] = [];
+  #length = 0;
+
+  /** `from`: where in the file the first bytes lie, which must be the beginning of a line. */
+  constructor(from = 0, limit = MAX_LINE_BYTES) {
+    this.#lineFrom = from;
+    this.#limit = limit;
+  }
+
+  /** Where the last whole line ended. */
+  get end(): number {
+    return this.#lineFrom;
+  }
+
+  /** Bytes behind it: the beginning of a line that is not there yet. */
+  get pending(): number {
+    return this.#length;
+  }
+
+  /** How many lines there were, blank ones too. */
+  get lines(): number {
+    return this.#number;
+  }
+
+  *push(bytes: Uint8Array): Generator<Line> {
+    let from = 0;
+    for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, from)) {
+      this.#keep(bytes.subarray(from, at));
+      const line = this.#finish();
+      if (line !== null) yield line;
+      from = at + 1;
+    }
+    // A copy: whoever reads may use its buffer again.
+    if (from < bytes.length) this.#keep(Uint8Array.from(bytes.subarray(from)));
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#length += bytes.length;
+    if (this.#length > this.#limit) this.#partial = [];
+    else if (bytes.length > 0) this.#partial.push(bytes);
+  }
+
+  #finish(): Line | null {
+    const tooLong = this.#length > this.#limit;
+    const text = tooLong ? null : textOf(this.#partial);
+    const line = { number: this.#number + 1, from: this.#lineFrom };
+    this.#number += 1;
+    this.#lineFrom += this.#length + 1;
+    this.#partial = [];
+    this.#length = 0;
+    if (text !== null && text.trim() === '') return null;
+    return { ...line, entry: text === null ? null : parseEntry(text) };
+  }
+}
+
+function textOf(parts: readonly Uint8Array[]): string {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) {
+    return Buffer.from(only.buffer, only.byteOffset, only.length).toString('utf8');
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** Null: no JSON, no object, or one without a type. */
+export function parseEntry(text: string): Entry | null {
+  try {
+    const entry: unknown = JSON.parse(text);
+    return isObject(entry) && typeof entry.type === 'string' ? (entry as unknown as Entry) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether an entry is a link of the conversation's own chain. */
+export function isLink(entry: Entry): entry is Entry & { readonly uuid: string } {
+  return typeof entry.uuid === 'string' && entry.uuid !== '' && entry.isSidechain !== true;
+}
+
+/** Whether it is a message, which without a uuid would be lost. */
+export function isMessage(entry: Entry): boolean {
+  return (entry.type === 'user' || entry.type === 'assistant') && entry.isSidechain !== true;
+}
+
+/** The blocks of a message; a plain text is one block. */
+export function blocksOf(message: EntryMessage | undefined): readonly EntryBlock[] {
+  const content: unknown = message?.content;
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) return [];
+  return content.filter((block): block is EntryBlock => isObject(block) && typeof block.type === 'string');
+}

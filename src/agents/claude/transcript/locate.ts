@@ -1,0 +1,92 @@
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/*
+ * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
+ * Everything here was tried with 2.1.325 (test/agents/claude-transcript.test.ts): a wrong guess would read "no such session".
+ */
+
+/** The environment that the agent is started with: its own, never ours. */
+export type AgentEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. Relative ones belong to the working directory. */
+export function configDir(env: AgentEnvironment, cwd: string): string {
+  const dir = env.CLAUDE_CONFIG_DIR || join(env.HOME || homedir(), '.claude');
+  return resolve(cwd, dir).normalize('NFC');
+}
+
+const LONGEST_SLUG = 200;
+
+/**
+ * The folder name of a working directory whose links are resolved. One dash for every UTF-16 unit that is no letter or digit
+ * of ASCII. A name of more than 200 is cut there, and the hash of the *whole directory*, not of the name, is put behind it.
+ */
+export function slugOf(directory: string): string {
+  const slug = directory.replaceAll(/[^a-zA-Z0-9]/g, '-');
+  return slug.length <= LONGEST_SLUG ? slug : `${slug.slice(0, LONGEST_SLUG)}-${hashOf(directory)}`;
+}
+
+/** 31 × hash + code unit in 32 bits with a sign, its amount in base 36: what Java calls `hashCode`. */
+function hashOf(text: string): string {
+  let hash = 0;
+  for (let i = 0; i < text.length; i += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return Math.abs(hash).toString(36);
+}
+
+/** The folder that holds the sessions of a working directory. */
+export function projectDir(env: AgentEnvironment, cwd: string): string {
+  return join(configDir(env, cwd), 'projects', assignedName(env) ?? slugOf(realDirectory(cwd)));
+}
+
+/**
+ * The file of a session, whether it is there or not; null: no session can have this id. Claude resumes a session only from
+ * the working directory it belongs to, so `cwd` is the one that the agent will be started in.
+ */
+export function transcriptFile(env: AgentEnvironment, cwd: string, id: string): string | null {
+  if (!SESSION_ID.test(id)) return null;
+  const dir = projectDir(env, cwd);
+  const file = join(dir, `${id}.jsonl`);
+  return existsSync(file) ? file : (elsewhere(env, cwd, id) ?? file);
+}
+
+/** No dots and slashes: an id never becomes a path of somebody else's choice. */
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+
+/** Claude takes the name only together with `CLAUDE_CONFIG_DIR`; without it, and when malformed, it is passed over. */
+function assignedName(env: AgentEnvironment): string | null {
+  const name = env.CLAUDE_CODE_PROJECT_DIR_NAME;
+  if (!env.CLAUDE_CONFIG_DIR || !name || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) return null;
+  return /^(?:con|prn|aux|nul|com\d|lpt\d)$/i.test(name) ? null : name;
+}
+
+/** Composed, as Claude does it: a name of two code points must not become two dashes. */
+function realDirectory(cwd: string): string {
+  try {
+    return realpathSync(cwd).normalize('NFC');
+  } catch {
+    return resolve(cwd).normalize('NFC');
+  }
+}
+
+/** A long name whose hash another version computed differently: found by what comes before the hash, and by the id. */
+function elsewhere(env: AgentEnvironment, cwd: string, id: string): string | null {
+  const slug = slugOf(realDirectory(cwd));
+  if (assignedName(env) !== null || slug.length <= LONGEST_SLUG) return null;
+  const projects = join(configDir(env, cwd), 'projects');
+  const prefix = slug.slice(0, LONGEST_SLUG + 1);
+  const files = namesIn(projects)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(projects, name, `${id}.jsonl`))
+    .filter((file) => existsSync(file));
+  // Two of them would be a guess, and another directory's session is worse than none.
+  return files.length === 1 ? (files[0] ?? null) : null;
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,160 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { type Chain, ChainIndex, positionOf } from './chain.ts';
+import { type Entry, EntryReader, MAX_LINE_BYTES } from './entries.ts';
+
+/** What was appended to a transcript: whole lines, as bytes and as entries. */
+export interface Growth {
+  /** Where in the file the bytes lie. 0 again after it was replaced or cut: whatever mirrors it begins anew. */
+  readonly from: number;
+  readonly bytes: Uint8Array;
+  readonly entries: readonly Entry[];
+}
+
+/** Read in pieces, so that a long file neither fills the memory nor keeps everything else waiting. */
+const PIECE_BYTES = 1024 * 1024;
+/** Enough for the longest turn; the parent of a new entry is hardly ever older. */
+const REMEMBERED_ENTRIES = 8_192;
+const NEWLINE = 10;
+
+/**
+ * Follows the file of one session. It remembers how far it has read and how long the chain is, so that a turn costs what the
+ * turn wrote, however long the session is. One read at a time.
+ *
+ * Reads are synchronous: what a turn wrote is in the page cache, and waiting for it would take longer than reading it.
+ */
+export class TranscriptReader {
+  readonly file: string;
+  readonly #keep: number;
+  #lines = new EntryReader();
+  #index: ChainIndex;
+  #offset = 0;
+  #torn = 0;
+  #inode: bigint | null = null;
+  #until = Number.POSITIVE_INFINITY;
+
+  constructor(file: string, keep = REMEMBERED_ENTRIES) {
+    this.file = file;
+    this.#keep = keep;
+    this.#index = new ChainIndex(keep);
+  }
+
+  /** Whether the file was there at the last read. */
+  get present(): boolean {
+    return this.#inode !== null;
+  }
+
+  /** How much of the file has been read: whole lines only. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** As of the last read. A line without an end is a defect only once nobody writes any more. */
+  get chain(): Chain {
+    const chain = this.#index.chain();
+    if (this.#torn === 0) return chain;
+    return { ...chain, defects: [...chain.defects, { kind: 'torn_tail', line: this.#lines.lines + 1, uuid: null }] };
+  }
+
+  /** As of the last read. Null: there is no chain. Whether it is whole, `chain` tells. */
+  get position(): string | null {
+    return positionOf(this.#index.chain());
+  }
+
+  /** Where the session stood when this entry was its last; null: it is not there, or too long ago. */
+  positionAt(uuid: string): string | null {
+    return this.#index.positionAt(uuid);
+  }
+
+  /** What was appended since, in order, in pieces of about a megabyte. Nothing when nothing was, or there is no file. */
+  async *read(): AsyncGenerator<Growth> {
+    for (let piece = this.#next(); piece !== null; piece = this.#next()) {
+      yield piece;
+      if (piece.bytes.length >= PIECE_BYTES / 2) await breathe();
+    }
+    if (this.#index.lost) await this.#countAgain();
+  }
+
+  /** Reads on, and only keeps track. */
+  async skip(): Promise<this> {
+    for await (const _ of this.read());
+    return this;
+  }
+
+  /** Null: there is no more whole line. */
+  #next(): Growth | null {
+    const fd = openToRead(this.file);
+    if (fd === null) {
+      this.#forget();
+      return null;
+    }
+    try {
+      const { size, ino } = fstatSync(fd, { bigint: true });
+      if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd, Number(size)))) this.#forget();
+      this.#inode = ino;
+      return this.#piece(fd, Math.min(Number(size), this.#until));
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #piece(fd: number, size: number): Growth | null {
+    const left = size - this.#offset;
+    for (let length = PIECE_BYTES; ; length *= 4) {
+      const buffer = Buffer.allocUnsafe(Math.min(length, left));
+      const bytes = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, this.#offset));
+      const whole = bytes.lastIndexOf(NEWLINE) + 1;
+      if (whole > 0) return this.#take(bytes.subarray(0, whole));
+      if (bytes.length >= left || bytes.length < buffer.length) {
+        this.#torn = bytes.length;
+        return null;
+      }
+      // A line that is too long to be held goes on in pieces; whoever cuts the lines drops it.
+      if (length > MAX_LINE_BYTES) return this.#take(bytes);
+    }
+  }
+
+  #take(bytes: Uint8Array): Growth {
+    const from = this.#offset;
+    const entries: Entry[] = [];
+    for (const line of this.#lines.push(bytes)) {
+      this.#index.add(line);
+      if (line.entry !== null) entries.push(line.entry);
+    }
+    this.#offset += bytes.length;
+    this.#torn = 0;
+    return { from, bytes, entries };
+  }
+
+  /** Whether what we have read is still there, as far as one byte can tell: the end of the line we stopped behind. */
+  #goesOn(fd: number, size: number): boolean {
+    if (this.#offset === 0) return true;
+    if (size < this.#offset) return false;
+    const byte = Buffer.alloc(1);
+    return readSync(fd, byte, 0, 1, this.#offset - 1) === 1 && (byte[0] === NEWLINE || this.#lines.pending > 0);
+  }
+
+  #forget(): void {
+    this.#lines = new EntryReader();
+    this.#index = new ChainIndex(this.#keep);
+    this.#offset = 0;
+    this.#torn = 0;
+    this.#inode = null;
+  }
+
+  /** The chain goes back to before what we remember. What was yielded stays right; only the count has to be found again. */
+  async #countAgain(): Promise<void> {
+    const again = new TranscriptReader(this.file, Number.POSITIVE_INFINITY);
+    again.#until = this.#offset;
+    await again.skip();
+    if (again.#inode === this.#inode && again.#offset === this.#offset) this.#index = again.#index;
+  }
+}
+
+function openToRead(file: string): number | null {
+  try {
+    return openSync(file, 'r');
+  } catch {
+    return null;
+  }
+}

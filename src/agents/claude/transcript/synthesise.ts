@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import type { TurnRecord } from '../../../core/record.ts';
+import { type SyntheticMessage, TurnMessages } from './synthetic-messages.ts';
+
+/*
+ * Records → a transcript that Claude resumes as turns of its own. Only the fields that it needs are written, and always all
+ * of them: what is missing is lost without a word (no uuid or parent: everything but the last message).
+ */
+
+export interface SyntheticSession {
+  /** The id of the new session; also the name of its file. */
+  readonly id: string;
+  /** The working directory that it will be resumed in, its links resolved. */
+  readonly cwd: string;
+  /** The version of Claude that will read it. */
+  readonly version: string;
+  /** Makes uuids and message ids: the same seed, the same bytes. */
+  readonly seed: string;
+  /** Milliseconds since 1970. Every entry is older than this, or what Claude appends would seem to come before them. */
+  readonly before: number;
+  /** What the answers are said to come from; any name of a model will do. */
+  readonly model?: string;
+}
+
+const DEFAULT_MODEL = 'claude-sonnet-4-5';
+/** Nothing was paid for these answers by this session, and a number here would count against the window. */
+const NO_TOKENS = {
+  input_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: 0,
+} as const;
+
+/** The lines of the file, oldest turn first, each with its newline. Same arguments, same bytes. */
+export function* synthesise(records: readonly TurnRecord[], session: SyntheticSession): Generator<string> {
+  const turns = new TurnMessages(session.seed);
+  const ids = new SyntheticIds(session.seed);
+  let left = records.reduce((sum, record) => sum + mostMessages(record), 0);
+  let parentUuid: string | null = null;
+  let time = Number.NEGATIVE_INFINITY;
+  for (const record of records) {
+    for (const message of turns.of(record)) {
+      // Never later than leaves a millisecond for each that is still to come.
+      time = Math.max(time + 1, Math.min(wholeTime(record.startedAt), session.before - left));
+      left -= 1;
+      const uuid = ids.uuid();
+      yield `${JSON.stringify(entryOf(message, { session, uuid, parentUuid, time, id: ids.message() }))}\n`;
+      parentUuid = uuid;
+    }
+  }
+}
+
+interface Place {
+  readonly session: SyntheticSession;
+  readonly uuid: string;
+  readonly parentUuid: string | null;
+  readonly time: number;
+  readonly id: string;
+}
+
+function entryOf(message: SyntheticMessage, { session, uuid, parentUuid, time, id }: Place) {
+  return {
+    parentUuid,
+    isSidechain: false,
+    type: message.role,
+    message: message.role === 'user' ? message : answer(message, id, session.model ?? DEFAULT_MODEL),
+    uuid,
+    timestamp: new Date(time).toISOString(),
+    userType: 'external',
+    cwd: session.cwd,
+    sessionId: session.id,
+    version: session.version,
+    gitBranch: '',
+  };
+}
+
+function answer({ role, content }: SyntheticMessage, id: string, model: string) {
+  const calls = typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
+  return {
+    id,
+    type: 'message',
+    role,
+    model,
+    content,
+    stop_reason: calls ? 'tool_use' : 'end_turn',
+    stop_sequence: null,
+    usage: NO_TOKENS,
+  };
+}
+
+/** A prompt and an end, and for each part at most a message and a tool's result. */
+function mostMessages({ parts }: TurnRecord): number {
+  return 2 + 2 * parts.length;
+}
+
+/** A record from elsewhere may claim any time; one that no date can have is taken for the oldest. */
+function wholeTime(at: number): number {
+  return Number.isFinite(at) && at >= 0 ? Math.floor(at) : 0;
+}
+
+/** Ids that look like the real ones, one after the other. */
+class SyntheticIds {
+  readonly #seed: string;
+  #n = 0;
+
+  constructor(seed: string) {
+    this.#seed = seed;
+  }
+
+  uuid(): string {
+    const hex = this.#next();
+    const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+
+  message(): string {
+    return `msg_${this.#next().slice(0, 24)}`;
+  }
+
+  #next(): string {
+    this.#n += 1;
+    return createHash('sha256').update(`${this.#seed}\n${this.#n}`).digest('hex');
+  }
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+/** How it went. Whatever is in the way is left as it is, and `detail` says what that was. */
+export interface Put {
+  /** `same`: exactly this was there already. `exists`: something else was. `refused`: a link. */
+  readonly result: 'written' | 'same' | 'exists' | 'refused' | 'unwritable';
+  readonly detail: string;
+}
+
+/**
+ * Puts a transcript where Claude will look for it: all of it or nothing, readable only by its owner, never over another file
+ * and never through a link, which could lead out of the agent's home. Never throws for what the disk says.
+ *
+ * Not synced to the disk: after a power cut the file may be short, which the reader notices, and it can be made again.
+ */
+export async function putTranscript(file: string, content: Iterable<string | Uint8Array>): Promise<Put> {
+  const dir = dirname(file);
+  const temporary = join(dir, `.${basename(file)}.${randomUUID()}.tmp`);
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const path of [dirname(dir), dir, file]) {
+      if (await isLink(path)) return { result: 'refused', detail: `${path} is a link` };
+    }
+    await writeNew(temporary, content);
+    return await place(temporary, file);
+  } catch (error) {
+    return { result: 'unwritable', detail: String(error) };
+  } finally {
+    await rm(temporary, { force: true }).catch(() => {});
+  }
+}
+
+/**
+ * Whether files can be made and filled in a directory, which is made if it is missing; null: they can, else why not. To be
+ * asked before each turn: with a read-only config directory Claude answers as always, says nothing, and keeps nothing.
+ */
+export async function probeWritable(dir: string): Promise<string | null> {
+  const file = join(dir, `.probe.${randomUUID()}.tmp`);
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    // More than a few bytes: a full disk may have room for a name.
+    await writeNew(file, [new Uint8Array(PROBE_BYTES)]);
+    return null;
+  } catch (error) {
+    return `nothing can be written in ${dir}: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    await rm(file, { force: true }).catch(() => {});
+  }
+}
+
+const PROBE_BYTES = 8_192;
+const WRITE_BYTES = 256 * 1024;
+
+async function writeNew(path: string, content: Iterable<string | Uint8Array>): Promise<void> {
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for (const bytes of inPieces(content)) await writeAll(handle, bytes);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A line a write would cost more than making the line. */
+function* inPieces(content: Iterable<string | Uint8Array>): Generator<Uint8Array> {
+  let pieces: Uint8Array[] = [];
+  let length = 0;
+  for (const piece of content) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    pieces.push(bytes);
+    length += bytes.length;
+    if (length < WRITE_BYTES) continue;
+    yield Buffer.concat(pieces);
+    pieces = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(pieces);
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, done);
+    done += bytesWritten;
+  }
+}
+
+/** By a second name and not by renaming: renaming would replace what somebody else put there a moment ago. */
+async function place(temporary: string, file: string): Promise<Put> {
+  try {
+    await link(temporary, file);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'EEXIST' || (await exists(file))) return compared(temporary, file);
+    // File systems without second names (FAT, some that are mounted from elsewhere).
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
+    await rename(temporary, file);
+  }
+  return { result: 'written', detail: file };
+}
+
+async function compared(temporary: string, file: string): Promise<Put> {
+  if (await isLink(file)) return { result: 'refused', detail: `${file} is a link` };
+  return (await sameContent(temporary, file))
+    ? { result: 'same', detail: file }
+    : { result: 'exists', detail: `${file} is another transcript` };
+}
+
+async function sameContent(one: string, other: string): Promise<boolean> {
+  const handles = await Promise.all([open(one), open(other, constants.O_RDONLY | constants.O_NOFOLLOW)]);
+  try {
+    const [a, b] = await Promise.all(handles.map((handle) => handle.stat()));
+    if (a?.size !== b?.size || !b?.isFile()) return false;
+    for (let at = 0; at < b.size; at += WRITE_BYTES) {
+      const [left, right] = await Promise.all(handles.map((handle) => pieceAt(handle, at)));
+      if (!left || !right || left.length === 0 || !left.equals(right)) return false;
+    }
+    return true;
+  } finally {
+    await Promise.all(handles.map((handle) => handle.close()));
+  }
+}
+
+async function pieceAt(handle: FileHandle, at: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(WRITE_BYTES);
+  const { bytesRead } = await handle.read(buffer, 0, WRITE_BYTES, at);
+  return buffer.subarray(0, bytesRead);
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null))?.isSymbolicLink() ?? false;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null)) !== null;
+}
