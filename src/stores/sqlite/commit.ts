@@ -15,7 +15,7 @@ const LAST_OF = `
   ORDER BY counter DESC, part DESC LIMIT 1`;
 const TURN_NAME = 'SELECT no, id FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
-const SEND = 'UPDATE turns SET sent = ?, was_sent = 1 WHERE no = ?';
+const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
 const TOO_FAR = 'SELECT id FROM sessions WHERE conv = ? AND ref = ? AND watermark > ?';
 
@@ -61,8 +61,8 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, Tu
     case 'send': {
       const turn = begunTurn(ledger, write.turn);
       if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was sent already.`);
-      ledger.tx.db.run(SEND, JSON.stringify(write.sent), turn.no);
-      if (write.sent.session !== null) useSession(ledger, write.sent.session, turn);
+      const session = write.sent.session === null ? null : useSession(ledger, write.sent.session);
+      ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
       ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
       break;
     }

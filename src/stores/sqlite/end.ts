@@ -10,7 +10,8 @@ import type { RecordBody, TurnRow } from './rows.ts';
 import { addSessionUsage, useSession } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
-const END = 'UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ? WHERE no = ?';
+const END = `
+  UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
 const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
@@ -21,8 +22,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   checkRecord(turn, record);
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  if (session !== null) useSession(ledger, session, turn);
-  tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, turn.no);
+  const id = session === null ? null : useSession(ledger, session);
+  tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
   if (session !== null) addSessionUsage(ledger, session, record === null ? 0 : 1, usage);
   if (record !== null) {
     addRecord(ledger, turn, record);

@@ -7,12 +7,12 @@ import { canonicalHash } from './canonical.ts';
 import { linkContents, storeValue } from './content.ts';
 import { titleFromPrompt } from './conversations.ts';
 import type { Database } from './database.ts';
+import { isConstraint } from './faults.ts';
 import { Ledger } from './ledger.ts';
 import { TURN, type TurnRow, turnOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
-const TAKEN = 'SELECT 1 FROM turns WHERE id = ?';
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
@@ -37,7 +37,7 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const ledger = Ledger.of(tx, owner, request.conversation);
   const agent = agentFor(tx.db, ledger, request);
   checkSession(tx.db, ledger, agent, request);
-  checkIds(tx.db, ledger, request);
+  checkRetried(tx.db, ledger, request);
 
   titleFromPrompt(ledger, request.prompt);
   const n = ledger.row.next_n;
@@ -126,16 +126,14 @@ function checkSession(db: Database, ledger: Ledger, agent: string, { options }: 
   );
 }
 
-function checkIds(db: Database, ledger: Ledger, { id, retryOf }: NewTurn): void {
-  if (db.one(TAKEN, id) !== undefined) throw new ThroughlineError('conflict', 'The id of the turn is taken.');
+function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void {
   if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
   throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');
 }
 
 function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array | null): number {
   const prompt = storeValue(tx.db, row.owner, request.prompt);
-  const { no } = tx.db.run(
-    INSERT,
+  const values = [
     row.owner,
     row.conv,
     row.next_n,
@@ -150,7 +148,14 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     request.retryOf,
     JSON.stringify(NO_USAGE),
     tx.now,
-  );
-  linkContents(tx.db, row.owner, no, prompt.hashes);
-  return no;
+  ];
+  try {
+    const { no } = tx.db.run(INSERT, ...values);
+    linkContents(tx.db, row.owner, no, prompt.hashes);
+    return no;
+  } catch (error) {
+    // The number is given under the row's lock, and the request id was looked for: only the turn's own id is left.
+    if (isConstraint(error)) throw new ThroughlineError('conflict', 'The id of the turn is taken.', { cause: error });
+    throw error;
+  }
 }

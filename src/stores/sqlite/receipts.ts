@@ -7,7 +7,9 @@ import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
 const FIND = 'SELECT no, body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
-const INSERT = 'INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)';
+const INSERT = `
+  INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (conv, turn, warm, attempt) DO NOTHING`;
 const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
 const NEWEST = `SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC ${LIMIT}`;
 const OF_TURN = `SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC ${LIMIT}`;
@@ -22,10 +24,10 @@ export function writeReceipt(
 ): void {
   const { tx, row } = ledger;
   const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
-  const before = tx.db.one<{ no: number; body: string }>(FIND, ...place);
   const body = JSON.stringify(receipt);
-  if (before === undefined) tx.db.run(INSERT, row.owner, ...place, body);
-  else tx.db.run(REPLACE, body, before.no);
+  const isFirst = tx.db.run(INSERT, row.owner, ...place, body).changes === 1;
+  const before = isFirst ? undefined : tx.db.one<{ no: number; body: string }>(FIND, ...place);
+  if (before !== undefined) tx.db.run(REPLACE, body, before.no);
 
   const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
   const added = difference(receipt.usage, earlier);

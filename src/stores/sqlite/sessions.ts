@@ -83,12 +83,12 @@ export function changeSession(
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
 
-/** The session is given to a turn: it is the most recently used one from here on. */
-export function useSession(ledger: Ledger, ref: string, turn: TurnName): void {
+/** The session is the most recently used one from here on. Returns the agent's id of it, for the turn that it is given to. */
+export function useSession(ledger: Ledger, ref: string): string {
   const { tx, row } = ledger;
-  const session = found<SessionName>(ledger, NAME, ref);
-  tx.db.run(USE, tx.now, row.next_seq, session.no);
-  tx.db.run(GIVE, session.id, turn.no);
+  const { no, id } = found<SessionName>(ledger, NAME, ref);
+  tx.db.run(USE, tx.now, row.next_seq, no);
+  return id;
 }
 
 export function addSessionUsage(ledger: Ledger, ref: string, turns: number, usage: Usage): void {
