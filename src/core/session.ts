@@ -35,6 +35,10 @@ export interface Session {
   readonly state: SessionState;
   /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
   readonly position: string | null;
+  /** How many bytes of the agent's own transcript file we have a copy of; 0: none. */
+  readonly mirrored: number;
+  /** What its adapter wants to be told when it is opened again; opaque; null: nothing. */
+  readonly memo: string | null;
   /** The process that holds it; null: none does. */
   readonly process: ProcessIdentity | null;
   readonly turns: number;

@@ -40,6 +40,8 @@ export interface AttemptResult {
   readonly again: boolean;
   readonly parts: readonly RecordPart[];
   readonly title: string | null;
+  /** How much of the session's transcript file was mirrored before. */
+  readonly mirrored: number;
   readonly usage: Usage;
   readonly receipt: Receipt;
   readonly startedAt: number;
@@ -231,6 +233,7 @@ class Attempt {
       again: outcome.kind === 'failed' && outcome.again,
       parts: parts.parts(),
       title: parts.title,
+      mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
       receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: worth(restored.receipt, after) },
       startedAt,

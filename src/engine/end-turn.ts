@@ -41,9 +41,17 @@ export async function endTurn(
         : unsettled(storage.position, session.alive, traits);
     const reason = completed ? null : `turn ${turn.n} ended as ${outcome}`;
     const process = session.alive ? session.process : null;
-    writes.push({ write: 'change-session', ref, change: { ...change, process }, reason });
+    const copy = completed ? await mirror(result) : {};
+    writes.push({ write: 'change-session', ref, change: { ...change, ...copy, process }, reason });
   }
   await writeEnd(hold, turn, result, parts, writes);
+}
+
+/** What has come to the agent's own transcript file, and its adapter's note: kept with the end of the turn. */
+async function mirror({ session, mirrored }: AttemptResult): Promise<SessionChange> {
+  const bytes = (await session.transcript?.(mirrored)) ?? null;
+  const memo = session.memo === undefined ? {} : { memo: session.memo };
+  return bytes === null ? memo : { ...memo, mirror: { from: mirrored, bytes } };
 }
 
 /**

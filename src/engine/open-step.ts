@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
-import type { Session, SessionState } from '../core/session.ts';
+import { isUsable, type Session, type SessionState } from '../core/session.ts';
 import type { Opened, OpenHow } from '../ports/agent.ts';
 import { recordsWithin } from './deliver.ts';
 import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
@@ -43,7 +43,7 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
     if (position === null) return drop(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) return foreignHands(row, position, request);
   }
-  const opened = await openPatiently({ kind: 'resume', id: row.id }, false, request);
+  const opened = await openPatiently({ kind: 'resume', id: row.id, memo: row.memo }, false, request);
   if ('failure' in opened) return opened;
   if (!opened.ok) {
     const failure = `the agent refused: ${opened.message}`;
@@ -60,7 +60,7 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
   }
   const moved = opened.session.id !== null && opened.session.id !== row.id;
   const open: OpenSession = moved
-    ? { ...inLineage(row), ref: null, origin: 'rotated', parent: row.ref, session: opened.session }
+    ? { ...inLineage(row), ref: null, origin: 'rotated', parent: row.ref, mirrored: 0, session: opened.session }
     : { ...inLineage(row), session: opened.session };
   return { open, proof };
 }
@@ -85,31 +85,71 @@ async function openAdopted(id: string, request: RestoreRequest): Promise<Result>
   }
   const parent = await previousSession(request);
   return {
-    open: { session: opened.session, ref: null, origin: 'adopted', parent, watermark: 0, dropped: 0, position },
+    open: {
+      session: opened.session,
+      ref: null,
+      origin: 'adopted',
+      parent,
+      watermark: 0,
+      dropped: 0,
+      position,
+      mirrored: 0,
+    },
     proof,
   };
 }
 
+/** The agent's own file as it was, when our copy of it reaches the head; else one made from the records. */
 async function openRehydrated(request: RestoreRequest): Promise<Result> {
+  await request.hold.letGo(request.agent);
+  return (await openMirrored(request)) ?? openSynthesised(request);
+}
+
+/** Null: there is no copy that would do. */
+async function openMirrored(request: RestoreRequest): Promise<Result | null> {
   const { hold, agent } = request;
-  await hold.letGo(agent);
-  const { records, dropped } = await recordsWithin(0, request);
-  if (records.length === 0) return { failure: 'nothing of the history fits into the budget' };
-  const opened = await openPatiently({ kind: 'rehydrate', records }, false, request);
-  if ('failure' in opened) return opened;
-  if (!opened.ok) return { failure: `the agent refused: ${opened.message}` };
-  const position = await opened.session.position();
-  const parent = await previousSession(request);
-  const open: OpenSession = {
+  const { owner, id: conversation, head } = hold.conversation;
+  const [row] = await hold.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
+  const usable = row !== undefined && row.state !== 'diverged' && row.state !== 'closed';
+  if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
+  const transcript = await hold.parts.store.transcript(owner, conversation, row.ref);
+  if (transcript === null) return null;
+  if (isUsable(row)) await drop(row, 'lost', 'its file is put back from our copy', request);
+  const how = { kind: 'rehydrate', id: row.id, from: { transcript, memo: row.memo } } as const;
+  const opened = await openPatiently(how, false, request);
+  if ('failure' in opened) return opened.final ? opened : null;
+  if (!opened.ok) return null;
+  if ((await opened.session.position()) !== row.position) {
+    await opened.session.close();
+    return null;
+  }
+  const { watermark, dropped, position } = row;
+  const open = {
     session: opened.session,
     ref: null,
     origin: 'rehydrated',
-    parent,
-    watermark: 0,
+    parent: row.ref,
+    watermark,
     dropped,
-    position,
-  };
-  return { open, proof: opened.proof };
+  } as const;
+  return { open: { ...open, position, mirrored: 0 }, proof: 'proved' };
+}
+
+async function openSynthesised(request: RestoreRequest): Promise<Result> {
+  const { records, dropped } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: 'nothing of the history fits into the budget' };
+  const parent = await previousSession(request);
+  const id = randomUUID();
+  const ref = await recordAssigned(id, parent, 'rehydrated', request);
+  const opened = await openPatiently({ kind: 'rehydrate', id, from: { records } }, false, request);
+  const failure = whyNot(opened);
+  if (failure) {
+    await hopeless(ref, failure, request);
+    return failure;
+  }
+  const { session, proof } = opened as Opened & { ok: true };
+  const open = { session, ref, origin: 'rehydrated', parent, watermark: 0, dropped, mirrored: 0 } as const;
+  return { open: { ...open, position: await session.position() }, proof };
 }
 
 /** An id that we assign is recorded before the agent hears of it, and opens a session once (R1). */
@@ -119,29 +159,38 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   const parent = await previousSession(request);
   const noTools = step.deliver.what === 'prompts' && traits.noTools;
   const id = traits.id === 'assigned' ? randomUUID() : null;
-  const ref = id === null ? null : await recordAssigned(id, parent, request);
+  const ref = id === null ? null : await recordAssigned(id, parent, 'new', request);
   const opened = await openPatiently({ kind: 'new', id }, noTools, request);
-  const failure = 'failure' in opened ? opened : opened.ok ? null : { failure: `the agent refused: ${opened.message}` };
+  const failure = whyNot(opened);
   if (failure) {
-    if (ref)
-      await hold.lease.write({ write: 'change-session', ref, change: { state: 'lost' }, reason: failure.failure });
+    if (ref !== null) await hopeless(ref, failure, request);
     return failure;
   }
   const { session } = opened as Opened & { ok: true };
-  return {
-    open: { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, position: await session.position() },
-    proof: step.proof,
-  };
+  const open = { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, mirrored: 0 } as const;
+  return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 
-async function recordAssigned(id: string, parent: string | null, { hold, agent }: RestoreRequest): Promise<string> {
+function whyNot(opened: Opened | StepFailure): StepFailure | null {
+  if ('failure' in opened) return opened;
+  return opened.ok ? null : { failure: `the agent refused: ${opened.message}` };
+}
+
+/** An assigned id whose session never came to be. */
+async function hopeless(ref: string, { failure }: StepFailure, { hold }: RestoreRequest): Promise<void> {
+  await hold.lease.write({ write: 'change-session', ref, change: { state: 'lost' }, reason: failure });
+}
+
+async function recordAssigned(
+  id: string,
+  parent: string | null,
+  origin: 'new' | 'rehydrated',
+  { hold, agent }: RestoreRequest,
+): Promise<string> {
   const ref = randomUUID();
-  const unused = { origin: 'new', watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
-  await hold.lease.write({
-    write: 'open-session',
-    session: { ref, id, agent: agent.name, parent, ...unused },
-    turn: null,
-  });
+  const unused = { watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
+  const session = { ref, id, agent: agent.name, parent, origin, ...unused };
+  await hold.lease.write({ write: 'open-session', session, turn: null });
   return ref;
 }
 
@@ -199,8 +248,8 @@ async function drop(row: Session, state: SessionState, reason: string, request: 
 }
 
 function inLineage(row: Session): Omit<OpenSession, 'session'> {
-  const { ref, origin, parent, watermark, dropped, position } = row;
-  return { ref, origin, parent, watermark, dropped, position };
+  const { ref, origin, parent, watermark, dropped, position, mirrored } = row;
+  return { ref, origin, parent, watermark, dropped, position, mirrored };
 }
 
 /** The session that a new one follows in the lineage: the last of the conversation, whoever's it was. */

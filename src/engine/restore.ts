@@ -52,6 +52,8 @@ export interface OpenSession {
   readonly watermark: number;
   readonly dropped: number;
   readonly position: string | null;
+  /** How much of its transcript file we have a copy of. */
+  readonly mirrored: number;
 }
 
 /** A step that did not work. `final`: no other step may be tried either. */

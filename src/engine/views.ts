@@ -44,7 +44,10 @@ export function sessionViews(sessions: readonly Session[]): SessionView[] {
   const ids = new Map(sessions.map((session) => [session.ref, session.id]));
   return sessions
     .toSorted((a, b) => a.openedAt - b.openedAt || (a.parent === b.ref ? 1 : b.parent === a.ref ? -1 : 0))
-    .map(({ ref: _, parent, ...rest }) => ({ ...rest, parent: parent === null ? null : (ids.get(parent) ?? null) }));
+    .map(({ ref: _, memo: __, parent, ...rest }) => ({
+      ...rest,
+      parent: parent === null ? null : (ids.get(parent) ?? null),
+    }));
 }
 
 /** Probes every configured agent; one that is missing is listed with what is wrong. */

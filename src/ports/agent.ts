@@ -38,9 +38,16 @@ export interface OpenRequest {
 export type OpenHow =
   /** `id`: the one that we assign, recorded already; null: the agent issues it. */
   | { readonly kind: 'new'; readonly id: string | null }
-  | { readonly kind: 'resume'; readonly id: string }
-  /** Put the history into the agent's own storage and open that. Records come oldest first, within the budget. */
-  | { readonly kind: 'rehydrate'; readonly records: readonly TurnRecord[] };
+  /** `memo`: what the session's adapter wanted to be told; null or left out: nothing. */
+  | { readonly kind: 'resume'; readonly id: string; readonly memo?: string | null }
+  /** Put the history into the agent's own storage under `id`, and open that. */
+  | { readonly kind: 'rehydrate'; readonly id: string; readonly from: Rehydration };
+
+export type Rehydration =
+  /** The agent's own file as it was, byte for byte. */
+  | { readonly transcript: Uint8Array; readonly memo: string | null }
+  /** Made from records, oldest first, within the budget. */
+  | { readonly records: readonly TurnRecord[] };
 
 export type Opened =
   | {
@@ -62,6 +69,10 @@ export interface AgentSession {
   readonly id: string | null;
   readonly process: ProcessIdentity | null;
   readonly alive: boolean;
+  /** Of an agent that keeps a transcript file: its bytes from `from` on, for our mirror of it. Null: it cannot be read. */
+  transcript?(from: number): Promise<Uint8Array | null>;
+  /** What the adapter wants to be told when the session is opened again; read at the end of a turn. Left out: nothing. */
+  readonly memo?: string | null;
   /** Reads the session's position back from the agent's own storage; null: not readable. */
   position(): Promise<string | null>;
   /**

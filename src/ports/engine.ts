@@ -107,7 +107,7 @@ export interface ConversationView {
 export type TurnView = Turn & { readonly reply: string };
 
 /** A session as people see it: `parent` is the agent's id of the parent. */
-export type SessionView = Omit<Session, 'parent' | 'ref'> & { readonly parent: string | null };
+export type SessionView = Omit<Session, 'parent' | 'ref' | 'memo'> & { readonly parent: string | null };
 
 export interface AgentInfo {
   readonly name: string;

@@ -101,6 +101,8 @@ export interface Store {
   sessions(owner: string, conversation: string, filter?: { agent?: string; limit?: number }): Promise<Session[]>;
   /** By the agent's id, in any of this owner's conversations; most recently used first. */
   findSessions(owner: string, id: string): Promise<Session[]>;
+  /** Our copy of a session's own transcript file, byte for byte; null: there is none. */
+  transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
   /** Rising by turn and attempt; the newest `limit` of them. */
   receipts(owner: string, conversation: string, page?: { limit?: number; turn?: number }): Promise<Receipt[]>;
   permissions(owner: string, filter: { conversation?: string; turn?: string; open?: boolean }): Promise<Permission[]>;
@@ -239,6 +241,9 @@ export interface SessionChange {
   readonly dropped?: number;
   readonly position?: string | null;
   readonly process?: ProcessIdentity | null;
+  readonly memo?: string | null;
+  /** More of the agent's transcript file. `from` is what is mirrored already, or 0 to begin anew; else `invalid`. */
+  readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
 }
 
 export interface NewPermission {

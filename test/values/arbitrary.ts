@@ -43,6 +43,8 @@ export function session(place: number, told: Partial<Session> = {}): Session {
     dropped: 0,
     state: 'dormant',
     position: 'here',
+    mirrored: 0,
+    memo: null,
     process: null,
     turns: 1,
     usage: NO_USAGE,

@@ -184,7 +184,10 @@ describe('refusing', () => {
 
   test('it reads no transcript of ours', async () => {
     const request = { room, noTools: false, signal: new AbortController().signal };
-    const opened = await agentWith({}).open({ how: { kind: 'rehydrate', records: [] }, ...request });
+    const opened = await agentWith({}).open({
+      how: { kind: 'rehydrate', id: 'one', from: { records: [] } },
+      ...request,
+    });
     expect(opened).toMatchObject({ ok: false, reason: 'refused' });
   });
 });

@@ -178,6 +178,8 @@ export interface SessionRow {
   state: SessionState;
   position: string | null;
   process: string | null;
+  mirrored: number;
+  memo: string | null;
   turns: number;
   usage: string;
   opened_at: number;
@@ -197,6 +199,8 @@ export function sessionOf(row: SessionRow): Session {
     state: row.state,
     position: row.position,
     process: row.process === null ? null : JSON.parse(row.process),
+    mirrored: row.mirrored,
+    memo: row.memo,
     turns: row.turns,
     usage: JSON.parse(row.usage),
     openedAt: row.opened_at,

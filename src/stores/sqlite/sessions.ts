@@ -3,6 +3,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
 import type { NewSession, SessionChange } from '../../ports/store.ts';
 import { isConstraint } from './faults.ts';
 import type { Ledger, Stamp, TurnName } from './ledger.ts';
+import { addToMirror } from './mirrors.ts';
 import { SESSION, type SessionRow } from './rows.ts';
 import { countSession } from './totals.ts';
 
@@ -16,6 +17,7 @@ const INSERT = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = 'UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ? WHERE no = ?';
 // Apart, because naming the state rewrites the index of usable sessions.
+const CHANGE_MEMO = 'UPDATE sessions SET memo = ? WHERE no = ?';
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
 const COUNT = 'UPDATE sessions SET turns = turns + ?, usage = ? WHERE no = ?';
@@ -79,6 +81,8 @@ export function changeSession(
   const position = change.position === undefined ? session.position : change.position;
   const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
   db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, session.no);
+  if (change.memo !== undefined && change.memo !== session.memo) db.run(CHANGE_MEMO, change.memo, session.no);
+  if (change.mirror !== undefined) addToMirror(ledger, session, change.mirror);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }

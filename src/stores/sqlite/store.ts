@@ -20,6 +20,7 @@ import type { Database } from './database.ts';
 import { enqueue } from './enqueue.ts';
 import { storageFault } from './faults.ts';
 import { forgetWorker, release, renew, workers } from './leases.ts';
+import { transcript } from './mirrors.ts';
 import { openDatabase } from './open.ts';
 import { answer } from './permissions.ts';
 import * as reads from './reads.ts';
@@ -125,6 +126,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     countRecordsAfter: (owner, id, after) => read((from) => reads.countRecordsAfter(from, owner, id, after)),
     sessions: (owner, id, filter) => read((from) => reads.sessions(from, owner, id, filter)),
     findSessions: (owner, id) => read((from) => reads.findSessions(from, owner, id)),
+    transcript: (owner, id, ref) => read((from) => transcript(from, owner, id, ref)),
     receipts: (owner, id, page) => read((from) => receipts(from, owner, id, page)),
     permissions: (owner, filter) => read((from) => reads.permissions(from, owner, filter)),
     findPermission: (owner, id) => read((from) => reads.findPermission(from, owner, id)),

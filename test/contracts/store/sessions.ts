@@ -77,6 +77,37 @@ export function sessions(world: World): void {
     },
   );
 
+  test('the copy of a transcript file grows piece by piece, byte for byte, and can be begun anew', async () => {
+    const { store } = world;
+    const { conversation, holder } = await begun(store);
+    const opened = session();
+    await holder.write(opening(opened));
+    expect(await store.transcript(ANN, conversation, opened.ref)).toBeNull();
+    const bytes = (...values: number[]) => Uint8Array.from(values);
+    const grow = (from: number, ...values: number[]) =>
+      changing(opened.ref, { mirror: { from, bytes: bytes(...values) } });
+    await holder.write(grow(0, 0, 255, 10), grow(3, 1));
+    await holder.write(grow(4));
+    const copy = async () => [...((await store.transcript(ANN, conversation, opened.ref)) ?? [])];
+    expect(await copy()).toEqual([0, 255, 10, 1]);
+    expect((await store.sessions(ANN, conversation))[0]?.mirrored).toBe(4);
+    expect(await codeOf(holder.write(grow(5, 9)))).toBe('invalid');
+    expect(await copy()).toEqual([0, 255, 10, 1]);
+    await holder.write(grow(0, 7, 8));
+    expect(await copy()).toEqual([7, 8]);
+    expect(await codeOf(store.transcript('somebody else', conversation, opened.ref))).toBe('not_found');
+  });
+
+  test('what an adapter notes is kept as given', async () => {
+    const { store } = world;
+    const { conversation, holder } = await begun(store);
+    const opened = session();
+    await holder.write(opening(opened), changing(opened.ref, { memo: 'a note' }), changing(opened.ref, {}));
+    expect((await store.sessions(ANN, conversation))[0]?.memo).toBe('a note');
+    await holder.write(changing(opened.ref, { memo: null }));
+    expect((await store.sessions(ANN, conversation))[0]?.memo).toBeNull();
+  });
+
   test('a change sets what it names and keeps the rest', async () => {
     const { store } = world;
     const { conversation, holder } = await begun(store);

@@ -90,13 +90,18 @@ export class AgentDouble implements Agent {
       const id = rotates === 'open' ? this.#moved(how.id) : how.id;
       return this.#opened(id, storage.sessions.get(id) ?? [], noTools, 'no');
     }
-    const id = (how.kind === 'new' ? how.id : null) ?? storage.stolen ?? storage.newId();
+    if (how.kind === 'rehydrate') {
+      if (storage.sessions.has(how.id)) return { ok: false, reason: 'in_use', message: 'that session is there' };
+      const told = 'records' in how.from ? how.from.records.map(renderTurn) : entriesOf(how.from.transcript);
+      storage.sessions.set(how.id, told);
+      return this.#opened(how.id, told, noTools, 'no');
+    }
+    const id = how.id ?? storage.stolen ?? storage.newId();
     storage.stolen = null;
-    const told = how.kind === 'rehydrate' ? how.records.map(renderTurn) : [];
-    const entries = storage.sessions.get(id) ?? told;
+    const entries = storage.sessions.get(id) ?? [];
     const keeps = traits.resume || traits.load;
     if (keeps && !namesLate) storage.sessions.set(id, entries);
-    return this.#opened(id, entries, noTools, 'no', namesLate && how.kind === 'new');
+    return this.#opened(id, entries, noTools, 'no', namesLate);
   }
 
   #opened(id: string, entries: string[], noTools: boolean, hollow: AgentStorage['hollow'], unnamed = false): Opened {
@@ -128,6 +133,16 @@ export class AgentDouble implements Agent {
       return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: storage.position(sessionId) };
     });
   }
+}
+
+/** The storage of a session as a file: a line an entry, so that it only ever grows at its end. */
+function transcriptOf(entries: readonly string[]): Buffer {
+  return Buffer.from(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+}
+
+function entriesOf(transcript: Uint8Array): string[] {
+  const lines = Buffer.from(transcript).toString().split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as string);
 }
 
 interface Manner {
@@ -172,6 +187,15 @@ class SessionDouble implements AgentSession {
       // The first look is that of the attempt which failed, the second that of the next one.
       if (this.#visitorIn > 0 && --this.#visitorIn === 0) this.#entries.push(FOREIGN);
       return this.#manner.hollow === 'openly' ? '0 hollow' : storage.position(this.#id);
+    });
+  }
+
+  transcript(from: number): Promise<Uint8Array | null> {
+    const { gate, storage } = this.#agent.around;
+    return gate.through(async () => {
+      const entries = storage.sessions.get(this.#id);
+      const readable = this.#agent.profile.traits.rehydrate && entries !== undefined;
+      return readable ? transcriptOf(entries).subarray(from) : null;
     });
   }
 

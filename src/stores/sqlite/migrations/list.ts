@@ -1,4 +1,5 @@
 import { sql as conversations } from './0001-conversations.ts';
+import { sql as mirrors } from './0002-mirrors.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
-export const MIGRATIONS: readonly string[] = [conversations];
+export const MIGRATIONS: readonly string[] = [conversations, mirrors];
