@@ -1,0 +1,103 @@
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Opened } from '../../ports/agent.ts';
+import type { Room } from '../../ports/sandbox.ts';
+
+/** One running Claude that speaks stream-json, however it was started. */
+export interface ClaudeConnection {
+  /** Null: it was never started, or nobody knows how it was. */
+  readonly process: ProcessIdentity | null;
+  readonly alive: boolean;
+  /** Every message it prints, parsed, in order; ends when its output has ended, never throws. Consumed once, by the session. */
+  readonly messages: AsyncIterable<ClaudeMessage>;
+  /** One user message. Never throws: one that has ended takes nothing, silently. */
+  send(message: ClaudeUserMessage): void;
+  /** Asks it to stop the turn. Resolves when it has heard, or cannot hear any more; never throws. */
+  interrupt(): Promise<void>;
+  /** Why it ended, in its own words (exit code, signal, last stderr); null while alive. */
+  readonly ending: string | null;
+  /** Ends the process in good order, or by force. Idempotent; never throws. */
+  close(): Promise<void>;
+  /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
+  kill(): Promise<void>;
+}
+
+export interface ConnectRequest {
+  readonly room: Room;
+  /** Everything that the adapter adds to the allowlisted environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly how: { readonly kind: 'new'; readonly id: string } | { readonly kind: 'resume'; readonly id: string };
+  readonly noTools: boolean;
+  /** Null: the one that Claude chooses. */
+  readonly model: string | null;
+  /** Aborting before it is up ends whatever was started; afterwards it changes nothing. */
+  readonly signal: AbortSignal;
+  /** Asked before a tool runs; the answer goes back to Claude. Never rejects. */
+  onPermission(question: PermissionQuestion): Promise<PermissionDecision>;
+}
+
+/** Resolves when it is up. Throws `agent_unavailable`, or a `ClaudeRefusal`. */
+export type Connect = (request: ConnectRequest) => Promise<ClaudeConnection>;
+
+/** Claude runs, but not with this session. */
+export class ClaudeRefusal extends Error {
+  readonly reason: Extract<Opened, { ok: false }>['reason'];
+
+  constructor(reason: ClaudeRefusal['reason'], message: string) {
+    super(message);
+    this.name = 'ClaudeRefusal';
+    this.reason = reason;
+  }
+}
+
+/** What Claude wants to do. */
+export interface PermissionQuestion {
+  readonly toolName: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly toolUseId: string | null;
+  /** Rules that would answer such questions in future, as Claude words them; empty: it has none. */
+  readonly suggestions: readonly unknown[];
+  /** The whole question as a sentence; null: Claude made none. */
+  readonly title: string | null;
+  /** Aborted when Claude no longer waits for the answer. */
+  readonly signal: AbortSignal;
+}
+
+export type PermissionDecision =
+  | {
+      readonly behavior: 'allow';
+      readonly updatedInput: Readonly<Record<string, unknown>>;
+      /** The suggestions, when the answer was "always". */
+      readonly updatedPermissions?: readonly unknown[];
+    }
+  | { readonly behavior: 'deny'; readonly message: string };
+
+/**
+ * A line of Claude's output. Only what we read is named; other fields and other types are kept as they came. Every version
+ * may leave any of it out.
+ */
+export interface ClaudeMessage {
+  readonly type: string;
+  readonly subtype?: string;
+  readonly uuid?: string;
+  readonly session_id?: string;
+  /** Of a subagent's messages: the tool call that started it; null or left out: the main chain. */
+  readonly parent_tool_use_id?: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** A prompt as Claude takes it. */
+export interface ClaudeUserMessage {
+  readonly type: 'user';
+  /** Becomes the uuid of the transcript's entry and `user_message_uuid` of the result. */
+  readonly uuid: string;
+  readonly session_id: string;
+  readonly parent_tool_use_id: null;
+  readonly message: { readonly role: 'user'; readonly content: string | readonly ClaudeBlock[] };
+}
+
+export type ClaudeBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image';
+      readonly source: { readonly type: 'base64'; readonly media_type: string; readonly data: string };
+    };
