@@ -1,13 +1,17 @@
-import { type Defect, type DefectKind, defectsOf, losesContext } from './defects.ts';
-import { blocksOf, type Entry, isLink, isMessage, type Line } from './entries.ts';
+import { type Defect, type DefectKind, defectsOf, losesContext, timeOf } from './defects.ts';
+import { type Entry, isLink, isMessage, type Line, type Link } from './entries.ts';
+import { OpenCalls } from './open-calls.ts';
 
 /*
- * What Claude tells the model is the chain of `parentUuid` from the last entry back to the first, not the lines of the file:
- * an entry that the chain misses is lost without a word. A compaction is a valid root, because the summary after it stands
- * for everything before.
+ * What Claude tells the model is the chain of `parentUuid` from a leaf back to a root, not the lines of the file: an entry
+ * that the chain misses is lost without a word. A compaction is a valid root: the summary after it stands for what was before.
+ *
+ * The leaf is the last entry of the file, with one exception (seen with 2.1.325): Claude notes at the end of a process in a
+ * line `last-prompt` which leaf it was at, and when the last entry does not descend from the newest such note, the note is
+ * believed and not the file. So of two processes that went on from one session, either may be dropped.
  */
 export interface Chain {
-  /** The last entry that is no subagent's; null: there is none. */
+  /** Where Claude would go on; null: nowhere, there is no entry. */
   readonly leaf: string | null;
   /** Entries from the leaf to the root, both included. */
   readonly count: number;
@@ -16,7 +20,7 @@ export interface Chain {
   readonly rootReached: boolean;
   /** The link that leads nowhere; null: none does. */
   readonly broken: { readonly uuid: string; readonly parent: string } | null;
-  /** Everything found in the file, in its order, at most a thousand. */
+  /** What was found in the file, the first thousand. Also beside the chain: what is damaged once is not to be trusted. */
   readonly defects: readonly Defect[];
 }
 
@@ -25,7 +29,7 @@ export function positionOf({ count, leaf }: Pick<Chain, 'count' | 'leaf'>): stri
   return leaf === null ? null : `${count}:${leaf}`;
 }
 
-/** The entry that a position names; null: it is none of ours. */
+/** The entry that a position names; null: it is no position. */
 export function leafOf(position: string): string | null {
   return /^\d+:(.+)$/.exec(position)?.[1] ?? null;
 }
@@ -35,10 +39,11 @@ export function isWhole(chain: Chain): boolean {
   return chain.leaf !== null && chain.rootReached && !chain.defects.some(losesContext);
 }
 
-interface Node {
+interface Node extends Pick<Chain, 'root' | 'broken'> {
   readonly depth: number;
-  readonly root: Chain['root'];
-  readonly broken: Chain['broken'];
+  readonly parent: string | null;
+  /** Of the last message up to here. */
+  readonly time: number;
 }
 
 const MOST_DEFECTS = 1_000;
@@ -48,10 +53,13 @@ export class ChainIndex {
   readonly #keep: number;
   readonly #nodes = new Map<string, Node>();
   readonly #defects: Defect[] = [];
-  /** Calls without a result so far. */
-  readonly #calls = new Map<string, Defect>();
-  #leaf: string | null = null;
-  #links = 0;
+  readonly #calls = new OpenCalls();
+  /** The last link of the file. */
+  #tip: string | null = null;
+  /** The leaf that Claude noted last, and whether the tip descends from it. */
+  #noted: string | null = null;
+  #descends = true;
+  #trimmed = false;
   #lost = false;
 
   /** `keep`: how many of the newest entries are remembered. Older ones are hardly ever a parent again. */
@@ -59,26 +67,24 @@ export class ChainIndex {
     this.#keep = keep;
   }
 
-  /** An entry named a parent that is older than what is remembered: only reading it all again tells where it stands. */
+  /** An entry led back to before what is remembered: only reading it all again tells where the session stands. */
   get lost(): boolean {
     return this.#lost;
-  }
-
-  /** Nothing that counts has been added yet. */
-  get empty(): boolean {
-    return this.#links === 0;
   }
 
   add(line: Line): void {
     for (const defect of defectsOf(line)) this.#note(defect);
     const { entry, number } = line;
+    if (entry?.type === 'last-prompt') this.#believe(entry);
     if (entry === null || !isLink(entry)) return;
-    const found = (kind: DefectKind) => this.#note({ kind, line: number, uuid: entry.uuid });
-    if (this.#nodes.has(entry.uuid)) found('duplicate_uuid');
-    this.#nodes.set(entry.uuid, this.#nodeOf(entry, found));
-    this.#links += 1;
-    this.#leaf = entry.uuid;
-    this.#follow(entry, number);
+    this.#nodes.set(
+      entry.uuid,
+      this.#nodeOf(entry, (kind) => this.#note({ kind, line: number, uuid: entry.uuid })),
+    );
+    this.#calls.add(entry, number);
+    const goesOn = entry.parentUuid === this.#tip;
+    this.#tip = entry.uuid;
+    if (!goesOn) this.#descends = this.#isBelowNote();
     this.#trim();
   }
 
@@ -89,41 +95,63 @@ export class ChainIndex {
   }
 
   chain(): Chain {
-    const node = this.#leaf === null ? undefined : this.#nodes.get(this.#leaf);
+    const leaf = this.#descends ? this.#tip : this.#noted;
+    const node = this.#nodeAt(leaf);
     const root = node?.root ?? null;
-    const empty: Defect[] = this.empty ? [{ kind: 'empty', line: 0, uuid: null }] : [];
+    const empty: Defect[] = this.#tip === null ? [{ kind: 'empty', line: 0, uuid: null }] : [];
     return {
-      leaf: this.#leaf,
+      leaf,
       count: node?.depth ?? 0,
       root,
       rootReached: root !== null,
       broken: node?.broken ?? null,
-      defects: [...this.#defects, ...this.#calls.values(), ...empty],
+      defects: [...this.#defects, ...this.#calls.defects(), ...empty],
     };
   }
 
-  #nodeOf(entry: Entry & { readonly uuid: string }, found: (kind: DefectKind) => void): Node {
+  #nodeOf(entry: Link, found: (kind: DefectKind) => void): Node {
+    if (this.#nodes.has(entry.uuid)) found('duplicate_uuid');
+    const own = isMessage(entry) ? timeOf(entry) : Number.NaN;
     const parent = entry.parentUuid;
     if (typeof parent !== 'string') {
       const compacted = entry.subtype === 'compact_boundary';
-      if (!compacted && (!this.empty || parent === undefined)) found('second_root');
-      return { depth: 1, root: compacted ? 'compaction' : 'start', broken: null };
+      if (!compacted && (this.#tip !== null || parent === undefined)) found('second_root');
+      return { depth: 1, parent: null, root: compacted ? 'compaction' : 'start', broken: null, time: own };
     }
     const before = this.#nodes.get(parent);
-    if (before !== undefined) return { ...before, depth: before.depth + 1 };
-    if (this.#links > this.#keep) this.#lost = true;
-    found('broken_link');
-    return { depth: 1, root: null, broken: { uuid: entry.uuid, parent } };
+    if (before === undefined) {
+      if (this.#trimmed) this.#lost = true;
+      found('broken_link');
+      return { depth: 1, parent, root: null, broken: { uuid: entry.uuid, parent }, time: own };
+    }
+    if (own < before.time) found('time_goes_back');
+    return { ...before, depth: before.depth + 1, parent, time: Number.isNaN(own) ? before.time : own };
   }
 
-  #follow(entry: Entry & { readonly uuid: string }, line: number): void {
-    if (!isMessage(entry)) return;
-    for (const block of blocksOf(entry.message)) {
-      if (block.type === 'tool_use' && typeof block.id === 'string') {
-        this.#calls.set(block.id, { kind: 'dangling_tool', line, uuid: entry.uuid });
-      }
-      if (block.type === 'tool_result' && typeof block.tool_use_id === 'string') this.#calls.delete(block.tool_use_id);
+  /** A leaf that is not in the file is passed over, and the notes before it with it. */
+  #believe({ leafUuid }: Entry): void {
+    this.#noted = typeof leafUuid === 'string' ? leafUuid : null;
+    this.#descends = this.#isBelowNote();
+  }
+
+  #isBelowNote(): boolean {
+    const noted = this.#noted;
+    if (noted === null || noted === this.#tip) return true;
+    const end = this.#nodes.get(noted);
+    if (end === undefined) {
+      if (this.#trimmed) this.#lost = true;
+      return true;
     }
+    let at = this.#tip;
+    for (let node = this.#nodeAt(at); node !== undefined && node.depth > end.depth; node = this.#nodeAt(at)) {
+      at = node.parent;
+    }
+    if (this.#trimmed && this.#nodeAt(at) === undefined) this.#lost = true;
+    return at === noted;
+  }
+
+  #nodeAt(uuid: string | null): Node | undefined {
+    return uuid === null ? undefined : this.#nodes.get(uuid);
   }
 
   #note(defect: Defect): void {
@@ -133,6 +161,9 @@ export class ChainIndex {
   #trim(): void {
     if (this.#nodes.size <= this.#keep) return;
     const [oldest] = this.#nodes.keys();
-    if (oldest !== undefined) this.#nodes.delete(oldest);
+    if (oldest === undefined) return;
+    this.#nodes.delete(oldest);
+    this.#trimmed = true;
+    if (oldest === this.#noted && !this.#descends) this.#lost = true;
   }
 }

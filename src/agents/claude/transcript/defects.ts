@@ -10,22 +10,23 @@ export interface Defect {
 }
 
 /**
- * True: the model would not be told everything, or not in this order, and Claude would say nothing (what was seen is beside
- * each, with 2.1.325). False: all of it arrives, and only the real API may object.
+ * True: the model would not be told everything, and mostly nobody would be told that. False: all of it arrives. What Claude
+ * 2.1.325 does about each is beside it, as seen in test/agents/claude-transcript.test.ts.
  */
 export const LOSES_CONTEXT = {
-  empty: true, // "No conversation found": nobody is misled, but there is nothing either
-  corrupt_line: true, // the line is passed over, and with it all that came before
-  torn_tail: true, // the next line is glued to it, and both are lost
-  missing_uuid: true, // the message, and what came before it, is not sent
-  missing_timestamp: true, // "No conversation found", or the message is not found as the last one
-  broken_link: true, // nothing from before it is sent
-  second_root: true, // nothing from before it is sent
-  duplicate_uuid: true, // the later one takes the place of the earlier
-  time_goes_back: true, // the latest time, and not the last line, is taken for the end: the tail is lost
-  dangling_tool: true, // the call is dropped, or an answer is invented for it
-  unsigned_thought: false,
-  foreign_tool_id: false,
+  empty: true, // "No conversation found": loud, but there is nothing
+  corrupt_line: true, // passed over; what came before a lost message is lost with it
+  torn_tail: true, // passed over like a corrupt line; the lines that Claude appends are whole again
+  missing_uuid: true, // only the last message arrives
+  missing_timestamp: true, // of the last message: "No conversation found"; of others: nothing happens
+  broken_link: true, // nothing from before it arrives; a parent that comes later in the file does, but nobody writes that
+  second_root: true, // nothing from before it arrives
+  duplicate_uuid: true, // one of the two is lost, unless they are the same
+  dangling_tool: true, // a call without a result is dropped, when the conversation went on after it
+  open_tool: false, // the same at the end: Claude adds a result that says that the call was interrupted
+  time_goes_back: false, // nothing happens, and Claude's own compactions do it; other versions lost the tail
+  unsigned_thought: false, // arrives; the real API may refuse it
+  foreign_tool_id: false, // arrives; the real API may refuse it
 } as const satisfies Record<string, boolean>;
 
 export type DefectKind = keyof typeof LOSES_CONTEXT;
@@ -53,7 +54,6 @@ export function timeOf({ timestamp }: Entry): number {
   return typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
 }
 
-/** Also those that run on the server, and those of other places that serve the same models. */
 function isToolId(id: unknown): boolean {
-  return typeof id === 'string' && /^(?:toolu|srvtoolu)_[\w]+$/.test(id);
+  return typeof id === 'string' && /^toolu_\w+$/.test(id);
 }

@@ -131,8 +131,11 @@ export function parseEntry(text: string): Entry | null {
   }
 }
 
+/** An entry that others can name as their parent. */
+export type Link = Entry & { readonly uuid: string };
+
 /** Whether an entry is a link of the conversation's own chain. */
-export function isLink(entry: Entry): entry is Entry & { readonly uuid: string } {
+export function isLink(entry: Entry): entry is Link {
   return typeof entry.uuid === 'string' && entry.uuid !== '' && entry.isSidechain !== true;
 }
 

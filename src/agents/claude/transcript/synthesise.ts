@@ -18,11 +18,15 @@ export interface SyntheticSession {
   readonly seed: string;
   /** Milliseconds since 1970. Every entry is older than this, or what Claude appends would seem to come before them. */
   readonly before: number;
-  /** What the answers are said to come from; any name of a model will do. */
+  /**
+   * What the answers are said to come from. **Claude goes on with the model of the last answer**, when it knows it and is not
+   * told another one by `--model`: only to be given where that is wanted. Default: a name that it does not know, so that the
+   * model is the one of the settings.
+   */
   readonly model?: string;
 }
 
-const DEFAULT_MODEL = 'claude-sonnet-4-5';
+const DEFAULT_MODEL = 'throughline';
 /** Nothing was paid for these answers by this session, and a number here would count against the window. */
 const NO_TOKENS = {
   input_tokens: 0,

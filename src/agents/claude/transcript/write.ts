@@ -108,18 +108,15 @@ async function compared(temporary: string, file: string): Promise<Put> {
 }
 
 async function sameContent(one: string, other: string): Promise<boolean> {
-  const handles = await Promise.all([open(one), open(other, constants.O_RDONLY | constants.O_NOFOLLOW)]);
-  try {
-    const [a, b] = await Promise.all(handles.map((handle) => handle.stat()));
-    if (a?.size !== b?.size || !b?.isFile()) return false;
-    for (let at = 0; at < b.size; at += WRITE_BYTES) {
-      const [left, right] = await Promise.all(handles.map((handle) => pieceAt(handle, at)));
-      if (!left || !right || left.length === 0 || !left.equals(right)) return false;
-    }
-    return true;
-  } finally {
-    await Promise.all(handles.map((handle) => handle.close()));
+  await using ours = await open(one);
+  await using theirs = await open(other, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const [{ size }, there] = await Promise.all([ours.stat(), theirs.stat()]);
+  if (!there.isFile() || there.size !== size) return false;
+  for (let at = 0; at < size; at += WRITE_BYTES) {
+    const [left, right] = await Promise.all([pieceAt(ours, at), pieceAt(theirs, at)]);
+    if (left.length === 0 || !left.equals(right)) return false;
   }
+  return true;
 }
 
 async function pieceAt(handle: FileHandle, at: number): Promise<Buffer> {
