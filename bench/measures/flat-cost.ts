@@ -24,7 +24,7 @@ const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const opened = await home.open();
   const short = await conversation(opened, 0);
-  const long = await conversation(opened, late - window - EARLY);
+  const long = await conversation(opened, late - window - EARLY + 1);
   for (let n = 1; n < EARLY; n += 1) {
     await short.turn();
     await long.turn();
