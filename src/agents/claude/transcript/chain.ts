@@ -1,14 +1,15 @@
-import { type Defect, type DefectKind, defectsOf, losesContext, timeOf } from './defects.ts';
-import { type Entry, isLink, isMessage, type Line, type Link } from './entries.ts';
-import { OpenCalls } from './open-calls.ts';
+import { type Defect, losesContext } from './defects.ts';
 
 /*
  * What Claude tells the model is the chain of `parentUuid` from a leaf back to a root, not the lines of the file: an entry
  * that the chain misses is lost without a word. A compaction is a valid root: the summary after it stands for what was before.
  *
- * The leaf is the last entry of the file, with one exception (seen with 2.1.325): Claude notes at the end of a process in a
+ * The leaf is the last entry of the file, with one exception (seen with 2.1.325): Claude notes now and then, in a
  * line `last-prompt` which leaf it was at, and when the last entry does not descend from the newest such note, the note is
  * believed and not the file. So of two processes that went on from one session, either may be dropped.
+ *
+ * Tools that the model called at once fork the chain: each result hangs on its own call, and the answer on the last result.
+ * Claude puts them together again by the id of the message, so all of them count as one place (`group`).
  */
 export interface Chain {
   /** Where Claude would go on; null: nowhere, there is no entry. */
@@ -37,133 +38,4 @@ export function leafOf(position: string): string | null {
 /** Whether all of the chain reaches the model as it stands in the file. */
 export function isWhole(chain: Chain): boolean {
   return chain.leaf !== null && chain.rootReached && !chain.defects.some(losesContext);
-}
-
-interface Node extends Pick<Chain, 'root' | 'broken'> {
-  readonly depth: number;
-  readonly parent: string | null;
-  /** Of the last message up to here. */
-  readonly time: number;
-}
-
-const MOST_DEFECTS = 1_000;
-
-/** Follows a transcript line by line. An entry's depth is its parent's plus one, so nothing has to be walked twice. */
-export class ChainIndex {
-  readonly #keep: number;
-  readonly #nodes = new Map<string, Node>();
-  readonly #defects: Defect[] = [];
-  readonly #calls = new OpenCalls();
-  /** The last link of the file. */
-  #tip: string | null = null;
-  /** The leaf that Claude noted last, and whether the tip descends from it. */
-  #noted: string | null = null;
-  #descends = true;
-  #trimmed = false;
-  #lost = false;
-
-  /** `keep`: how many of the newest entries are remembered. Older ones are hardly ever a parent again. */
-  constructor(keep = Number.POSITIVE_INFINITY) {
-    this.#keep = keep;
-  }
-
-  /** An entry led back to before what is remembered: only reading it all again tells where the session stands. */
-  get lost(): boolean {
-    return this.#lost;
-  }
-
-  add(line: Line): void {
-    for (const defect of defectsOf(line)) this.#note(defect);
-    const { entry, number } = line;
-    if (entry?.type === 'last-prompt') this.#believe(entry);
-    if (entry === null || !isLink(entry)) return;
-    this.#nodes.set(
-      entry.uuid,
-      this.#nodeOf(entry, (kind) => this.#note({ kind, line: number, uuid: entry.uuid })),
-    );
-    this.#calls.add(entry, number);
-    const goesOn = entry.parentUuid === this.#tip;
-    this.#tip = entry.uuid;
-    if (!goesOn) this.#descends = this.#isBelowNote();
-    this.#trim();
-  }
-
-  /** Where the session stood when this entry was its last; null: it is not remembered. */
-  positionAt(uuid: string): string | null {
-    const node = this.#nodes.get(uuid);
-    return node === undefined ? null : positionOf({ count: node.depth, leaf: uuid });
-  }
-
-  chain(): Chain {
-    const leaf = this.#descends ? this.#tip : this.#noted;
-    const node = this.#nodeAt(leaf);
-    const root = node?.root ?? null;
-    const empty: Defect[] = this.#tip === null ? [{ kind: 'empty', line: 0, uuid: null }] : [];
-    return {
-      leaf,
-      count: node?.depth ?? 0,
-      root,
-      rootReached: root !== null,
-      broken: node?.broken ?? null,
-      defects: [...this.#defects, ...this.#calls.defects(), ...empty],
-    };
-  }
-
-  #nodeOf(entry: Link, found: (kind: DefectKind) => void): Node {
-    if (this.#nodes.has(entry.uuid)) found('duplicate_uuid');
-    const own = isMessage(entry) ? timeOf(entry) : Number.NaN;
-    const parent = entry.parentUuid;
-    if (typeof parent !== 'string') {
-      const compacted = entry.subtype === 'compact_boundary';
-      if (!compacted && (this.#tip !== null || parent === undefined)) found('second_root');
-      return { depth: 1, parent: null, root: compacted ? 'compaction' : 'start', broken: null, time: own };
-    }
-    const before = this.#nodes.get(parent);
-    if (before === undefined) {
-      if (this.#trimmed) this.#lost = true;
-      found('broken_link');
-      return { depth: 1, parent, root: null, broken: { uuid: entry.uuid, parent }, time: own };
-    }
-    if (own < before.time) found('time_goes_back');
-    return { ...before, depth: before.depth + 1, parent, time: Number.isNaN(own) ? before.time : own };
-  }
-
-  /** A leaf that is not in the file is passed over, and the notes before it with it. */
-  #believe({ leafUuid }: Entry): void {
-    this.#noted = typeof leafUuid === 'string' ? leafUuid : null;
-    this.#descends = this.#isBelowNote();
-  }
-
-  #isBelowNote(): boolean {
-    const noted = this.#noted;
-    if (noted === null || noted === this.#tip) return true;
-    const end = this.#nodes.get(noted);
-    if (end === undefined) {
-      if (this.#trimmed) this.#lost = true;
-      return true;
-    }
-    let at = this.#tip;
-    for (let node = this.#nodeAt(at); node !== undefined && node.depth > end.depth; node = this.#nodeAt(at)) {
-      at = node.parent;
-    }
-    if (this.#trimmed && this.#nodeAt(at) === undefined) this.#lost = true;
-    return at === noted;
-  }
-
-  #nodeAt(uuid: string | null): Node | undefined {
-    return uuid === null ? undefined : this.#nodes.get(uuid);
-  }
-
-  #note(defect: Defect): void {
-    if (this.#defects.length < MOST_DEFECTS) this.#defects.push(defect);
-  }
-
-  #trim(): void {
-    if (this.#nodes.size <= this.#keep) return;
-    const [oldest] = this.#nodes.keys();
-    if (oldest === undefined) return;
-    this.#nodes.delete(oldest);
-    this.#trimmed = true;
-    if (oldest === this.#noted && !this.#descends) this.#lost = true;
-  }
 }

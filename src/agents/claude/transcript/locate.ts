@@ -10,9 +10,12 @@ import { join, resolve } from 'node:path';
 /** The environment that the agent is started with: its own, never ours. */
 export type AgentEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. Relative ones belong to the working directory. */
+/**
+ * `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. A relative one is looked for in the working directory, and one that
+ * is set and empty is the working directory itself.
+ */
 export function configDir(env: AgentEnvironment, cwd: string): string {
-  const dir = env.CLAUDE_CONFIG_DIR || join(env.HOME || homedir(), '.claude');
+  const dir = env.CLAUDE_CONFIG_DIR ?? join(env.HOME || homedir(), '.claude');
   return resolve(cwd, dir).normalize('NFC');
 }
 
@@ -60,12 +63,12 @@ function assignedName(env: AgentEnvironment): string | null {
   return /^(?:con|prn|aux|nul|com\d|lpt\d)$/i.test(name) ? null : name;
 }
 
-/** Composed, as Claude does it: a name of two code points must not become two dashes. */
+/** As it is spelled: unlike the config directory, Claude does not compose its characters. */
 function realDirectory(cwd: string): string {
   try {
-    return realpathSync(cwd).normalize('NFC');
+    return realpathSync(cwd);
   } catch {
-    return resolve(cwd).normalize('NFC');
+    return resolve(cwd);
   }
 }
 

@@ -4,7 +4,7 @@ import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entr
 import { toolCallFields } from './tool-calls.ts';
 
 /** Claude puts words of its own into the model's mouth: errors of the API, "No response requested." */
-const SYNTHETIC_MODEL = '<synthetic>';
+export export const SYNTHETIC_MODEL = '<synthetic>';
 
 /**
  * What the agent did, as updates: the prompts of people are left out, as are subagents, and what Claude says of itself. A
@@ -16,9 +16,8 @@ export function updatesOf(entries: Iterable<Entry>): Update[] {
     if (entry.isSidechain === true) continue;
     if (entry.type === 'assistant') updates.push(...answerUpdates(entry));
     if (entry.type === 'user') updates.push(...resultUpdates(entry.message));
-    if (entry.type === 'ai-title' && typeof entry.aiTitle === 'string') {
-      updates.push({ sessionUpdate: 'session_info_update', title: entry.aiTitle });
-    }
+    const title = entry.type === 'ai-title' ? entry.aiTitle : entry.type === 'custom-title' ? entry.customTitle : null;
+    if (typeof title === 'string') updates.push({ sessionUpdate: 'session_info_update', title });
   }
   return updates;
 }
