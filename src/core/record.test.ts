@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parts as anyParts, text } from '../../test/values/arbitrary.ts';
 import { mergeParts, PartsBuilder, type RecordPart, replyText, type ToolPart } from './record.ts';
-import type { ToolStatus, Update } from './update.ts';
+import { RETRACTED, type ToolStatus, type Update } from './update.ts';
 
 const chunk = (kind: 'message' | 'thought', value: string): Update => ({
   sessionUpdate: `agent_${kind}_chunk` as 'agent_message_chunk',
@@ -50,6 +50,16 @@ describe('parts', () => {
         expect(said(parts, 'thought')).toBe(told('agent_thought_chunk').join(''));
       }),
     );
+  });
+
+  test('do not hold what was retracted, and join what it stood between', () => {
+    const said = (value: string, messageId: string): Update => ({ ...chunk('message', value), messageId }) as Update;
+    const retract = (messageId: string): Update => ({ sessionUpdate: RETRACTED, messageId });
+    const thought = { ...chunk('thought', 'hm'), messageId: 'b' } as Update;
+    const updates = [said('One. ', 'a'), thought, said('Two', 'c'), retract('b'), retract('c'), said('Two.', 'd')];
+    expect(built(updates).parts()).toEqual([{ type: 'text', text: 'One. Two.' }]);
+    expect(built([...updates, retract('a'), retract('d')]).parts()).toEqual([]);
+    expect(built([chunk('message', 'no id'), { sessionUpdate: RETRACTED }]).parts()).toHaveLength(1);
   });
 
   test('have one entry for a tool, however often it is updated; what is known stays known', () => {

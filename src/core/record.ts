@@ -1,7 +1,7 @@
 import { isObject, type Prompt } from './content.ts';
 import type { Failure } from './errors.ts';
 import type { TurnEnd } from './turn.ts';
-import { chunkText, type ToolCallFields, type Update } from './update.ts';
+import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
 
 /**
@@ -68,9 +68,15 @@ export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPa
 
 const MAX_TOOL_OUTPUT = 16_384;
 
+/** Text that is still coming, piece by piece, each with the id of its message if it has one. */
+interface OpenText {
+  readonly type: 'text' | 'thought';
+  chunks: { readonly text: string; readonly messageId: unknown }[];
+}
+
 /** Gathers updates into the parts of a record. Chunks of one kind merge; a tool is one part however often it is updated. */
 export class PartsBuilder {
-  readonly #parts: (RecordPart | { type: 'text' | 'thought'; chunks: string[] })[] = [];
+  readonly #parts: (ToolPart | OpenText)[] = [];
   readonly #tools = new Map<string, number>();
   #title: string | null = null;
 
@@ -89,6 +95,9 @@ export class PartsBuilder {
       case 'session_info_update':
         if (typeof update.title === 'string' && update.title.trim() !== '') this.#title = update.title.trim();
         break;
+      case RETRACTED:
+        this.#retract((update as { messageId?: unknown }).messageId);
+        break;
     }
   }
 
@@ -103,15 +112,35 @@ export class PartsBuilder {
   }
 
   parts(): RecordPart[] {
-    return this.#parts.map((part) => ('chunks' in part ? { type: part.type, text: part.chunks.join('') } : part));
+    const merged: RecordPart[] = [];
+    for (const part of this.#parts) {
+      if (part.type === 'tool') {
+        merged.push(part);
+        continue;
+      }
+      const text = part.chunks.map((chunk) => chunk.text).join('');
+      const last = merged.at(-1);
+      // What stood between two texts may have been retracted.
+      if (last && last.type === part.type) merged[merged.length - 1] = { type: part.type, text: last.text + text };
+      else if (text !== '') merged.push({ type: part.type, text });
+    }
+    return merged;
   }
 
   #text(type: 'text' | 'thought', update: Update): void {
     const text = chunkText(update);
     if (text === null || text === '') return;
     const last = this.#parts.at(-1);
-    if (last && 'chunks' in last && last.type === type) last.chunks.push(text);
-    else this.#parts.push({ type, chunks: [text] });
+    const chunk = { text, messageId: (update as { messageId?: unknown }).messageId };
+    if (last && last.type === type) last.chunks.push(chunk);
+    else this.#parts.push({ type, chunks: [chunk] });
+  }
+
+  #retract(messageId: unknown): void {
+    if (typeof messageId !== 'string') return;
+    for (const part of this.#parts) {
+      if (part.type !== 'tool') part.chunks = part.chunks.filter((chunk) => chunk.messageId !== messageId);
+    }
   }
 
   #tool(fields: ToolCallFields): void {

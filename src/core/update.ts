@@ -5,7 +5,7 @@
 export type Update =
   | { readonly sessionUpdate: 'user_message_chunk'; readonly content: UpdateContent }
   | { readonly sessionUpdate: 'agent_message_chunk'; readonly content: UpdateContent; readonly messageId?: string }
-  | { readonly sessionUpdate: 'agent_thought_chunk'; readonly content: UpdateContent }
+  | { readonly sessionUpdate: 'agent_thought_chunk'; readonly content: UpdateContent; readonly messageId?: string }
   | ({ readonly sessionUpdate: 'tool_call' } & ToolCallFields)
   | ({ readonly sessionUpdate: 'tool_call_update' } & ToolCallFields)
   | { readonly sessionUpdate: 'session_info_update'; readonly title?: string | null }
@@ -22,6 +22,12 @@ export type OtherUpdate =
   | 'compaction_update'
   | 'compaction_summary_chunk'
   | `_${string}`;
+
+/**
+ * One of ours, `{ messageId }`: what was streamed under that id does not count. The agent's stream broke off, and it says it
+ * again under another id.
+ */
+export const RETRACTED = '_throughline/retracted';
 
 /** The version of the protocol that the update values in our events follow. */
 export const UPDATE_VERSION = 1;

@@ -1,4 +1,4 @@
-import { chunkText, type Update } from '../../core/update.ts';
+import { chunkText, RETRACTED, type Update } from '../../core/update.ts';
 
 /**
  * Puts the answer together from updates as they come, exactly as `replyText` does from the record afterwards: texts with
@@ -28,6 +28,10 @@ export class ReplyStream {
           this.#tools.add(update.toolCallId);
           this.#apart = true;
         }
+        return '';
+      case RETRACTED:
+        // It is on the screen already: what is said instead begins apart from it.
+        this.#apart = true;
         return '';
       default:
         return '';

@@ -4,7 +4,7 @@ import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entr
 import { toolCallFields } from './tool-calls.ts';
 
 /** Claude puts words of its own into the model's mouth: errors of the API, "No response requested." */
-export export const SYNTHETIC_MODEL = '<synthetic>';
+export const SYNTHETIC_MODEL = '<synthetic>';
 
 /**
  * What the agent did, as updates: the prompts of people are left out, as are subagents, and what Claude says of itself. A

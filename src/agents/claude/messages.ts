@@ -1,0 +1,174 @@
+import { isObject } from '../../core/content.ts';
+import { RETRACTED, type Update } from '../../core/update.ts';
+import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
+import type { ClaudeMessage } from './connection.ts';
+import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensOf } from './result.ts';
+import type { EntryMessage } from './transcript/entries.ts';
+import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './transcript/to-updates.ts';
+
+/*
+ * The messages of one turn → events. Only the main chain is shown; what subagents say is theirs.
+ *
+ * The turn is over when a result that answers our prompt has come and the session is idle after it: a background agent that
+ * ends later gives a second result. A version that does not tell its state is over with the result (`session.ts` waits a
+ * moment then).
+ */
+export class TurnReader {
+  /** Entries that Claude says it has made: they must be in its transcript before the turn counts. */
+  readonly entries = new Set<string>();
+  /** Claude itself says that it could not write. */
+  writesLost = false;
+  /** What the session has cost by now; null: never heard of. */
+  cost: CostSoFar | null;
+  readonly #prompt: string;
+  #version: string;
+  #said: ClaudeMessage | null = null;
+  #namesPrompts = false;
+  #running = false;
+  #idle = false;
+  #tellsState: boolean;
+  #messageId = '';
+  readonly #streamed = new Map<string, number[]>();
+  readonly #calls = new Set<string>();
+
+  /** `tellsState`: this process was seen to tell its state before. */
+  constructor(prompt: string, cost: CostSoFar | null, version: string, tellsState: boolean) {
+    this.#prompt = prompt;
+    this.cost = cost;
+    this.#version = version;
+    this.#tellsState = tellsState;
+  }
+
+  get tellsState(): boolean {
+    return this.#tellsState;
+  }
+
+  /** How it ended, once the result has come; null: it has not. `over` tells whether it may be believed already. */
+  get outcome(): AgentOutcome | null {
+    if (this.#said !== null) return outcomeOf(this.#said);
+    if (!this.#idle) return null;
+    return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
+  }
+
+  get over(): boolean {
+    return this.#idle;
+  }
+
+  read(message: ClaudeMessage): AgentEvent[] {
+    if (message.type === 'result') return this.#result(message);
+    if (message.type === 'system') return this.#system(message).map(asEvent);
+    const id = idOf(message.message);
+    if (message.type === 'assistant' && id !== null && modelOf(message) !== SYNTHETIC_MODEL) this.#calls.add(id);
+    if (typeof message.parent_tool_use_id === 'string') return [];
+    if (promptsOf(message)?.includes(this.#prompt)) this.#namesPrompts = true;
+    if (message.type === 'stream_event') return this.#stream(message).map(asEvent);
+    if (message.type === 'assistant') return this.#assistant(message).map(asEvent);
+    if (message.type === 'user') return this.#user(message).map(asEvent);
+    return [];
+  }
+
+  #stream(message: ClaudeMessage): Update[] {
+    const event = isObject(message.event) ? message.event : {};
+    if (event.type === 'message_start') {
+      this.#messageId = idOf(event.message) ?? '';
+      this.#streamed.set(this.#messageId, []);
+    }
+    if (isObject(message.abandoned_blocks)) return this.#retracted(message.abandoned_blocks);
+    if (event.type !== 'content_block_delta' || !isObject(event.delta)) return [];
+    const index = typeof event.index === 'number' ? event.index : 0;
+    const { type, text, thinking } = event.delta;
+    if (type === 'text_delta') return this.#chunk('agent_message_chunk', text, index);
+    return type === 'thinking_delta' ? this.#chunk('agent_thought_chunk', thinking, index) : [];
+  }
+
+  #chunk(kind: 'agent_message_chunk' | 'agent_thought_chunk', text: unknown, index: number): Update[] {
+    if (typeof text !== 'string' || text === '') return [];
+    const blocks = this.#streamed.get(this.#messageId);
+    if (blocks && !blocks.includes(index)) blocks.push(index);
+    return [{ sessionUpdate: kind, content: { type: 'text', text }, messageId: blockId(this.#messageId, index) }];
+  }
+
+  /** The connection to the model broke in the middle of an answer, and Claude asks again: these blocks never were. */
+  #retracted({ api_message_id: id, from_block_index: from }: Record<string, unknown>): Update[] {
+    if (typeof id !== 'string' || typeof from !== 'number') return [];
+    const gone = (this.#streamed.get(id) ?? []).filter((index) => index >= from);
+    return gone.map((index) => ({ sessionUpdate: RETRACTED, messageId: blockId(id, index) }));
+  }
+
+  /** Its text has been streamed already, unless this version streams none. */
+  #assistant(message: ClaudeMessage): Update[] {
+    if (modelOf(message) === SYNTHETIC_MODEL) return [];
+    this.#note(message);
+    const updates = assistantUpdates(message.message as EntryMessage);
+    const streamed = this.#streamed.has(idOf(message.message) ?? '');
+    return streamed ? updates.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call') : updates;
+  }
+
+  #user(message: ClaudeMessage): Update[] {
+    const updates = resultUpdates(message.message as EntryMessage);
+    if (updates.length > 0) this.#note(message);
+    return updates;
+  }
+
+  #note({ uuid }: ClaudeMessage): void {
+    if (typeof uuid === 'string') this.entries.add(uuid);
+  }
+
+  #system(message: ClaudeMessage): Update[] {
+    switch (message.subtype) {
+      case 'init':
+        if (typeof message.claude_code_version === 'string') this.#version = message.claude_code_version;
+        return [];
+      case 'session_state_changed':
+        this.#state(message.state);
+        return [];
+      case 'session_writes_lost':
+      case 'mirror_error':
+        this.writesLost = true;
+        return [];
+      case 'api_retry': {
+        const { attempt, max_retries, retry_delay_ms, error_status, error } = message;
+        return [{ sessionUpdate: '_claude/api_retry', attempt, max_retries, retry_delay_ms, error_status, error }];
+      }
+      case 'compact_boundary':
+        return [
+          { sessionUpdate: 'compaction_update', status: 'completed', metadata: message.compact_metadata ?? null },
+        ];
+      case 'status':
+        return message.status === 'compacting' ? [{ sessionUpdate: 'compaction_update', status: 'in_progress' }] : [];
+      default:
+        return [];
+    }
+  }
+
+  #state(state: unknown): void {
+    this.#tellsState = true;
+    if (state === 'running') this.#running = true;
+    if (state === 'idle' && (this.#running || this.#said !== null)) this.#idle = true;
+  }
+
+  #result(message: ClaudeMessage): AgentEvent[] {
+    const prompts = promptsOf(message);
+    const ours = prompts === null ? !this.#namesPrompts : prompts.includes(this.#prompt);
+    if (ours) this.#said ??= message;
+    const { costMicros, soFar } = costOf(message, this.cost, this.#version);
+    this.cost = soFar;
+    const modelCalls = this.#calls.size;
+    this.#calls.clear();
+    return [{ type: 'usage', usage: { ...tokensOf(message), costMicros, modelCalls } }];
+  }
+}
+
+const asEvent = (update: Update): AgentEvent => ({ type: 'update', update });
+
+function blockId(messageId: string, index: number): string {
+  return `${messageId}/${index}`;
+}
+
+function idOf(message: unknown): string | null {
+  return isObject(message) && typeof message.id === 'string' ? message.id : null;
+}
+
+function modelOf({ message }: ClaudeMessage): unknown {
+  return isObject(message) ? message.model : undefined;
+}

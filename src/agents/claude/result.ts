@@ -1,0 +1,91 @@
+import { isObject } from '../../core/content.ts';
+import type { Usage } from '../../core/usage.ts';
+import type { AgentOutcome } from '../../ports/agent.ts';
+import type { ClaudeMessage } from './connection.ts';
+
+/** The prompts that a result answers; null: this version does not say. */
+export function promptsOf(message: ClaudeMessage): readonly string[] | null {
+  if (Array.isArray(message.user_message_uuids)) return message.user_message_uuids;
+  return typeof message.user_message_uuid === 'string' ? [message.user_message_uuid] : null;
+}
+
+/** Judged by `is_error` and `terminal_reason`: errors of the API come with the subtype `success`. */
+export function outcomeOf(result: ClaudeMessage): AgentOutcome {
+  const reason = typeof result.terminal_reason === 'string' ? result.terminal_reason : '';
+  if (reason.startsWith('aborted')) return { kind: 'cancelled' };
+  if (result.is_error !== true) return { kind: 'completed' };
+  const message = complaintOf(result) || reason || 'Claude reported an error without a word';
+  const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
+  // Claude has tried again by itself, ten times if need be, and the prompt stays in its session: sent once more within the
+  // turn, the model would be told it twice.
+  return { kind: 'failed', code, message, again: false };
+}
+
+function isTooLong(reason: string, message: string): boolean {
+  return reason === 'prompt_too_long' || /prompt is too long|exceeds? the (?:model's )?context/i.test(message);
+}
+
+/** What went wrong, in Claude's words. */
+export function complaintOf(result: ClaudeMessage): string {
+  const errors = Array.isArray(result.errors) ? result.errors.filter((one) => typeof one === 'string') : [];
+  return typeof result.result === 'string' && result.result !== '' ? result.result : errors.join('\n');
+}
+
+/** The tokens of one result; they belong to its turn alone. */
+export function tokensOf({ usage }: ClaudeMessage): Partial<Usage> {
+  if (!isObject(usage)) return {};
+  return {
+    inputTokens: count(usage.input_tokens),
+    outputTokens: count(usage.output_tokens),
+    cacheReadTokens: count(usage.cache_read_input_tokens),
+    cacheWriteTokens: count(usage.cache_creation_input_tokens),
+  };
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+}
+
+const MICROS = 1_000_000;
+
+/** What the session has cost so far, as Claude counts it, and the version that counted. */
+export interface CostSoFar {
+  readonly costUsd: number;
+  readonly version: string;
+}
+
+/**
+ * What a result adds to the cost. `total_cost_usd` is a running total whose beginning differs between versions: 2.1.325 goes
+ * on from what the session's last process had saved, 2.1.197 begins anew with every process. So a version that says itself
+ * what came since the last result is believed, and a total that went down has begun anew.
+ */
+export function costOf(
+  result: ClaudeMessage,
+  before: CostSoFar | null,
+  version: string,
+): { costMicros: number; soFar: CostSoFar | null } {
+  const total = result.total_cost_usd;
+  if (typeof total !== 'number' || !Number.isFinite(total)) return { costMicros: 0, soFar: before };
+  const since = costSince(result.model_usage_since_last_result);
+  const base = before === null || total < before.costUsd ? 0 : before.costUsd;
+  const added = since ?? total - base;
+  return { costMicros: Math.max(0, Math.round(added * MICROS)), soFar: { costUsd: total, version } };
+}
+
+/** Null: this version does not say. */
+function costSince(models: unknown): number | null {
+  if (!isObject(models)) return null;
+  const costs = Object.values(models).map((one) => (isObject(one) ? one.costUSD : null));
+  return costs.every((cost) => typeof cost === 'number') ? costs.reduce((sum, cost) => sum + cost, 0) : null;
+}
+
+/** What a session's memo says; anything else in it is none of ours. */
+export function parseMemo(memo: string | null | undefined): CostSoFar | null {
+  try {
+    const value: unknown = JSON.parse(memo ?? 'null');
+    if (!isObject(value) || typeof value.costUsd !== 'number' || typeof value.version !== 'string') return null;
+    return { costUsd: value.costUsd, version: value.version };
+  } catch {
+    return null;
+  }
+}
