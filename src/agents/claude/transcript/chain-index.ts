@@ -43,10 +43,8 @@ export class ChainIndex {
     const { entry, number } = line;
     if (entry?.type === 'last-prompt') this.#believe(entry);
     if (entry === null || !isLink(entry)) return;
-    this.#nodes.set(
-      entry.uuid,
-      this.#nodeOf(entry, (kind) => this.#note({ kind, line: number, uuid: entry.uuid })),
-    );
+    const found = (kind: DefectKind) => this.#note({ kind, line: number, uuid: entry.uuid });
+    this.#nodes.set(entry.uuid, this.#nodeOf(entry, found));
     this.#calls.add(entry, number);
     const goesOn = entry.parentUuid === this.#tip;
     this.#tip = entry.uuid;
@@ -89,14 +87,8 @@ export class ChainIndex {
     if (before === undefined) {
       if (this.#trimmed) this.#lost = true;
       found('broken_link');
-      return {
-        depth: 1,
-        parent,
-        root: null,
-        broken: { uuid: entry.uuid, parent },
-        time: own,
-        group: groupOf(entry, 1),
-      };
+      const broken = { uuid: entry.uuid, parent };
+      return { depth: 1, parent, root: null, broken, time: own, group: groupOf(entry, 1) };
     }
     if (own < before.time) found('time_goes_back');
     const depth = before.depth + 1;
