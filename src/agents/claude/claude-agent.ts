@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Agent, Opened, OpenRequest, Rehydration } from '../../ports/agent.ts';
+import type { Room } from '../../ports/sandbox.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
+import { environmentIn } from './environment.ts';
+import type { ClaudeOptions } from './options.ts';
+import { Questions } from './permissions.ts';
+import { type CostSoFar, parseMemo } from './result.ts';
+import { ClaudeSession } from './session.ts';
+import { projectDir, transcriptFile } from './transcript/locate.ts';
+import { entriesAfter, readPosition } from './transcript/position.ts';
+import { synthesise } from './transcript/synthesise.ts';
+import { updatesOf } from './transcript/to-updates.ts';
+import { putTranscript } from './transcript/write.ts';
+
+export interface ClaudeAgentParts {
+  readonly name: string;
+  readonly connect: Connect;
+  /** What this Claude is. Called once. Throws `agent_unavailable`. */
+  probe(): Promise<ClaudeFacts>;
+  /** From the settings; added to what Claude gets of our environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly options: ClaudeOptions;
+  /** Null: the one that Claude chooses. */
+  readonly model: string | null;
+}
+
+export interface ClaudeFacts {
+  readonly version: string;
+  /** Takes the id of a new session from us; older versions issue their own. */
+  readonly assignsIds: boolean;
+  /** Has a profile in which no tool can run, proved on this very version. */
+  readonly noTools: boolean;
+}
+
+/** A model of which nothing else is known. */
+const WINDOW = 200_000;
+const LONG_WINDOW = 1_000_000;
+
+/**
+ * Claude, however it is run. Its storage is its transcript file: a position is where the chain of its entries ends.
+ *
+ * A process that was left over by a killed worker is not looked for here. One that works on a turn is on record before the
+ * first byte leaves (`turn.sent`), and the engine ends it by that; one that was never prompted ends by itself, because its
+ * input ended with us. Claude's own list of processes (`sessions/<pid>.json`) would only add those that a person has started by
+ * hand, and those are not ours to end: what they write is noticed as a position that is not ours (R10).
+ */
+export function claudeAgent(parts: ClaudeAgentParts): Agent {
+  let facts: Promise<ClaudeFacts> | null = null;
+  const known = () => {
+    facts ??= parts.probe();
+    facts.catch(() => {
+      facts = null; // it may have been installed by the next time
+    });
+    return facts;
+  };
+  return {
+    name: parts.name,
+    traits: async () => traitsOf(await known(), parts.model),
+    open: async (request) => open(request, parts, await known()),
+    async position(sessionId, room) {
+      const file = storageOf(room, parts).fileOf(sessionId);
+      return file === null ? null : ((await readPosition(file))?.position ?? null);
+    },
+    async tail(sessionId, position, room) {
+      const file = storageOf(room, parts).fileOf(sessionId);
+      const found = file === null ? null : await entriesAfter(file, position);
+      return found && { updates: updatesOf(found.entries), position: found.position };
+    },
+  };
+}
+
+function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, model: string | null): AgentTraits {
+  return {
+    version,
+    id: assignsIds ? 'assigned' : 'issued',
+    resume: true,
+    load: false,
+    list: false,
+    rehydrate: true,
+    embeddedContext: false,
+    noTools,
+    position: true,
+    window: model?.includes('[1m]') ? LONG_WINDOW : WINDOW,
+  };
+}
+
+interface Storage {
+  readonly env: Record<string, string>;
+  /** Where this room's sessions are written. */
+  readonly folder: string;
+  /** Null: no session can have this id. */
+  fileOf(id: string): string | null;
+}
+
+function storageOf(room: Room, { env: settings, options }: ClaudeAgentParts): Storage {
+  const env = environmentIn(room, process.env, settings, options.home);
+  const whole = { HOME: process.env.HOME, ...env };
+  return { env, folder: projectDir(whole, room.work), fileOf: (id) => transcriptFile(whole, room.work, id) };
+}
+
+type Refusal = Extract<Opened, { ok: false }>;
+
+async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: ClaudeFacts): Promise<Opened> {
+  const { how, room, noTools, signal } = request;
+  if (noTools && !facts.noTools) return refused('refused', 'this Claude has no profile without tools that was proved');
+  if (signal.aborted) return refused('refused', 'opening was cancelled');
+  const storage = storageOf(room, parts);
+  if (how.kind === 'new') {
+    const id = how.id ?? randomUUID();
+    const at = { id: facts.assignsIds ? id : null, empty: true, cost: null };
+    return start({ kind: 'new', id }, at, request, parts, facts, storage);
+  }
+  const file = storage.fileOf(how.id);
+  if (file === null) return refused('not_found', `${JSON.stringify(how.id)} cannot be a session's id`);
+  const put = how.kind === 'rehydrate' ? await rehydrate(file, how.id, how.from, room, facts.version) : null;
+  if (put !== null && 'ok' in put) return put;
+  const damage = await damageOf(file);
+  if (damage !== null) return damage;
+  const memo = how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null;
+  const at = { id: how.id, empty: false, cost: parseMemo(memo) };
+  const opened = await start({ kind: 'resume', id: how.id }, at, request, parts, facts, storage);
+  // What nobody goes on with is not left behind.
+  if (!opened.ok && put?.written) await rm(file, { force: true });
+  return opened;
+}
+
+/** Why the file cannot be resumed: Claude would do it all the same, and tell the model less. Null: all of it is there. */
+async function damageOf(file: string): Promise<Refusal | null> {
+  const cold = await readPosition(file);
+  if (cold === null) return refused('not_found', 'Claude has no such session here');
+  if (cold.whole) return null;
+  const kinds = [...new Set(cold.chain.defects.map(({ kind }) => kind))].join(', ');
+  return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
+}
+
+async function rehydrate(
+  file: string,
+  id: string,
+  from: Rehydration,
+  room: Room,
+  version: string,
+): Promise<Refusal | { readonly written: boolean }> {
+  const content =
+    'transcript' in from
+      ? [from.transcript]
+      : synthesise(from.records, { id, cwd: room.work, version, seed: id, before: Date.now() });
+  const { result, detail } = await putTranscript(file, content);
+  if (result === 'written' || result === 'same') return { written: result === 'written' };
+  return refused('refused', `its transcript cannot be put back: ${detail}`);
+}
+
+async function start(
+  how: ConnectRequest['how'],
+  at: { readonly id: string | null; readonly empty: boolean; readonly cost: CostSoFar | null },
+  { room, noTools, signal }: OpenRequest,
+  { connect, model }: ClaudeAgentParts,
+  { version }: ClaudeFacts,
+  { env, folder, fileOf }: Storage,
+): Promise<Opened> {
+  const questions = new Questions();
+  const onPermission = questions.ask.bind(questions);
+  try {
+    const connection = await connect({ room, env, how, noTools, model, signal, onPermission });
+    if (signal.aborted) {
+      await connection.kill();
+      return refused('refused', 'opening was cancelled');
+    }
+    const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, version });
+    return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
+  } catch (error) {
+    if (signal.aborted) return refused('refused', 'opening was cancelled');
+    if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
+    throw error;
+  }
+}
+
+function refused(reason: Refusal['reason'], message: string): Refusal {
+  return { ok: false, reason, message };
+}

@@ -1,0 +1,49 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import { shown } from '../../core/shown.ts';
+
+/** What the settings of an agent may say in `options`, for both ways of running Claude. */
+export interface ClaudeOptions {
+  /** Left out: Claude asks, as it does by default. */
+  readonly permissionMode?: string;
+  /** Which settings files of Claude count; left out: those of the user, the project, and the local ones. */
+  readonly settingSources?: readonly string[];
+  /** Whose config directory: the user's own, with its login and settings, or one in the conversation's sandbox. */
+  readonly home: 'user' | 'sandbox';
+  /** Whether a Claude in the node_modules of the working directory may be started. */
+  readonly trustProject: boolean;
+}
+
+const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'];
+const SOURCES = ['user', 'project', 'local'];
+
+const PARSERS: { readonly [name in keyof ClaudeOptions]-?: (value: unknown) => boolean } = {
+  permissionMode: (value) => MODES.includes(value as string),
+  settingSources: (value) => Array.isArray(value) && value.every((one) => SOURCES.includes(one)),
+  home: (value) => value === 'user' || value === 'sandbox',
+  trustProject: (value) => typeof value === 'boolean',
+};
+
+const ALLOWED: Record<keyof ClaudeOptions, string> = {
+  permissionMode: `one of ${MODES.join(', ')}`,
+  settingSources: `a list of ${SOURCES.join(', ')}`,
+  home: 'user or sandbox',
+  trustProject: 'true or false',
+};
+
+/** Throws `invalid` for options that Claude does not have. */
+export function parseClaudeOptions(agent: string, options: Readonly<Record<string, unknown>>): ClaudeOptions {
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(PARSERS, name)) {
+      throw fault(`"agents.${agent}.options.${name}" is not known; known are ${Object.keys(PARSERS).join(', ')}`);
+    }
+    const known = name as keyof ClaudeOptions;
+    if (!PARSERS[known](value)) {
+      throw fault(`"agents.${agent}.options.${name}" must be ${ALLOWED[known]}, not ${shown(value)}`);
+    }
+  }
+  return { home: 'user', trustProject: false, ...options };
+}
+
+function fault(what: string): ThroughlineError {
+  return new ThroughlineError('invalid', `Settings: ${what}.`);
+}

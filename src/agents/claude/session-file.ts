@@ -1,0 +1,91 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { AgentEvent } from '../../ports/agent.ts';
+import { leafOf } from './transcript/chain.ts';
+import { TranscriptReader } from './transcript/reader.ts';
+
+export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
+
+const NEWLINE = 10;
+/** A transcript that is longer is not mirrored in one piece of memory. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/** The transcript of one open session. Reads only what is new, one read at a time. */
+export class SessionFile {
+  readonly path: string;
+  readonly #reader: TranscriptReader;
+  #reading: Promise<void> = Promise.resolve();
+  /** What has come since `mark`: each entry with the one before it. */
+  #fresh = new Map<string, string | null>();
+
+  constructor(path: string) {
+    this.path = path;
+    this.#reader = new TranscriptReader(path);
+  }
+
+  /** Reads on, and says where the session stands; null: nowhere, there is no file. */
+  async position(): Promise<string | null> {
+    await this.read();
+    return this.#reader.present ? this.#reader.position : null;
+  }
+
+  /** Whatever comes from here on is new. */
+  async mark(): Promise<void> {
+    await this.read();
+    this.#fresh = new Map();
+  }
+
+  read(): Promise<void> {
+    const next = this.#reading.then(() => this.#readOn());
+    this.#reading = next.catch(() => {});
+    return next;
+  }
+
+  /** Whether an entry has come since the mark, as of the last read. */
+  has(uuid: string): boolean {
+    return this.#fresh.has(uuid);
+  }
+
+  /**
+   * Whether the prompt hangs on the entry that was the last one when we left, as of the last read. What Claude put between
+   * them is as new as the prompt, and passed over. `expected` null: the prompt must be the first of its session. The result
+   * is null while the prompt is not in the file.
+   */
+  landing(uuid: string, expected: string | null): ProofEvent | null {
+    let parent = this.#fresh.get(uuid);
+    if (parent === undefined) return null;
+    // Of a session that goes on under another id all entries are new, also those that were copied.
+    const leaf = expected === null ? null : leafOf(expected);
+    while (parent !== null && parent !== leaf && this.#fresh.has(parent)) parent = this.#fresh.get(parent) ?? null;
+    const landed = parent === null ? null : (this.#reader.positionAt(parent) ?? `after ${parent}`);
+    const detail = `the prompt landed ${landed === null ? 'in an empty session' : `at ${landed}`}`;
+    if (landed === expected) return { type: 'proof', proof: 'proved', detail };
+    return { type: 'proof', proof: 'refuted', detail: `${detail}, not at ${expected ?? 'the beginning'}` };
+  }
+
+  /** The bytes of all whole lines from `from` on; null: they cannot be read. */
+  bytes(from: number): Uint8Array | null {
+    let fd: number;
+    try {
+      fd = openSync(this.path, 'r');
+    } catch {
+      return null;
+    }
+    try {
+      const length = fstatSync(fd).size - from;
+      if (length < 0 || length > MOST_BYTES) return null;
+      const buffer = Buffer.allocUnsafe(length);
+      const bytes = buffer.subarray(0, readSync(fd, buffer, 0, length, from));
+      return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    for await (const { entries } of this.#reader.read()) {
+      for (const { uuid, parentUuid } of entries) {
+        if (typeof uuid === 'string') this.#fresh.set(uuid, typeof parentUuid === 'string' ? parentUuid : null);
+      }
+    }
+  }
+}

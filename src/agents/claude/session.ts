@@ -1,0 +1,262 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
+import type { ClaudeConnection, ClaudeMessage } from './connection.ts';
+import { Inbox } from './inbox.ts';
+import { TurnReader } from './messages.ts';
+import type { Questions } from './permissions.ts';
+import type { CostSoFar } from './result.ts';
+import { SessionFile } from './session-file.ts';
+import { probeWritable } from './transcript/write.ts';
+import { userMessage } from './user-message.ts';
+
+export interface ClaudeSessionParts {
+  /** Null: Claude names it with its first message. */
+  readonly id: string | null;
+  readonly connection: ClaudeConnection;
+  readonly questions: Questions;
+  /** The transcript of a session; null: none can have this id. */
+  fileOf(id: string): string | null;
+  /** The folder that it is written to. */
+  readonly folder: string;
+  /** Nobody has prompted it: it must be empty. */
+  readonly empty: boolean;
+  readonly cost: CostSoFar | null;
+  readonly version: string;
+}
+
+/** The prompt in flight. */
+interface Flight {
+  readonly request: PromptRequest;
+  readonly turn: TurnReader;
+  readonly events: Inbox<AgentEvent>;
+  /** Where it must land; undefined: nothing to check. */
+  readonly landsAt: string | null | undefined;
+  proved: boolean;
+  ending: boolean;
+  /** Runs from the moment Claude was asked to stop; null: it was not. */
+  grace: NodeJS.Timeout | null;
+}
+
+/** How long an interrupted Claude may take to end its turn; it closes tools and writes them down. */
+const CANCEL_GRACE_MS = 5_000;
+/** How long what was streamed may take to be in the file. Claude writes it within a tenth of a second. */
+const WRITE_GRACE_MS = 3_000;
+/** A version that does not tell when it is idle gets as much time to say more after its result. */
+const QUIET_MS = 250;
+const LOOK_AGAIN_MS = 10;
+const LOOK_AGAIN_MOST_MS = 200;
+
+/**
+ * One session, open in a running Claude.
+ *
+ *   free ──prompt──▶ in flight ──result and idle──▶ waits until the transcript holds what was streamed ──▶ free
+ *                        ╰──abort──▶ interrupted, after a while killed        the process ends: free for ever
+ */
+export class ClaudeSession implements AgentSession {
+  readonly #parts: ClaudeSessionParts;
+  readonly #connection: ClaudeConnection;
+  #id: string | null;
+  /** Null: the session has no name yet. */
+  #file: SessionFile | null;
+  #prompted: boolean;
+  #cost: CostSoFar | null;
+  #tellsState = false;
+  /** Claude streamed what it did not write: what its file says is not what it knows, for as long as it lives. */
+  #unwritten = false;
+  #flight: Flight | null = null;
+
+  constructor(parts: ClaudeSessionParts) {
+    this.#parts = parts;
+    this.#connection = parts.connection;
+    this.#id = parts.id;
+    this.#file = this.#fileOf(parts.id);
+    this.#prompted = !parts.empty;
+    this.#cost = parts.cost;
+    void this.#listen();
+  }
+
+  get id() {
+    return this.#id;
+  }
+  get process() {
+    return this.#connection.process;
+  }
+  get alive() {
+    return this.#connection.alive;
+  }
+  get memo(): string | null {
+    return this.#cost === null ? null : JSON.stringify(this.#cost);
+  }
+
+  async position(): Promise<string | null> {
+    return this.#unwritten || this.#file === null ? null : this.#file.position();
+  }
+
+  async transcript(from: number): Promise<Uint8Array | null> {
+    return this.#unwritten || this.#file === null ? null : this.#file.bytes(from);
+  }
+
+  async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
+    const refusal = this.#refusal(request);
+    if (refusal !== null) {
+      yield { type: 'ended', outcome: refusal };
+      return;
+    }
+    const flight = this.#takeOff(request);
+    const stop = () => this.#stop(flight);
+    request.signal.addEventListener('abort', stop, { once: true });
+    try {
+      void this.#send(flight);
+      yield* flight.events;
+    } finally {
+      request.signal.removeEventListener('abort', stop);
+      // Whoever leaves in the middle must not leave Claude working.
+      if (!flight.events.closed) this.#stop(flight);
+    }
+  }
+
+  /** There is no profile without tools yet, so there is none to end. */
+  async allowTools(): Promise<boolean> {
+    return true;
+  }
+
+  answer(permissionId: string, optionId: string | null): void {
+    this.#parts.questions.answer(permissionId, optionId);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  kill(): Promise<void> {
+    return this.#connection.kill();
+  }
+
+  /** Why a prompt cannot be sent; null: it can. */
+  #refusal({ signal }: PromptRequest): AgentOutcome | null {
+    if (signal.aborted) return { kind: 'cancelled' };
+    if (this.#flight !== null) return unsent('this session is still busy with a prompt', true);
+    return this.alive ? null : unsent('Claude’s process ended before the prompt was sent', true);
+  }
+
+  #takeOff(request: PromptRequest): Flight {
+    // A session that nobody has prompted must be empty; of any other, only the caller knows where it should stand.
+    const unknown = request.expected === null && this.#prompted;
+    this.#flight = {
+      request,
+      turn: new TurnReader(request.id, this.#cost, this.#parts.version, this.#tellsState),
+      events: new Inbox(),
+      landsAt: unknown ? undefined : request.expected,
+      proved: false,
+      ending: false,
+      grace: null,
+    };
+    return this.#flight;
+  }
+
+  /** With a read-only config directory Claude would answer as always and keep nothing, so that is found out before. */
+  async #send(flight: Flight): Promise<void> {
+    const { id, content, signal } = flight.request;
+    const unwritable = await probeWritable(this.#parts.folder);
+    if (unwritable !== null) return this.#finish(flight, unsent(`${unwritable}; nothing was sent`, false));
+    await this.#file?.mark();
+    if (signal.aborted) return this.#finish(flight, { kind: 'cancelled' });
+    this.#prompted = true;
+    this.#parts.questions.begin((event) => flight.events.push(event));
+    this.#connection.send(userMessage(content, id, this.#id ?? ''));
+    for (let pause = LOOK_AGAIN_MS; !flight.proved && !flight.events.closed; pause = longer(pause)) {
+      await sleep(pause);
+      await this.#prove(flight);
+    }
+  }
+
+  /** Asks Claude to stop, and ends it when it does not. */
+  #stop(flight: Flight): void {
+    if (flight.events.closed || flight.grace !== null) return;
+    flight.grace = setTimeout(() => void this.kill(), CANCEL_GRACE_MS);
+    void this.#connection.interrupt();
+  }
+
+  async #listen(): Promise<void> {
+    for await (const message of this.#connection.messages) this.#receive(message);
+    await this.#connection.kill(); // its output has ended: whatever is left of it can tell us nothing
+    const flight = this.#flight;
+    if (flight === null || flight.ending) return;
+    const lost = { kind: 'lost', message: `Claude’s process ended ${this.#connection.ending ?? ''}`.trim() } as const;
+    await this.#land(flight, flight.turn.outcome ?? (flight.grace === null ? lost : { kind: 'cancelled' }));
+  }
+
+  #receive(message: ClaudeMessage): void {
+    const flight = this.#flight;
+    if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id, flight);
+    if (flight === null) {
+      if (message.subtype === 'session_state_changed') this.#tellsState = true;
+      return;
+    }
+    for (const event of flight.turn.read(message)) flight.events.push(event);
+    this.#cost = flight.turn.cost;
+    this.#tellsState = flight.turn.tellsState;
+    const { outcome } = flight.turn;
+    if (outcome === null || flight.ending) return;
+    if (flight.turn.over) void this.#land(flight, outcome);
+    else if (!this.#tellsState) void sleep(QUIET_MS).then(() => this.#land(flight, outcome));
+  }
+
+  /** Older versions go on under another id with every process, or even with every prompt. */
+  #named(id: string, flight: Flight | null): void {
+    if (id === this.#id) return;
+    this.#id = id;
+    this.#file = this.#fileOf(id);
+    flight?.events.push({ type: 'session', id });
+  }
+
+  #fileOf(id: string | null): SessionFile | null {
+    const path = id === null ? null : this.#parts.fileOf(id);
+    return path === null ? null : new SessionFile(path);
+  }
+
+  /** The turn is over once the transcript holds what we were shown of it. */
+  async #land(flight: Flight, outcome: AgentOutcome): Promise<void> {
+    if (flight.ending) return;
+    flight.ending = true;
+    const expected = [flight.request.id, ...flight.turn.entries];
+    const deadline = performance.now() + (this.alive ? WRITE_GRACE_MS : 0);
+    for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
+      await this.#prove(flight);
+      if (expected.every((uuid) => this.#file?.has(uuid))) break;
+      if (flight.turn.writesLost || performance.now() > deadline) {
+        this.#unwritten = true;
+        break;
+      }
+      await sleep(pause);
+    }
+    this.#finish(flight, outcome);
+  }
+
+  /** As soon as the prompt is in the file, wherever the turn is by then. */
+  async #prove(flight: Flight): Promise<void> {
+    const file = this.#file;
+    await file?.read();
+    if (flight.proved || !file) return;
+    const proof = file.landing(flight.request.id, flight.landsAt ?? null);
+    if (proof === null) return;
+    flight.proved = true;
+    if (flight.landsAt !== undefined) flight.events.push(proof);
+  }
+
+  #finish(flight: Flight, outcome: AgentOutcome): void {
+    if (flight.grace !== null) clearTimeout(flight.grace);
+    this.#parts.questions.end();
+    this.#flight = null;
+    flight.events.push({ type: 'ended', outcome });
+    flight.events.close();
+  }
+}
+
+function unsent(message: string, again: boolean): AgentOutcome {
+  return { kind: 'failed', code: 'agent_failed', message, again };
+}
+
+function longer(pause: number): number {
+  return Math.min(pause * 1.5, LOOK_AGAIN_MOST_MS);
+}
