@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type Chain, positionOf } from './chain.ts';
 import { ChainIndex } from './chain-index.ts';
@@ -152,10 +152,14 @@ export class TranscriptReader {
   }
 }
 
+/** Null: there is no such file, or it is something else: a pipe in its place must not keep us waiting. */
 function openToRead(file: string): number | null {
   try {
-    return openSync(file, 'r');
+    const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
   } catch {
-    return null;
+    // not there, or not for us
   }
+  return null;
 }

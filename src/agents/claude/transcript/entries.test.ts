@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { blocksOf, EntryReader, type Line, parseEntry } from './entries.ts';
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** All that comes of these pieces. */
+function read(pieces: readonly Uint8Array[], reader = new EntryReader()): { lines: Line[]; reader: EntryReader } {
+  return { lines: pieces.flatMap((piece) => [...reader.push(piece)]), reader };
+}
+
+describe('lines', () => {
+  test('are the same however the bytes are cut', () => {
+    const text = '{"type":"user","text":"äöü 日本 𝒳"}\n\n{"type":"x","kept":{"a":[1]}}\nnot json\n[1]\n{"half":';
+    const whole = read([bytes(text)]);
+    expect(whole.lines.map(({ number, entry }) => [number, entry?.type ?? null])).toEqual([
+      [1, 'user'],
+      [3, 'x'],
+      [4, null],
+      [5, null],
+    ]);
+    fc.assert(
+      fc.property(fc.array(fc.nat(bytes(text).length), { maxLength: 12 }), (cuts) => {
+        const all = bytes(text);
+        const at = [0, ...cuts.toSorted((a, b) => a - b), all.length];
+        const pieces = at.slice(1).map((end, i) => all.subarray(at[i], end));
+        expect(read(pieces).lines).toEqual(whole.lines);
+      }),
+    );
+  });
+
+  test('tell where they begin, in bytes', () => {
+    const { lines, reader } = read([bytes('{"type":"ä"}\n{"type":"b"}\n{"ty')], new EntryReader(100));
+    expect(lines.map(({ from }) => from)).toEqual([100, 114]);
+    expect([reader.end, reader.pending, reader.lines]).toEqual([127, 4, 2]);
+  });
+
+  test('without their newline are not there yet', () => {
+    const reader = new EntryReader();
+    expect([...reader.push(bytes('{"type":"a"}'))]).toEqual([]);
+    expect([...reader.push(bytes('\n'))]).toMatchObject([{ number: 1, from: 0, entry: { type: 'a' } }]);
+  });
+
+  test('are not changed by whoever uses the buffer again', () => {
+    const reader = new EntryReader();
+    const buffer = bytes('{"type":"a');
+    expect([...reader.push(buffer)]).toEqual([]);
+    buffer.fill(0);
+    expect([...reader.push(bytes('"}\n'))]).toMatchObject([{ entry: { type: 'a' } }]);
+  });
+
+  test('that are too long are dropped without being held, and counted as no entry', () => {
+    const reader = new EntryReader(0, 20);
+    for (let i = 0; i < 100; i += 1) expect([...reader.push(bytes('0123456789'))]).toEqual([]);
+    expect([...reader.push(bytes('\n{"type":"a"}\n'))]).toMatchObject([
+      { number: 1, from: 0, entry: null },
+      { number: 2, from: 1001, entry: { type: 'a' } },
+    ]);
+  });
+});
+
+test('an entry keeps the fields that nobody knows', () => {
+  expect(parseEntry('{"type":"user","newField":{"deep":1}}')).toEqual({ type: 'user', newField: { deep: 1 } });
+  for (const none of ['null', '1', '"text"', '[]', '{}', '{"type":1}', '']) expect(parseEntry(none)).toBeNull();
+});
+
+test('the content of a message is blocks, whatever its shape', () => {
+  expect(blocksOf({ content: 'text' })).toEqual([{ type: 'text', text: 'text' }]);
+  expect(blocksOf({ content: [{ type: 'a' }, null, 'x', { no: 1 }] as never })).toEqual([{ type: 'a' }]);
+  expect(blocksOf({ content: 7 as never })).toEqual([]);
+  expect(blocksOf(undefined)).toEqual([]);
+});

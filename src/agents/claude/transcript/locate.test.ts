@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { configDir, projectDir, slugOf, transcriptFile } from './locate.ts';
+
+const ID = '01234567-89ab-4cde-8f01-23456789abcd';
+let scratch = '';
+beforeEach(() => {
+  scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-locate-')));
+});
+afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+describe('the name of a directory', () => {
+  test('has a dash for every unit that is no letter or digit', () => {
+    expect(slugOf('/a b/_c.d/é𝒳/E9')).toBe('-a-b--c-d-----E9');
+  });
+
+  // Both names were made by Claude 2.1.325.
+  test('of more than 200 is cut there, with the hash of the whole directory behind it', () => {
+    const ascii = `/tmp/h10/w/${'abcdefghi'.repeat(24)}/${'xyz '.repeat(10)}end`;
+    const other = `/tmp/h10/w/${'äbcdefghi'.repeat(14)}/${'日本𝒳 '.repeat(12)}end`;
+    expect(slugOf(ascii)).toBe(`${ascii.replaceAll(/[^a-z0-9]/g, '-').slice(0, 200)}-sqm1v7`);
+    expect(slugOf(other).slice(200)).toBe('-2ezi6r');
+    expect(slugOf(`/${'x'.repeat(199)}`)).toBe(`-${'x'.repeat(199)}`);
+  });
+});
+
+describe('the config directory', () => {
+  test('is the agent’s own, never ours', () => {
+    expect(configDir({ HOME: '/home/a' }, '/work')).toBe('/home/a/.claude');
+    expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: '/c' }, '/work')).toBe('/c');
+  });
+
+  test('is found in the working directory when it is relative, and is that directory when it is empty', () => {
+    expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: 'c/d' }, '/work')).toBe('/work/c/d');
+    expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: '' }, '/work')).toBe('/work');
+  });
+});
+
+describe('a session’s file', () => {
+  test('lies with the directory that a link leads to', () => {
+    mkdirSync(join(scratch, 'real'));
+    symlinkSync(join(scratch, 'real'), join(scratch, 'link'));
+    const env = { HOME: scratch };
+    expect(transcriptFile(env, join(scratch, 'link'), ID)).toBe(transcriptFile(env, join(scratch, 'real'), ID));
+    expect(transcriptFile(env, join(scratch, 'link'), ID)).toBe(
+      join(scratch, '.claude/projects', slugOf(join(scratch, 'real')), `${ID}.jsonl`),
+    );
+  });
+
+  test('lies in the assigned folder only when a config directory is set, too, and the name is a good one', () => {
+    const env = { HOME: '/h', CLAUDE_CONFIG_DIR: '/c' };
+    const named = (name: string) => projectDir({ ...env, CLAUDE_CODE_PROJECT_DIR_NAME: name }, '/w/x');
+    expect(named('my_Name-1')).toBe('/c/projects/my_Name-1');
+    for (const bad of ['', 'a b', '../x', 'COM1', 'x'.repeat(65)]) expect(named(bad)).toBe('/c/projects/-w-x');
+    expect(projectDir({ HOME: '/h', CLAUDE_CODE_PROJECT_DIR_NAME: 'ok' }, '/w/x')).toBe('/h/.claude/projects/-w-x');
+  });
+
+  test('is none for what cannot be an id', () => {
+    for (const id of ['', '../x', 'a/b', '.hidden', 'a.b', 'x'.repeat(129), 'a\n']) {
+      expect(transcriptFile({ HOME: '/h' }, '/w', id)).toBeNull();
+    }
+  });
+
+  test('with another hash behind the long name is found by its id, unless two are', () => {
+    const cwd = `/w/${'long-'.repeat(60)}`;
+    const env = { HOME: scratch };
+    const expected = transcriptFile(env, cwd, ID) ?? '';
+    const beside = (hash: string) => {
+      const dir = join(scratch, '.claude/projects', `${slugOf(cwd).slice(0, 200)}-${hash}`);
+      mkdirSync(dir, { recursive: true });
+      writeFileSync(join(dir, `${ID}.jsonl`), '');
+      return join(dir, `${ID}.jsonl`);
+    };
+    const other = beside('another');
+    expect(transcriptFile(env, cwd, ID)).toBe(other);
+    beside('third');
+    expect(transcriptFile(env, cwd, ID)).toBe(expected);
+  });
+});

@@ -1,0 +1,154 @@
+import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Entry } from './entries.ts';
+import { entriesAfter, readPosition } from './position.ts';
+import { type Growth, TranscriptReader } from './reader.ts';
+
+let scratch = '';
+let file = '';
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'throughline-reader-'));
+  file = join(scratch, 'session.jsonl');
+});
+afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+const entry = (n: number, parent = n - 1, padding = ''): Entry => ({
+  type: n % 2 === 1 ? 'user' : 'assistant',
+  uuid: `u${n}`,
+  parentUuid: parent === 0 ? null : `u${parent}`,
+  timestamp: new Date(1_700_000_000_000 + n).toISOString(),
+  message: { role: n % 2 === 1 ? 'user' : 'assistant', id: `msg_${n}`, content: `entry ${n} ${padding}` },
+});
+const line = (one: Entry) => `${JSON.stringify(one)}\n`;
+const lines = (from: number, to: number) => {
+  return Array.from({ length: to - from + 1 }, (_, i) => line(entry(from + i))).join('');
+};
+async function grown(reader: TranscriptReader): Promise<Growth[]> {
+  const all: Growth[] = [];
+  for await (const growth of reader.read()) all.push(growth);
+  return all;
+}
+
+describe('a reader', () => {
+  test('yields what was appended, as entries and byte for byte, and knows where the session stands', async () => {
+    const reader = new TranscriptReader(file);
+    expect(await grown(reader)).toEqual([]);
+    expect([reader.present, reader.position]).toEqual([false, null]);
+    const mirror: Buffer[] = [];
+    for (let n = 1; n <= 9; n += 2) {
+      appendFileSync(file, lines(n, n + 1));
+      for (const { from, bytes, entries } of await grown(reader)) {
+        expect(from).toBe(Buffer.concat(mirror).length);
+        expect(entries.map(({ uuid }) => uuid)).toEqual([`u${n}`, `u${n + 1}`]);
+        mirror.push(Buffer.from(bytes));
+      }
+      expect(reader.position).toBe(`${n + 1}:u${n + 1}`);
+      expect((await readPosition(file))?.position).toBe(reader.position);
+    }
+    expect(Buffer.concat(mirror)).toEqual(readFileSync(file));
+    expect(await grown(reader)).toEqual([]);
+    expect(reader.offset).toBe(readFileSync(file).length);
+  });
+
+  test('waits for the other half of a line', async () => {
+    const text = line(entry(3));
+    writeFileSync(file, lines(1, 2) + text.slice(0, 30));
+    const reader = await new TranscriptReader(file).skip();
+    expect(reader.position).toBe('2:u2');
+    expect(reader.chain.defects).toEqual([{ kind: 'torn_tail', line: 3, uuid: null }]);
+    expect(await grown(reader)).toEqual([]);
+    appendFileSync(file, text.slice(30));
+    expect(await grown(reader)).toMatchObject([{ from: lines(1, 2).length, entries: [{ uuid: 'u3' }] }]);
+    expect(reader.chain).toMatchObject({ count: 3, defects: [] });
+  });
+
+  test('reads only what is new: a long history costs nothing', async () => {
+    writeFileSync(file, lines(1, 20_000));
+    const reader = await new TranscriptReader(file).skip();
+    for (let n = 20_001; n < 20_021; n += 1) {
+      appendFileSync(file, lines(n, n));
+      const read = await grown(reader);
+      expect(read.map(({ bytes }) => bytes.length)).toEqual([lines(n, n).length]);
+      expect(reader.position).toBe(`${n}:u${n}`);
+    }
+  });
+
+  test('counts again when an entry goes back to before what it remembers', async () => {
+    writeFileSync(file, lines(1, 50));
+    const reader = await new TranscriptReader(file, 8).skip();
+    expect(reader.position).toBe('50:u50');
+    appendFileSync(file, line(entry(51, 10)));
+    expect(await grown(reader)).toMatchObject([{ entries: [{ uuid: 'u51' }] }]);
+    expect(reader.chain).toMatchObject({ count: 11, leaf: 'u51', defects: [] });
+    appendFileSync(file, line(entry(52)));
+    await reader.skip();
+    expect(reader.position).toBe('12:u52');
+  });
+
+  test('begins anew when the file was replaced, cut, rewritten or removed', async () => {
+    writeFileSync(file, lines(1, 6));
+    const reader = await new TranscriptReader(file).skip();
+    const other = join(scratch, 'other');
+    writeFileSync(other, lines(1, 8));
+    renameSync(other, file);
+    expect(await grown(reader)).toMatchObject([{ from: 0 }]);
+    expect(reader.position).toBe('8:u8');
+
+    truncateSync(file, lines(1, 2).length);
+    expect(await grown(reader)).toMatchObject([{ from: 0 }]);
+    expect(reader.position).toBe('2:u2');
+
+    writeFileSync(file, line(entry(1, 0, 'another')) + lines(2, 3));
+    expect(await grown(reader)).toMatchObject([{ from: 0 }]);
+    expect(reader.position).toBe('3:u3');
+
+    rmSync(file);
+    expect(await grown(reader)).toEqual([]);
+    expect([reader.present, reader.position]).toEqual([false, null]);
+  });
+
+  test('goes through a large file in pieces of whole lines', async () => {
+    const long = 'x'.repeat(300_000);
+    writeFileSync(file, '');
+    for (let n = 1; n <= 12; n += 1) appendFileSync(file, line(entry(n, n - 1, long)));
+    appendFileSync(file, line(entry(13, 12, 'y'.repeat(3_000_000))));
+    const pieces = await grown(new TranscriptReader(file));
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(pieces.every(({ bytes }) => bytes.at(-1) === 10)).toBe(true);
+    expect(Buffer.concat(pieces.map(({ bytes }) => bytes))).toEqual(readFileSync(file));
+    expect(pieces.flatMap(({ entries }) => entries.map(({ uuid }) => uuid))).toHaveLength(13);
+  });
+});
+
+describe('a session that nobody has open', () => {
+  test('has no position when there is no file, a whole one, or a damaged one', async () => {
+    expect(await readPosition(file)).toBeNull();
+    writeFileSync(file, lines(1, 4));
+    expect(await readPosition(file)).toMatchObject({ whole: true, position: '4:u4', chain: { root: 'start' } });
+    writeFileSync(file, `${lines(1, 2)}broken\n${lines(4, 4)}`);
+    const damaged = await readPosition(file);
+    expect(damaged).toMatchObject({ whole: false, position: '1:u4', chain: { broken: { uuid: 'u4', parent: 'u3' } } });
+    writeFileSync(file, '');
+    expect(await readPosition(file)).toMatchObject({ whole: false, position: null });
+    // A directory is no transcript either.
+    expect(await readPosition(scratch)).toBeNull();
+  });
+
+  test('has the entries after a position, as long as the position is still in it', async () => {
+    writeFileSync(file, lines(1, 6));
+    const uuidsAfter = async (position: string | null) => {
+      return (await entriesAfter(file, position))?.entries.map(({ uuid }) => uuid) ?? null;
+    };
+    expect(await uuidsAfter('4:u4')).toEqual(['u5', 'u6']);
+    expect(await uuidsAfter('6:u6')).toEqual([]);
+    expect(await uuidsAfter(null)).toHaveLength(6);
+    expect(await uuidsAfter('3:u4')).toBeNull();
+    expect(await uuidsAfter('4:nobody')).toBeNull();
+    expect(await uuidsAfter('nonsense')).toBeNull();
+    expect((await entriesAfter(file, '4:u4'))?.position).toBe('6:u6');
+    rmSync(file);
+    expect(await uuidsAfter(null)).toBeNull();
+  });
+});

@@ -1,0 +1,111 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { probeWritable, putTranscript } from './write.ts';
+
+let scratch = '';
+let dir = '';
+let file = '';
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'throughline-write-'));
+  dir = join(scratch, 'projects', '-work');
+  file = join(dir, 'id.jsonl');
+});
+afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+describe('putting a transcript in place', () => {
+  test('makes directory and file for their owner alone, and leaves nothing else behind', async () => {
+    expect(await putTranscript(file, ['ä\n', Buffer.from('b\n')])).toEqual({ result: 'written', detail: file });
+    expect(readFileSync(file, 'utf8')).toBe('ä\nb\n');
+    expect([mode(dir), mode(file)]).toEqual(['700', '600']);
+    expect(readdirSync(dir)).toEqual(['id.jsonl']);
+  });
+
+  test('never replaces another file, and knows the same one again', async () => {
+    const long = Array.from({ length: 60_000 }, (_, i) => `line ${i}\n`);
+    await putTranscript(file, long);
+    const { mtimeMs } = statSync(file);
+    expect(await putTranscript(file, long)).toMatchObject({ result: 'same' });
+    expect(statSync(file).mtimeMs).toBe(mtimeMs);
+    const changed = [...long.slice(0, -1), 'line 5999x\n'];
+    expect(await putTranscript(file, changed)).toMatchObject({ result: 'exists' });
+    expect(await putTranscript(file, ['short\n'])).toMatchObject({ result: 'exists' });
+    expect(readFileSync(file, 'utf8')).toBe(long.join(''));
+    expect(readdirSync(dir)).toEqual(['id.jsonl']);
+  });
+
+  test('of two at once, one is written', async () => {
+    const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => putTranscript(file, [text])));
+    expect(all.map(({ result }) => result).toSorted()).toEqual(['exists', 'exists', 'exists', 'written']);
+    expect(readdirSync(dir)).toEqual(['id.jsonl']);
+  });
+
+  test('refuses links: the file, its directory, the one above', async () => {
+    const outside = join(scratch, 'outside');
+    mkdirSync(join(outside, '-work'), { recursive: true });
+    writeFileSync(join(outside, 'target'), 'keep\n');
+    mkdirSync(dir, { recursive: true });
+    symlinkSync(join(outside, 'target'), file);
+    expect(await putTranscript(file, ['keep\n'])).toMatchObject({ result: 'refused' });
+    rmSync(file);
+    symlinkSync(join(outside, 'nowhere'), file);
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    rmSync(dir, { recursive: true });
+    symlinkSync(join(outside, '-work'), dir);
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    rmSync(join(scratch, 'projects'), { recursive: true });
+    symlinkSync(outside, join(scratch, 'projects'));
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    expect(readdirSync(outside).toSorted()).toEqual(['-work', 'target']);
+    expect(readdirSync(join(outside, '-work'))).toEqual([]);
+  });
+
+  test('says when nothing can be written, and leaves no half of a file', async () => {
+    writeFileSync(join(scratch, 'projects'), 'a file where a directory should be');
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'unwritable' });
+    rmSync(join(scratch, 'projects'));
+    const breaks = (function* () {
+      yield 'x\n';
+      throw new Error('no more');
+    })();
+    expect(await putTranscript(file, breaks)).toMatchObject({ result: 'unwritable', detail: 'Error: no more' });
+    expect(readdirSync(dir)).toEqual([]);
+  });
+});
+
+describe('probing', () => {
+  test('finds that a directory can be written, making it, and leaves nothing in it', async () => {
+    expect(await probeWritable(dir)).toBeNull();
+    expect(readdirSync(dir)).toEqual([]);
+    expect(mode(dir)).toBe('700');
+  });
+
+  test('finds that it cannot', async () => {
+    writeFileSync(join(scratch, 'projects'), '');
+    expect(await probeWritable(dir)).toContain(`nothing can be written in ${dir}`);
+  });
+
+  test('finds a directory that is read-only', async (context) => {
+    mkdirSync(dir, { recursive: true });
+    chmodSync(dir, 0o500);
+    if (process.getuid?.() === 0) {
+      // Nothing is read-only for root but what the system holds so.
+      if (!existsSync('/sys/kernel')) context.skip('root can write everywhere, and there is no /sys');
+      expect(await probeWritable('/sys/kernel')).toContain('nothing can be written');
+    } else expect(await probeWritable(dir)).toContain('EACCES');
+  });
+});
