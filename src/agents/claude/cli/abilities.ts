@@ -1,0 +1,54 @@
+import { said } from '../find-program.ts';
+
+/** What a version of the program can do. Probed; older ones know less. */
+export interface Abilities {
+  readonly version: string;
+  /** Takes prompt after prompt in one process, with the control protocol. */
+  readonly warm: boolean;
+  /** Takes the id of a new session from us. */
+  readonly assignsIds: boolean;
+  readonly partialMessages: boolean;
+  /** Takes settings on its command line. */
+  readonly settings: boolean;
+  /** Can be started without any tool, setting file or server. */
+  readonly noTools: boolean;
+}
+
+/** From here on everything is there: seen with 1.0.128 (no `--tools` yet) and with 2.1.325. */
+const ALL_SINCE = [2, 1, 0] as const;
+
+/**
+ * Asking for `--help` costs a start of the program (0.25 s), so versions that are known to have everything are not asked.
+ * Null: it cannot hold a conversation at all (0.2.50, for example, has neither `--resume` nor stream-json).
+ */
+export async function abilitiesOf(
+  command: readonly string[],
+  version: string,
+  path: string,
+): Promise<Abilities | null> {
+  if (isSince(version, ALL_SINCE)) {
+    return { version, warm: true, assignsIds: true, partialMessages: true, settings: true, noTools: true };
+  }
+  return abilitiesIn((await said([...command, '--help'], path)) ?? '', version);
+}
+
+export function abilitiesIn(help: string, version: string): Abilities | null {
+  const has = (option: string) => new RegExp(`(?:^|[\\s,])${option}(?![\\w-])`, 'm').test(help);
+  if (!has('--resume') || !has('--output-format')) return null;
+  const partialMessages = has('--include-partial-messages');
+  return {
+    version,
+    // `--input-format` alone is not enough: 1.0.30 has it and no control protocol, so a turn could be neither stopped nor asked
+    // about. Every version seen to stream partial messages has both.
+    warm: has('--input-format') && partialMessages,
+    assignsIds: has('--session-id'),
+    partialMessages,
+    settings: has('--settings'),
+    noTools: has('--tools') && has('--setting-sources') && has('--strict-mcp-config'),
+  };
+}
+
+function isSince(version: string, [major, minor, patch]: readonly [number, number, number]): boolean {
+  const [a = 0, b = 0, c = 0] = version.split('.').map(Number);
+  return a !== major ? a > major : b !== minor ? b > minor : c >= patch;
+}

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import type { ClaudeRefusal } from '../connection.ts';
+import type { Abilities } from './abilities.ts';
+import { argumentsFor, checkRequest } from './arguments.ts';
+
+const ALL: Abilities = {
+  version: '2.1.325',
+  warm: true,
+  assignsIds: true,
+  partialMessages: true,
+  settings: true,
+  noTools: true,
+};
+const OLD: Abilities = {
+  ...ALL,
+  warm: false,
+  assignsIds: false,
+  partialMessages: false,
+  settings: false,
+  noTools: false,
+};
+const id = '44444444-4444-4444-8444-444444444444';
+const plain = { model: null, noTools: false };
+
+test('a new session is given its id, a resumed one is resumed', () => {
+  const fresh = argumentsFor({ how: { kind: 'new', id }, ...plain }, ALL);
+  expect(fresh.slice(-2)).toEqual(['--session-id', id]);
+  const resumed = argumentsFor({ how: { kind: 'resume', id }, ...plain }, ALL);
+  expect(resumed.slice(-2)).toEqual(['--resume', id]);
+  expect(resumed).not.toContain('--session-id');
+});
+
+test('no settings file is edited: the period after which Claude deletes sessions is given inline', () => {
+  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain }, ALL);
+  expect(args[args.indexOf('--settings') + 1]).toBe('{"cleanupPeriodDays":36500}');
+});
+
+test('an old version gets nothing that it does not know', () => {
+  const args = argumentsFor({ how: { kind: 'new', id }, model: 'sonnet', noTools: false }, OLD);
+  expect(args).toEqual(['--print', '--output-format', 'stream-json', '--verbose', '--model', 'sonnet']);
+});
+
+test('without tools there are no setting files and no servers either', () => {
+  const args = argumentsFor({ how: { kind: 'resume', id }, model: null, noTools: true }, ALL);
+  expect(args.join(' ')).toContain('--tools  --setting-sources  --strict-mcp-config');
+});
+
+test('what is no id never reaches Claude, which would take it for a title', () => {
+  const reason = (how: Parameters<typeof checkRequest>[0]['how'], noTools = false, can = ALL) => {
+    try {
+      checkRequest({ how, noTools }, can);
+      return null;
+    } catch (error) {
+      return (error as ClaudeRefusal).reason;
+    }
+  };
+  for (const bad of ['', 'my notes', '../../etc/passwd', `${id} `, `--help`]) {
+    expect(reason({ kind: 'resume', id: bad })).toBe('not_found');
+    expect(reason({ kind: 'new', id: bad })).toBe('refused');
+  }
+  expect(reason({ kind: 'resume', id })).toBeNull();
+  expect(reason({ kind: 'resume', id }, true, OLD)).toBe('refused');
+});

@@ -1,0 +1,43 @@
+import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
+import type { Abilities } from './abilities.ts';
+
+/**
+ * What Claude is started with. Secrets come by the environment alone: everybody on the machine can read arguments.
+ *
+ * The settings are given inline, on top of whatever the person has, and no file is edited. Without `cleanupPeriodDays` any
+ * `claude -p` deletes session files that are older than a month, of other conversations too.
+ */
+export function argumentsFor(
+  { how, model, noTools }: Pick<ConnectRequest, 'how' | 'model' | 'noTools'>,
+  can: Abilities,
+): string[] {
+  return [
+    '--print',
+    ...['--output-format', 'stream-json', '--verbose'],
+    ...(can.warm ? ['--input-format', 'stream-json', '--permission-prompt-tool', 'stdio'] : []),
+    ...(can.partialMessages ? ['--include-partial-messages'] : []),
+    ...(can.settings ? ['--settings', JSON.stringify({ cleanupPeriodDays: 36_500 })] : []),
+    ...(model === null ? [] : ['--model', model]),
+    ...(noTools ? ['--tools', '', '--setting-sources', '', '--strict-mcp-config'] : []),
+    ...sessionArguments(how, can),
+  ];
+}
+
+/** `--session-id` opens an id that we have recorded, once; ever after it is resumed. */
+function sessionArguments(how: ConnectRequest['how'], can: Abilities): string[] {
+  if (how.kind === 'resume') return ['--resume', how.id];
+  return can.assignsIds ? ['--session-id', how.id] : [];
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Throws a `ClaudeRefusal` for what this version cannot do, before anything is started. */
+export function checkRequest({ how, noTools }: Pick<ConnectRequest, 'how' | 'noTools'>, can: Abilities): void {
+  // Anything else is taken for the *title* of a session, and a session of that title would be resumed.
+  if (!UUID.test(how.id)) {
+    const message = `${JSON.stringify(how.id)} cannot be the id of a session of Claude's`;
+    throw new ClaudeRefusal(how.kind === 'resume' ? 'not_found' : 'refused', message);
+  }
+  if (noTools && !can.noTools)
+    throw new ClaudeRefusal('refused', `Claude ${can.version} cannot be started without tools`);
+}

@@ -1,0 +1,58 @@
+const NEWLINE = 10;
+
+/**
+ * A line of Claude's output can hold what a tool gave back, pictures too: the largest that a model takes is 7 MB. Anything
+ * beyond this is no message, and must not fill our memory.
+ */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** Cuts bytes into lines. Holds at most one line; a longer one than the limit is told once and ends it. Never throws. */
+export class LineReader {
+  readonly #onLine: (line: string) => void;
+  readonly #onTooLong: () => void;
+  readonly #limit: number;
+  #partial: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+
+  constructor(onLine: (line: string) => void, onTooLong: () => void, limit = MAX_LINE_BYTES) {
+    this.#onLine = onLine;
+    this.#onTooLong = onTooLong;
+    this.#limit = limit;
+  }
+
+  push(chunk: Uint8Array): void {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at !== -1 && !this.#ended; at = chunk.indexOf(NEWLINE, from)) {
+      this.#keep(chunk.subarray(from, at));
+      this.#finish();
+      from = at + 1;
+    }
+    this.#keep(chunk.subarray(from));
+  }
+
+  /** The output has ended: what came without a newline is a line, too. */
+  end(): void {
+    if (this.#bytes > 0) this.#finish();
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (this.#ended || bytes.length === 0) return;
+    this.#bytes += bytes.length;
+    if (this.#bytes <= this.#limit) {
+      this.#partial.push(bytes);
+      return;
+    }
+    this.#ended = true;
+    this.#partial = [];
+    this.#onTooLong();
+  }
+
+  #finish(): void {
+    if (this.#ended) return;
+    const line = Buffer.concat(this.#partial).toString('utf8');
+    this.#partial = [];
+    this.#bytes = 0;
+    this.#onLine(line);
+  }
+}

@@ -1,0 +1,75 @@
+import type { Child } from '../../../ports/sandbox.ts';
+import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ConnectRequest } from '../connection.ts';
+import { Inbox } from '../inbox.ts';
+import { complaintOf } from '../result.ts';
+import { ClaudeProcess, type Ending } from './claude-process.ts';
+import { Control, type ControlAnswer } from './control.ts';
+
+/** One process that takes prompt after prompt, and answers control requests in between. */
+export class WarmConnection implements ClaudeConnection {
+  readonly #process: ClaudeProcess;
+  readonly #control: Control;
+  readonly #messages = new Inbox<ClaudeMessage>();
+  readonly #gone = Promise.withResolvers<Ending>();
+  /** What the process said it failed of, before there was a prompt. */
+  #complaint = '';
+  #ending: string | null = null;
+
+  constructor(child: Child, onPermission: ConnectRequest['onPermission']) {
+    this.#control = new Control((message) => this.#process.send(message), onPermission);
+    this.#process = new ClaudeProcess(child, {
+      message: (message) => {
+        if (message.type === 'result') this.#complaint = complaintOf(message);
+        if (!this.#control.read(message)) this.#messages.push(message);
+      },
+      gone: (ending) => {
+        this.#ending = `Claude ended ${ending.text}`;
+        this.#control.end();
+        this.#messages.close();
+        this.#gone.resolve(ending);
+      },
+    });
+  }
+
+  get process() {
+    return this.#process.identity;
+  }
+
+  get alive(): boolean {
+    return this.#process.alive && this.#ending === null;
+  }
+
+  get messages(): AsyncIterable<ClaudeMessage> {
+    return this.#messages;
+  }
+
+  get ending(): string | null {
+    return this.#ending;
+  }
+
+  /** Whether it is up; else how it ended, with everything that it complained about. */
+  async start(): Promise<{ readonly up: ControlAnswer } | { readonly ended: string }> {
+    const up = await this.#control.ask({ subtype: 'initialize' });
+    if (up !== null) return { up };
+    const { text } = await this.#gone.promise;
+    return { ended: this.#complaint === '' ? text : `${text}\n${this.#complaint}` };
+  }
+
+  send(message: ClaudeUserMessage): void {
+    // What the SDK adds for `verbatimPrompts`: a prompt is what the person wrote, so "/clear" and "@file" are words. Since
+    // 2.1.248; older versions pass over the field.
+    this.#process.send({ ...message, client_composed: true });
+  }
+
+  async interrupt(): Promise<void> {
+    if (this.alive) await this.#control.ask({ subtype: 'interrupt' });
+  }
+
+  close(): Promise<void> {
+    return this.#process.close();
+  }
+
+  kill(): Promise<void> {
+    return this.#process.kill();
+  }
+}
