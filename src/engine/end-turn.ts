@@ -29,6 +29,8 @@ export async function endTurn(
   const outcome = outcomeOf(result);
   const completed = outcome === 'completed';
   const { session, ref } = result;
+  // What it said comes first: whoever waits for that need not wait until its storage was read.
+  await hold.lease.settled();
   const storage = await readStorage(hold, agent, traits, result);
   const parts = completed ? result.parts : mergeParts(result.parts, storage.found);
   const writes: Write[] = [];

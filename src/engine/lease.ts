@@ -55,6 +55,12 @@ export class Lease {
     while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
   }
 
+  /** Resolves when nothing waits to be written any more, whatever became of it, and those who read it here have read it. */
+  async settled(): Promise<void> {
+    while (this.#committing) await this.#committing.catch(() => {});
+    await new Promise(setImmediate);
+  }
+
   /** The lease was found to be lost by a heartbeat. */
   lose(reason: ThroughlineError): void {
     if (!this.#lost.signal.aborted) this.#lost.abort(reason);

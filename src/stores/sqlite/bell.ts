@@ -28,7 +28,9 @@ export class Bell {
   #poll: NodeJS.Timeout | null = null;
   #pause: NodeJS.Timeout | null = null;
   #again = false;
-  #touching: NodeJS.Immediate | null = null;
+  /** Calls off a touch that is to come; null: none is. */
+  #callOff: (() => void) | null = null;
+  #touchedAt = Number.NEGATIVE_INFINITY;
   /** The last event that listeners know of, and the counter of other connections' commits. */
   #last = 0;
   #version = 0;
@@ -42,8 +44,7 @@ export class Bell {
   /** After a commit of this process. */
   ring(news: News): void {
     if (news.conversations.length === 0) return;
-    // When those here who waited for the commit have gone on: other processes do not notice the difference.
-    this.#touching ??= setImmediate(() => this.#touch());
+    this.#touchSoon();
     // Only when nobody else's event lies between; else the next look finds them, and these once more.
     if (news.events !== null && news.events.first === this.#last + 1) this.#last = news.events.last;
     this.#tell(news.conversations);
@@ -60,7 +61,7 @@ export class Bell {
   }
 
   close(): void {
-    if (this.#touching !== null) this.#touch();
+    if (this.#callOff !== null) this.#touch();
     this.#listeners.clear();
     this.#stop();
   }
@@ -88,9 +89,26 @@ export class Bell {
     this.#again = false;
   }
 
+  /**
+   * When those here who waited for the commit have gone on, and once for a burst: whoever listens elsewhere does not look more
+   * often than that either, and the file is watched by ourselves as well.
+   */
+  #touchSoon(): void {
+    if (this.#callOff !== null) return;
+    const wait = this.#touchedAt + GATHER_MS - performance.now();
+    if (wait > 0) {
+      const timer = setTimeout(() => this.#touch(), wait).unref();
+      this.#callOff = () => clearTimeout(timer);
+    } else {
+      const immediate = setImmediate(() => this.#touch());
+      this.#callOff = () => clearImmediate(immediate);
+    }
+  }
+
   #touch(): void {
-    if (this.#touching !== null) clearImmediate(this.#touching);
-    this.#touching = null;
+    this.#callOff?.();
+    this.#callOff = null;
+    this.#touchedAt = performance.now();
     const now = Date.now() / 1000;
     try {
       utimesSync(this.#file, now, now);
