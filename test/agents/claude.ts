@@ -1,7 +1,8 @@
 // The real Claude of test/agents, told to talk to the stand-in model.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'vitest';
 
@@ -12,12 +13,24 @@ export interface InstalledClaude {
   readonly sdk: string;
 }
 
+export const NOT_INSTALLED = 'the packages of test/agents are not installed (`node scripts/setup.js test/agents`)';
+
+/** The folder whose node_modules has it. */
+export const packageFolder = import.meta.dirname;
+
 /** Where it is, or skips the test with the reason. */
 export function claudeOrSkip(context: TestContext): InstalledClaude {
   const found = findClaude();
-  if (found === null)
-    context.skip('the packages of test/agents are not installed (`node scripts/setup.js test/agents`)');
+  if (found === null) context.skip(NOT_INSTALLED);
   return found as InstalledClaude;
+}
+
+/** A home of a person who has settings of Claude's. */
+export function userHome(root: string, settings: object = {}): string {
+  const home = mkdtempSync(join(root, 'home-'));
+  mkdirSync(join(home, '.claude'), { mode: 0o700 });
+  writeFileSync(join(home, '.claude', 'settings.json'), JSON.stringify(settings));
+  return home;
 }
 
 /** Found as the SDK finds it. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,17 +41,14 @@ export class TestRooms {
 
 export const text = (...texts: string[]): Prompt => texts.map((one) => ({ type: 'text', text: one }));
 
-let prompts = 0;
-
 /** Sends a prompt and hands on every event as it comes. */
 export function send(
   session: AgentSession,
   content: Prompt | string,
   options: { expected?: string | null; signal?: AbortSignal; id?: string } = {},
 ): AsyncIterable<AgentEvent> {
-  prompts += 1;
   return session.prompt({
-    id: options.id ?? `prompt-${prompts}`,
+    id: options.id ?? randomUUID(),
     content: typeof content === 'string' ? text(content) : content,
     expected: options.expected ?? null,
     signal: options.signal ?? new AbortController().signal,

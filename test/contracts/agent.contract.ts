@@ -21,6 +21,8 @@ export interface AgentUnderTest {
   tool(file: string): Prompt;
   /** Makes it call that tool, answer a little, and then go on until it is cancelled. */
   toolThenEndless(file: string): Prompt;
+  /** How long what it said may take to be in its storage; left out: it is there before we hear of it. */
+  readonly writesWithinMs?: number;
 }
 
 /** One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. */
@@ -231,7 +233,9 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       await ask(session, given.tell('amber'));
       const before = await session.position();
       for await (const event of send(session, given.toolThenEndless('tail.log'))) {
-        if (event.type === 'update' && event.update.sessionUpdate === 'agent_message_chunk') await session.kill();
+        if (event.type !== 'update' || event.update.sessionUpdate !== 'agent_message_chunk') continue;
+        await new Promise((resolve) => setTimeout(resolve, given.writesWithinMs ?? 0));
+        await session.kill();
       }
       const tail = await agent.tail(idOf(session), before, room);
       if (!traits.position) {

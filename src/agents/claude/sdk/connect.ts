@@ -1,0 +1,95 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import { refusalOf } from '../cli/refusal.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../options.ts';
+import type { Sdk, SdkOptions, SdkSpawn, ToolQuestion } from './sdk.ts';
+import { SdkConnection } from './sdk-connection.ts';
+import { SpawnedClaude } from './spawned.ts';
+
+export interface FoundSdk {
+  readonly sdk: Sdk;
+  /** The program, and its first arguments if it has any. */
+  readonly command: readonly string[];
+}
+
+/** Claude through its Agent SDK, with prompt after prompt going into one process. */
+export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
+  return async (request) => {
+    const { sdk, command } = await find(request.room.work);
+    const connection = new SdkConnection(sdk, (spawned) => optionsFor(request, options, command, spawned));
+    const stop = () => void connection.kill();
+    request.signal.addEventListener('abort', stop, { once: true });
+    if (request.signal.aborted) stop();
+    try {
+      await connection.up;
+      return connection;
+    } catch (error) {
+      await connection.kill();
+      throw await whyNot(error, request, connection);
+    } finally {
+      request.signal.removeEventListener('abort', stop);
+    }
+  };
+}
+
+function optionsFor(
+  { room, env, how, model, onPermission }: ConnectRequest,
+  { permissionMode, settingSources }: ClaudeOptions,
+  command: readonly string[],
+  spawned: (process: SpawnedClaude) => void,
+): SdkOptions {
+  return {
+    cwd: room.work,
+    env: { ...env },
+    ...(how.kind === 'new' ? { sessionId: how.id } : { resume: how.id }),
+    ...(model === null ? {} : { model }),
+    ...(command[0] === undefined ? {} : { pathToClaudeCodeExecutable: command[0] }),
+    ...(permissionMode === undefined ? {} : { permissionMode }),
+    ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
+    ...(settingSources === undefined ? {} : { settingSources }),
+    // Given along and not written anywhere: any start of Claude deletes transcripts that are older.
+    settings: { cleanupPeriodDays: 36_500 },
+    systemPrompt: { type: 'preset', preset: 'claude_code' },
+    includePartialMessages: true,
+    verbatimPrompts: true,
+    strictMcpConfig: true,
+    canUseTool: (toolName, input, about) => onPermission(questionOf(toolName, input, about)),
+    spawnClaudeCodeProcess(start: SdkSpawn) {
+      const whole = [start.command, ...command.slice(1), ...start.args];
+      const process = new SpawnedClaude(room.spawn(whole, { env: present(start.env) }));
+      spawned(process);
+      return process;
+    },
+  };
+}
+
+function questionOf(toolName: string, input: Record<string, unknown>, about: ToolQuestion) {
+  const { signal, suggestions = [], toolUseID = null, title = null, suppressAlwaysAllowRule } = about;
+  return {
+    toolName,
+    input,
+    toolUseId: toolUseID,
+    suggestions: suppressAlwaysAllowRule === true ? [] : suggestions,
+    title,
+    signal,
+  };
+}
+
+function present(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** What Claude said when it did not come up: about the session, or about itself. */
+async function whyNot(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Promise<Error> {
+  if (connection.fault instanceof ThroughlineError) return connection.fault;
+  const words = [connection.complaint, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
+  const refusal = refusalOf(words);
+  if (refusal !== null) return refusal;
+  const message = `Claude ended ${connection.ending ?? ''} before it was up: ${words}`;
+  // Another way of restoring may still work; a new session is the last of them.
+  if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
+  return new ThroughlineError('agent_unavailable', message, {
+    hint: 'run "claude" by hand to see what it says',
+    cause: error,
+  });
+}

@@ -1,0 +1,95 @@
+import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
+import { Inbox } from '../inbox.ts';
+import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
+import type { SpawnedClaude } from './spawned.ts';
+
+const CLOSE_STEP_MS = 2_000;
+
+/** One query of the SDK: prompts go in, messages come out, and in the end its process is gone. */
+export class SdkConnection implements ClaudeConnection {
+  readonly messages = new Inbox<ClaudeMessage>();
+  /** Settles when Claude is up, or has failed to be. */
+  readonly up: Promise<unknown>;
+  readonly #input = new Inbox<ClaudeUserMessage>();
+  readonly #query: SdkQuery;
+  #spawned: SpawnedClaude | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(sdk: Sdk, options: (spawned: (process: SpawnedClaude) => void) => SdkOptions) {
+    this.#query = sdk.query({
+      prompt: this.#input,
+      options: options((process) => {
+        this.#spawned = process;
+      }),
+    });
+    this.up = this.#query.initializationResult();
+    this.up.catch(() => {}); // whoever waits for it is told
+    void this.#listen();
+  }
+
+  get process() {
+    return this.#spawned?.child?.identity ?? null;
+  }
+  get alive(): boolean {
+    return (this.#spawned?.child?.alive ?? false) && !this.messages.closed;
+  }
+  get ending(): string | null {
+    return this.alive ? null : (this.#spawned?.ending ?? null);
+  }
+  get complaint(): string {
+    return this.#spawned?.complaint ?? '';
+  }
+  /** Why its process could not be started; null: it could. */
+  get fault(): unknown {
+    return this.#spawned?.fault ?? null;
+  }
+
+  send(message: ClaudeUserMessage): void {
+    this.#input.push(message);
+  }
+
+  async interrupt(): Promise<void> {
+    if (!this.alive) return;
+    await this.#query.interrupt().catch(() => {}); // it has ended meanwhile
+  }
+
+  /** Ends its input, which ends a Claude in good order; then asks; then insists. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async kill(): Promise<void> {
+    this.#spawned?.kill('SIGKILL');
+    this.#input.close();
+    await this.#spawned?.gone;
+  }
+
+  async #close(): Promise<void> {
+    this.#input.close();
+    if (await this.#goneWithin(CLOSE_STEP_MS)) return;
+    this.#spawned?.kill('SIGTERM');
+    if (await this.#goneWithin(CLOSE_STEP_MS)) return;
+    await this.kill();
+  }
+
+  async #goneWithin(ms: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, ms, false);
+    });
+    const gone = await Promise.race([(this.#spawned?.gone ?? Promise.resolve()).then(() => true), late]);
+    clearTimeout(timer);
+    return gone;
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      for await (const message of this.#query) this.messages.push(message);
+    } catch {
+      // The SDK throws when Claude ends by an error; its process tells how.
+    }
+    await this.#spawned?.gone;
+    this.messages.close();
+  }
+}
