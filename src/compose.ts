@@ -40,7 +40,13 @@ export interface Composed {
   readonly home: string;
 }
 
-type MakeAgent = (name: string, settings: AgentSettings) => Promise<Agent>;
+/** Where this composition lives: paths of the settings are relative to `base`. */
+interface Whereabouts {
+  readonly base: string;
+  readonly home: string;
+}
+
+type MakeAgent = (name: string, settings: AgentSettings, where: Whereabouts) => Promise<Agent>;
 
 /** Every adapter there is, loaded when an agent uses it. */
 const MAKE_AGENT: Record<AdapterName, MakeAgent> = {
@@ -48,7 +54,19 @@ const MAKE_AGENT: Record<AdapterName, MakeAgent> = {
     const { scriptedAgent } = await import('./agents/scripted/adapter.ts');
     return scriptedAgent({ name, options, env });
   },
+  'claude-sdk': async (name, settings, where) => {
+    const { claudeSdkAgent } = await import('./agents/claude/sdk/adapter.ts');
+    return claudeSdkAgent({
+      name,
+      ...programSettings(settings, where),
+      installed: join(where.home, 'agents', 'claude'),
+    });
+  },
 };
+
+function programSettings({ adapter: _, package: folder, ...settings }: AgentSettings, { base }: Whereabouts) {
+  return { ...settings, package: folder === undefined ? undefined : resolve(base, folder) };
+}
 
 /** What a person has who has set nothing: an agent that needs no model. */
 const WITHOUT_SETTINGS: Record<string, AgentSettings> = { scripted: { adapter: 'scripted', env: {}, options: {} } };
@@ -60,7 +78,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const agentSettings = Object.keys(settings.agents).length > 0 ? settings.agents : WITHOUT_SETTINGS;
   const agents = new Map<string, ConfiguredAgent>();
   for (const [name, value] of Object.entries(agentSettings)) {
-    agents.set(name, { agent: await MAKE_AGENT[value.adapter](name, value), adapter: value.adapter });
+    agents.set(name, { agent: await MAKE_AGENT[value.adapter](name, value, { base, home }), adapter: value.adapter });
   }
   const names = [...agents.keys()];
   const parts: EngineParts = {

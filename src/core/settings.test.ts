@@ -25,16 +25,25 @@ test('all that can be set is taken', () => {
   });
 });
 
+test('an agent that is a program may be told which, and with which model', () => {
+  const agent = { adapter: 'claude-sdk', command: ['claude', '--x'], package: 'p', model: 'm', env: {}, options: {} };
+  expect(parseSettings({ agents: { a: agent } }).agents.a).toEqual(agent);
+});
+
 test.each([
   [7, 'Settings: the settings must be an object.'],
   [{ agnets: {} }, /^Settings: "agnets" is not known/],
   [{ store: '' }, 'Settings: "store" must be a non-empty text.'],
   [{ agents: [] }, 'Settings: "agents" must be an object.'],
-  [{ agents: { a: {} } }, /^Settings: "agents\.a\.adapter" must be one of scripted, not nothing\.$/],
+  [{ agents: { a: {} } }, /^Settings: "agents\.a\.adapter" must be one of scripted, .*not nothing\.$/],
   [{ agents: { a: { adapter: 1n } } }, /"agents\.a\.adapter" must be one of .* not a bigint/],
   [{ agents: { a: { adapter: 'scripted', env: { A: 1 } } } }, 'Settings: "agents.a.env" must be an object of texts.'],
   [{ agents: { a: { adapter: 'scripted', options: [] } } }, 'Settings: "agents.a.options" must be an object.'],
   [{ agents: { a: { adapter: 'scripted', model: 'x' } } }, /^Settings: "agents\.a\.model" is not known/],
+  [{ agents: { a: { adapter: 'claude-sdk', command: 'claude' } } }, /"agents\.a\.command" must be a list of texts/],
+  [{ agents: { a: { adapter: 'claude-sdk', command: [''] } } }, /"agents\.a\.command" must be a list of texts/],
+  [{ agents: { a: { adapter: 'claude-sdk', command: ['x', 1] } } }, /"agents\.a\.command" must be a list of texts/],
+  [{ agents: { a: { adapter: 'claude-sdk', package: '' } } }, 'Settings: "agents.a.package" must be a non-empty text.'],
   [{ defaultAgent: 'a' }, 'Settings: "defaultAgent" names "a", which is not among the agents.'],
   [{ defaultAgent: 'toString' }, /which is not among the agents/],
   [{ sandbox: { rot: 'x' } }, /^Settings: "sandbox\.rot" is not known/],

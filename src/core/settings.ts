@@ -14,11 +14,17 @@ export interface Settings {
   readonly sandbox: { readonly root?: string };
 }
 
-export const ADAPTERS = ['scripted'] as const;
+export const ADAPTERS = ['scripted', 'claude-sdk'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
 
 export interface AgentSettings {
   readonly adapter: AdapterName;
+  /** The program to start and its first arguments; left out: it is looked for. */
+  readonly command?: readonly string[];
+  /** A folder whose node_modules holds the agent; left out: it is looked for. */
+  readonly package?: string;
+  /** Left out: the one that the agent chooses. */
+  readonly model?: string;
   /** Added to the allowlisted environment that the agent starts with. */
   readonly env: Readonly<Record<string, string>>;
   /** What this adapter alone understands, and checks itself. */
@@ -27,6 +33,11 @@ export interface AgentSettings {
 
 const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox'];
 const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
+const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'options'];
+const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
+  scripted: KNOWN_OF_AGENT,
+  'claude-sdk': KNOWN_OF_PROGRAM,
+};
 
 /** Checks settings that came from a file or a caller. Throws `invalid` with the place of the fault. */
 export function parseSettings(input: unknown): Settings {
@@ -54,18 +65,34 @@ export function parseSettings(input: unknown): Settings {
 function parseAgent(name: string, input: unknown): AgentSettings {
   const at = `agents.${name}`;
   if (!isObject(input)) throw fault(`"${at}" must be an object`);
-  onlyKnown(input, KNOWN_OF_AGENT, `${at}.`);
-  const adapter = input.adapter;
+  const adapter = input.adapter as AdapterName;
   if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
     throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${shown(adapter)}`);
   }
+  onlyKnown(input, KNOWN_BY_ADAPTER[adapter], `${at}.`);
   const env = input.env ?? {};
   if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {
     throw fault(`"${at}.env" must be an object of texts`);
   }
   const options = input.options ?? {};
   if (!isObject(options)) throw fault(`"${at}.options" must be an object`);
-  return { adapter: adapter as AdapterName, env: env as Record<string, string>, options };
+  const { command, package: folder, model } = input;
+  return {
+    adapter,
+    ...(command === undefined ? {} : { command: words(command, `${at}.command`) }),
+    ...(folder === undefined ? {} : { package: text(folder, `${at}.package`) }),
+    ...(model === undefined ? {} : { model: text(model, `${at}.model`) }),
+    env: env as Record<string, string>,
+    options,
+  };
+}
+
+function words(value: unknown, where: string): readonly string[] {
+  const [first] = Array.isArray(value) ? value : [];
+  if (Array.isArray(value) && first !== '' && value.length > 0 && value.every((one) => typeof one === 'string')) {
+    return value;
+  }
+  throw fault(`"${where}" must be a list of texts: the program, then its arguments`);
 }
 
 function onlyKnown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
