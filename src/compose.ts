@@ -89,6 +89,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     clock: systemClock,
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
+      lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
       ...options.engine,
       defaultAgent: settings.defaultAgent ?? (names.length === 1 ? (names[0] ?? null) : null),
       restore: { ...DEFAULT_RESTORE, ...settings.restore },

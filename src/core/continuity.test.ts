@@ -58,6 +58,21 @@ describe('the ladder', () => {
     ]);
   });
 
+  test('never goes back to a session that diverged, also when it was entered again since', () => {
+    const entries = [session(0, { id: 'x', state: 'dormant' }), session(1, { id: 'x', state: 'diverged' })];
+    expect(planContinuity(situation({ sessions: entries, explicit: 'x' }))).toMatchObject({
+      steps: [],
+      refusal: expect.stringContaining('diverged'),
+    });
+  });
+
+  test('does not take the word of an agent that has gone on under another id, unless its storage can be read', () => {
+    const moved = session(0, { watermark: 3, state: 'live', origin: 'rotated' });
+    const blind = { ...TRAITS, position: false, resume: false };
+    expect(rungs({ sessions: [moved], live: moved.ref, traits: blind })).toEqual(['transcript']);
+    expect(rungs({ sessions: [moved], live: moved.ref })).toContain('live');
+  });
+
   test('gives a session exactly what it lacks', () => {
     const [resume] = planContinuity(situation({ sessions: [session(0, { watermark: 2 })] })).steps;
     expect(resume?.deliver).toEqual({ what: 'records', after: 2, unsettled: false });

@@ -61,7 +61,9 @@ export function planContinuity(situation: Situation): Plan {
 
 /** The caller named a session: it is the only one that may be used. */
 function planExplicit(situation: Situation, id: string): Plan {
-  const known = situation.sessions.find((session) => session.id === id);
+  const entries = situation.sessions.filter((session) => session.id === id);
+  const known = entries[0];
+  if (entries.some((session) => session.state === 'diverged')) return refuse('that session is diverged');
   if (known === undefined) {
     const { traits, head } = situation;
     if (!traits.resume && !traits.load) return refuse('this agent cannot reopen a session');
@@ -95,7 +97,7 @@ function cachedSteps(situation: Situation, session: Session | null): Step[] {
       rung: 'live',
       open: { how: 'live', session },
       deliver,
-      proof: traits.position ? 'proved' : 'counted',
+      proof: livingProof(session, traits),
     });
   }
   if (traits.resume || traits.load) {
@@ -129,8 +131,14 @@ function freshStep({ head }: Situation): Step {
   return { rung, open: { how: 'new' }, deliver: { what: 'nothing' }, proof: head === 0 ? 'counted' : 'none' };
 }
 
+/** We delivered all of it to this process ourselves, unless the agent has gone on as another: then only its storage can tell. */
+export function livingProof(session: Session, traits: AgentTraits): Proof {
+  if (traits.position) return 'proved';
+  return session.origin === 'rotated' ? 'none' : 'counted';
+}
+
 /** Reopening is proved by the agent's own storage, or shown by the history it repeats; an id alone proves nothing. */
-function reopenProof(traits: AgentTraits): Proof {
+export function reopenProof(traits: AgentTraits): Proof {
   if (traits.position) return 'proved';
   return traits.load ? 'consistent' : 'none';
 }

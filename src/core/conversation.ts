@@ -1,4 +1,4 @@
-import type { RestoreSettings } from './restore-settings.ts';
+import type { RestoreOverride } from './restore-settings.ts';
 
 /** Where a title came from, in rising order: a higher one replaces a lower one, never the other way round. */
 export const TITLE_SOURCES = ['none', 'prompt', 'agent', 'caller'] as const;
@@ -22,7 +22,8 @@ export interface Conversation {
   /** The working directory the caller named; null: the sandbox's own `work`. */
   readonly cwd: string | null;
   readonly place: string;
-  readonly restore: RestoreSettings;
+  /** What was set for it alone; the rest is taken from the settings of the day. */
+  readonly restore: RestoreOverride;
   readonly parent: Parent | null;
   /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
   readonly head: number;

@@ -1,7 +1,8 @@
 import { isObject, parsePrompt } from './content.ts';
 import { ERROR_CODES, ThroughlineError } from './errors.ts';
+import { asTitle, checkName } from './names.ts';
 import type { TurnRecord } from './record.ts';
-import { parseRestore, type RestoreSettings } from './restore-settings.ts';
+import { parseRestore, type RestoreOverride } from './restore-settings.ts';
 import { SESSION_ORIGINS, type SessionOrigin } from './session.ts';
 import { shown } from './shown.ts';
 import { TURN_ENDS } from './turn.ts';
@@ -9,6 +10,11 @@ import { NO_USAGE } from './usage.ts';
 
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;
+
+/** Beyond these a number is no turn's, a time is no date, and an id is a text that somebody has put in its place. */
+const MOST_TURNS = 2 ** 31 - 1;
+const LAST_TIME = 8.64e15;
+const LONGEST_ID = 4_096;
 
 /** A conversation as one JSON value: what `export` writes and `import` reads. */
 export interface ExportedConversation {
@@ -18,7 +24,7 @@ export interface ExportedConversation {
     readonly key: string | null;
     readonly title: string;
     readonly agent: string | null;
-    readonly restore: RestoreSettings;
+    readonly restore: RestoreOverride;
   };
   readonly records: readonly TurnRecord[];
   readonly sessions: readonly ExportedSession[];
@@ -39,48 +45,56 @@ export function parseExport(input: unknown): ExportedConversation {
   if (input.version !== EXPORT_VERSION) {
     throw fault(`it has version ${shown(input.version)}, and this program reads version ${EXPORT_VERSION}`);
   }
-  const conversation = input.conversation;
-  if (!isObject(conversation)) throw fault('"conversation" is missing');
-  for (const name of ['key', 'agent']) {
-    const value = conversation[name];
-    if (value !== null && typeof value !== 'string') throw fault(`"conversation.${name}" must be a text or null`);
-  }
-  if (typeof conversation.title !== 'string') throw fault('"conversation.title" must be a text');
-  parseRestore(conversation.restore, 'conversation.restore');
+  const conversation = parseConversation(input.conversation);
   if (!Array.isArray(input.records)) throw fault('"records" must be a list');
   let last = 0;
   for (const record of input.records) last = checkRecord(record, last);
   if (!Array.isArray(input.sessions)) throw fault('"sessions" must be a list');
-  for (const session of input.sessions) checkSession(session);
-  return input as unknown as ExportedConversation;
+  for (const session of input.sessions) checkSession(session, last);
+  return { ...input, conversation } as unknown as ExportedConversation;
+}
+
+function parseConversation(conversation: unknown): object {
+  if (!isObject(conversation)) throw fault('"conversation" is missing');
+  const { key, agent, title, restore } = conversation;
+  if (key !== null && typeof key !== 'string') throw fault('"conversation.key" must be a text or null');
+  if (key !== null) within('conversation.key', () => checkName(key, 'key'));
+  if (agent !== null && !isId(agent)) throw fault('"conversation.agent" must be a text or null');
+  if (typeof title !== 'string') throw fault('"conversation.title" must be a text');
+  parseRestore(restore, 'conversation.restore');
+  // Whoever imports it did not choose the title, and cannot mend it: it is made to fit.
+  return { ...conversation, title: asTitle(title) };
 }
 
 function checkRecord(record: unknown, last: number): number {
   if (!isObject(record)) throw fault('a record is not an object');
   const n = record.n;
-  if (typeof n !== 'number' || !Number.isSafeInteger(n) || n <= last) {
-    throw fault(`the record after turn ${last} has the number ${shown(n)}; numbers must rise`);
+  if (typeof n !== 'number' || !Number.isSafeInteger(n) || n <= last || n > MOST_TURNS) {
+    throw fault(
+      `the record after turn ${last} has the number ${shown(n)}; numbers must rise, to ${MOST_TURNS} at most`,
+    );
   }
   const at = `the record of turn ${n}`;
   if (record.version !== 1) throw fault(`${at} has an unknown version`);
-  if (typeof record.agent !== 'string') throw fault(`${at} names no agent`);
-  if (!textOrNull(record.sessionId)) throw fault(`${at} has a session id that is neither a text nor null`);
+  if (!isId(record.agent)) throw fault(`${at} names no agent`);
+  if (!idOrNull(record.sessionId)) throw fault(`${at} has a session id that is neither a text nor null`);
   if (!(TURN_ENDS as readonly unknown[]).includes(record.outcome)) throw fault(`${at} has no known outcome`);
   if (record.failure !== null && !isFailure(record.failure)) throw fault(`${at} has a failure that cannot be read`);
   for (const name of ['startedAt', 'endedAt']) {
-    if (!Number.isFinite(record[name])) throw fault(`${at} has no time "${name}"`);
+    if (!isAmount(record[name], LAST_TIME)) throw fault(`${at} has no time "${name}"`);
   }
   checkUsage(record.usage, at);
-  checkPrompt(record.prompt, at);
+  within(at, () => parsePrompt(record.prompt));
   if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {
     throw fault(`${at} has a part that cannot be read`);
   }
   return n;
 }
 
-function checkPrompt(prompt: unknown, at: string): void {
+/** Another check finds the fault; the place of it is said here. */
+function within(at: string, check: () => unknown): void {
   try {
-    parsePrompt(prompt);
+    check();
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     throw fault(`${at}: ${error.message.replace(/\.$/, '')}`);
@@ -90,9 +104,8 @@ function checkPrompt(prompt: unknown, at: string): void {
 function checkUsage(usage: unknown, at: string): void {
   if (!isObject(usage)) throw fault(`${at} has no usage`);
   for (const name of Object.keys(NO_USAGE)) {
-    const amount = usage[name];
     // Sums are made of these: a text among them would be glued on instead of added.
-    if (!Number.isFinite(amount) || (amount as number) < 0) throw fault(`${at} has no usage "${name}"`);
+    if (!isAmount(usage[name], Number.MAX_SAFE_INTEGER)) throw fault(`${at} has no usage "${name}"`);
   }
 }
 
@@ -111,16 +124,29 @@ function isPart(part: unknown): boolean {
   return texts && known && textOrNull(part.target) && textOrNull(part.output);
 }
 
-function checkSession(session: unknown): void {
-  if (!isObject(session) || typeof session.id !== 'string' || typeof session.agent !== 'string') {
+function checkSession(session: unknown, head: number): void {
+  if (!isObject(session) || !isId(session.id) || !isId(session.agent)) {
     throw fault('a session has no id or no agent');
   }
   const at = `the session ${session.id}`;
   if (!(SESSION_ORIGINS as readonly unknown[]).includes(session.origin)) throw fault(`${at} has no known origin`);
-  if (!textOrNull(session.parent)) throw fault(`${at} has a parent that is neither a text nor null`);
-  if (!Number.isSafeInteger(session.watermark) || (session.watermark as number) < 0) {
-    throw fault(`${at} has the watermark ${shown(session.watermark)}; it must be a whole number`);
+  if (!idOrNull(session.parent)) throw fault(`${at} has a parent that is neither a text nor null`);
+  if (!Number.isSafeInteger(session.watermark) || !isAmount(session.watermark, head)) {
+    throw fault(`${at} has the watermark ${shown(session.watermark)}; it must be the number of a turn up to ${head}`);
   }
+}
+
+/** What an agent calls itself or its sessions: not ours to choose, but never without bound. */
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID;
+}
+
+function idOrNull(value: unknown): boolean {
+  return value === null || isId(value);
+}
+
+function isAmount(value: unknown, most: number): boolean {
+  return typeof value === 'number' && value >= 0 && value <= most;
 }
 
 function textOrNull(value: unknown): boolean {

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { restoreSettings } from '../../test/values/arbitrary.ts';
 import { faultOf } from '../../test/values/thrown.ts';
-import { parseRestore } from './restore-settings.ts';
+import { DEFAULT_RESTORE, effectiveRestore, parseRestore } from './restore-settings.ts';
 
 test('what is valid is taken unchanged; what is left out stays left out', () => {
   fc.assert(
     fc.property(restoreSettings, (value) => {
+      fc.pre(value.policy !== 'off' || value.rung === null);
       expect(parseRestore(value)).toEqual(value);
     }),
   );
@@ -24,12 +25,34 @@ test.each([
   [{ lastTurns: 1.5 }, 'restore.lastTurns must be a whole number, not 1.5.'],
   [{ allowTools: 'yes' }, 'restore.allowTools must be true or false.'],
   [{ budget: 5 }, 'restore.budget is not known.'],
+  [{ policy: 'off', rung: 'replay' }, /^restore: the policy "off" carries no history/],
   [JSON.parse('{"__proto__": {"policy": "auto"}}'), 'restore.__proto__ is not known.'],
 ])('the fault of a value is named: %#', (value, message) => {
   const fault = faultOf(() => parseRestore(value));
   expect(fault?.code).toBe('invalid');
   if (typeof message === 'string') expect(fault?.message).toBe(message);
   else expect(fault?.message).toMatch(message);
+});
+
+test('what a turn says beats its conversation, which beats the settings', () => {
+  const settings = { ...DEFAULT_RESTORE, budgetTokens: 5 };
+  expect(effectiveRestore(settings, {})).toEqual(settings);
+  expect(effectiveRestore(settings, { policy: 'auto', lastTurns: 2 }, { lastTurns: 1 })).toEqual({
+    ...settings,
+    policy: 'auto',
+    lastTurns: 1,
+  });
+});
+
+test('a rung that a turn names is used above a conversation that is "off", and "off" above a rung', () => {
+  expect(effectiveRestore(DEFAULT_RESTORE, { policy: 'off' }, { rung: 'replay' })).toMatchObject({
+    policy: 'required',
+    rung: 'replay',
+  });
+  expect(effectiveRestore(DEFAULT_RESTORE, { rung: 'replay' }, { policy: 'off' })).toMatchObject({
+    policy: 'off',
+    rung: null,
+  });
 });
 
 test('anything at all is taken or refused as invalid, and nothing else is thrown', () => {

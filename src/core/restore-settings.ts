@@ -40,6 +40,21 @@ export const DEFAULT_RESTORE: RestoreSettings = {
 /** What a caller may set; what is left out is taken from the level below (turn, conversation, settings, default). */
 export type RestoreOverride = { -readonly [K in keyof RestoreSettings]?: RestoreSettings[K] };
 
+/**
+ * The settings of a turn: what it says itself, else its conversation, else the settings. A rung that is named above a policy
+ * of "off" is used: whoever names a rung wants the history.
+ */
+export function effectiveRestore(
+  settings: RestoreSettings,
+  conversation: RestoreOverride,
+  turn: RestoreOverride = {},
+): RestoreSettings {
+  const below = { ...settings, ...conversation };
+  const policy = turn.policy ?? (turn.rung && below.policy === 'off' ? 'required' : below.policy);
+  const rung = turn.rung === undefined && turn.policy === 'off' ? null : (turn.rung ?? below.rung);
+  return { ...below, ...turn, policy, rung };
+}
+
 /** Checks a caller's value and names the fault. Throws `invalid`. */
 export function parseRestore(input: unknown, where = 'restore'): RestoreOverride {
   if (input === undefined || input === null) return {};
@@ -70,6 +85,11 @@ export function parseRestore(input: unknown, where = 'restore'): RestoreOverride
           hint: `Known are ${Object.keys(DEFAULT_RESTORE).join(', ')}.`,
         });
     }
+  }
+  if (result.policy === 'off' && result.rung) {
+    throw new ThroughlineError('invalid', `${where}: the policy "off" carries no history, so it goes with no rung.`, {
+      hint: 'Leave one of them out.',
+    });
   }
   return result;
 }

@@ -4,7 +4,7 @@ import { faultOf } from '../../test/values/thrown.ts';
 import { parseSettings } from './settings.ts';
 
 test('settings may be empty', () => {
-  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {} });
+  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {}, lock: {} });
 });
 
 test('all that can be set is taken', () => {
@@ -15,6 +15,7 @@ test('all that can be set is taken', () => {
     agents: { a: { adapter: 'scripted', env: { HOME: '/' }, options: { any: 'thing' } } },
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
+    lock: { totalMs: 5 },
   });
   expect(settings).toEqual({
     store: 'sqlite:here.db',
@@ -22,6 +23,7 @@ test('all that can be set is taken', () => {
     agents: { a: { adapter: 'scripted', env: { HOME: '/' }, options: { any: 'thing' } } },
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
+    lock: { totalMs: 5 },
   });
 });
 
@@ -47,6 +49,8 @@ test.each([
   [{ defaultAgent: 'a' }, 'Settings: "defaultAgent" names "a", which is not among the agents.'],
   [{ defaultAgent: 'toString' }, /which is not among the agents/],
   [{ sandbox: { rot: 'x' } }, /^Settings: "sandbox\.rot" is not known/],
+  [{ lock: { totalMs: -1 } }, 'Settings: "lock.totalMs" must be a whole number of milliseconds, not -1.'],
+  [{ lock: { total: 1 } }, /^Settings: "lock\.total" is not known/],
   [{ restore: { policy: 'x' } }, /^restore\.policy must be one of/],
   [JSON.parse('{"__proto__": {}}'), /"__proto__" is not known/],
 ])('the fault of a value is named: %#', (value, message) => {

@@ -12,7 +12,19 @@ export interface Settings {
   readonly agents: Readonly<Record<string, AgentSettings>>;
   readonly restore: RestoreOverride;
   readonly sandbox: { readonly root?: string };
+  readonly lock: LockSettings;
 }
+
+/** How long a session that another program holds is waited for; what is left out has a default. */
+export interface LockSettings {
+  /** The first wait; each is twice as long as the one before. */
+  readonly firstMs?: number;
+  readonly longestMs?: number;
+  /** All waits of a turn together. */
+  readonly totalMs?: number;
+}
+
+const LOCK = ['firstMs', 'longestMs', 'totalMs'] as const;
 
 export const ADAPTERS = ['scripted', 'claude-sdk'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
@@ -31,7 +43,7 @@ export interface AgentSettings {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox'];
+const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock'];
 const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
 const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'options'];
 const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
@@ -59,7 +71,19 @@ export function parseSettings(input: unknown): Settings {
     agents: parsed,
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
+    lock: parseLock(input.lock ?? {}),
   };
+}
+
+function parseLock(input: unknown): LockSettings {
+  if (!isObject(input)) throw fault('"lock" must be an object');
+  onlyKnown(input, LOCK, 'lock.');
+  for (const [name, value] of Object.entries(input)) {
+    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+      throw fault(`"lock.${name}" must be a whole number of milliseconds, not ${shown(value)}`);
+    }
+  }
+  return input;
 }
 
 function parseAgent(name: string, input: unknown): AgentSettings {

@@ -2,12 +2,11 @@ import { createHash, randomUUIDv7 } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
-import { DEFAULT_RESTORE, parseRestore } from '../core/restore-settings.ts';
+import { checkName } from '../core/names.ts';
+import { parseRestore } from '../core/restore-settings.ts';
 import type { ConversationSpec } from '../ports/engine.ts';
 import type { NewConversation } from '../ports/store.ts';
 import type { EngineParts } from './parts.ts';
-
-const MAX_NAME = 512;
 
 /** A conversation as a caller describes it, checked, with everything decided that is pinned when it is made (R8). */
 export async function newConversation(
@@ -25,23 +24,13 @@ export async function newConversation(
     sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkName(spec.sandbox, 'sandbox')),
     cwd: spec.cwd === undefined ? null : await existingDirectory(spec.cwd),
     place: parts.sandboxes.place,
-    restore: { ...DEFAULT_RESTORE, ...parts.settings.restore, ...parseRestore(spec.restore) },
+    restore: parseRestore(spec.restore),
   };
 }
 
 /** A name is for people; the path of a sandbox is made from an id, so that no name can reach outside of it. */
 function sharedSandbox(owner: string, name: string): string {
   return createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
-}
-
-export function checkName(name: string, what: string): string {
-  if (typeof name !== 'string' || name.trim() === '')
-    throw new ThroughlineError('invalid', `A ${what} must be a non-empty text.`);
-  if (name.length > MAX_NAME) throw new ThroughlineError('invalid', `A ${what} has at most ${MAX_NAME} characters.`);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(name))
-    throw new ThroughlineError('invalid', `A ${what} must not have control characters.`);
-  return name;
 }
 
 async function existingDirectory(path: string): Promise<string> {

@@ -21,6 +21,8 @@ export interface Delivered {
   readonly toolsRan: readonly string[];
   /** The session to go on with, when delivering meant opening it once more; null: the same. */
   readonly session: AgentSession | null;
+  /** Our reference of the last session that the agent passed through on the way; null: it stayed in one. */
+  readonly parent: string | null;
 }
 
 export const NOTHING_DELIVERED: Delivered = {
@@ -33,6 +35,7 @@ export const NOTHING_DELIVERED: Delivered = {
   usage: NO_USAGE,
   toolsRan: [],
   session: null,
+  parent: null,
 };
 
 export function deliver(step: Step, open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
@@ -117,10 +120,11 @@ async function replay(open: OpenSession, request: RestoreRequest): Promise<Deliv
   const step = { rung: 'replay' } as const;
   let usage = NO_USAGE;
   const toolsRan: string[] = [];
+  const passed = new PassedSessions(open, request);
   await progress(step, 0, records.length, request);
   for (const [i, record] of records.entries()) {
     signal.throwIfAborted();
-    const said = await replayOne(open.session, record, signal);
+    const said = await replayOne(open.session, record, passed, signal);
     usage = addUsage(usage, said.usage);
     toolsRan.push(...said.tools);
     if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}` };
@@ -141,10 +145,40 @@ async function replay(open: OpenSession, request: RestoreRequest): Promise<Deliv
     usage: counted(usage, records.length),
     toolsRan,
     session,
+    parent: passed.last,
   };
 }
 
-async function replayOne(session: AgentSession, record: TurnRecord, signal: AbortSignal) {
+/** Sessions that the agent named during a replay and left again: recorded when seen, for the record only (R1). */
+class PassedSessions {
+  readonly #open: OpenSession;
+  readonly #request: RestoreRequest;
+  #current: string | null;
+  last: string | null = null;
+
+  constructor(open: OpenSession, request: RestoreRequest) {
+    this.#open = open;
+    this.#request = request;
+    // One that is in the lineage already needs no second entry.
+    this.#current = open.ref === null ? open.session.id : null;
+  }
+
+  async named(id: string): Promise<void> {
+    const left = this.#current;
+    this.#current = id;
+    if (left === null || left === id) return;
+    const { hold, agent } = this.#request;
+    const parent = this.last ?? this.#open.parent;
+    const origin = this.last === null ? this.#open.origin : 'rotated';
+    const ref = crypto.randomUUID();
+    const unused = { watermark: 0, dropped: 0, state: 'closed', position: null, process: null } as const;
+    const session = { ref, id: left, agent: agent.name, origin, parent, ...unused };
+    await hold.lease.write({ write: 'open-session', session, turn: null });
+    this.last = ref;
+  }
+}
+
+async function replayOne(session: AgentSession, record: TurnRecord, passed: PassedSessions, signal: AbortSignal) {
   const parts = new PartsBuilder();
   let usage = NO_USAGE;
   let failure: string | null = null;
@@ -153,6 +187,7 @@ async function replayOne(session: AgentSession, record: TurnRecord, signal: Abor
     if (event.type === 'update') parts.add(event.update);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'permission') session.answer(event.id, null);
+    else if (event.type === 'session') await passed.named(event.id);
     else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
       failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
     }
@@ -162,18 +197,21 @@ async function replayOne(session: AgentSession, record: TurnRecord, signal: Abor
 }
 
 /** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
-async function withTools(
-  open: OpenSession,
-  { hold, agent, signal }: RestoreRequest,
-): Promise<AgentSession | null | StepFailure> {
+async function withTools(open: OpenSession, request: RestoreRequest): Promise<AgentSession | null | StepFailure> {
   if (await open.session.allowTools()) return null;
+  const { hold, agent, traits, settings, signal } = request;
   const id = open.session.id;
   if (id === null) return { failure: 'the agent did not name its session during the replay' };
+  const position = await open.session.position();
   await open.session.close();
   const opened = await agent.open({ how: { kind: 'resume', id }, room: await hold.room(), noTools: false, signal });
-  return opened.ok
-    ? opened.session
-    : { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
+  if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
+  // What was replayed into one process says nothing of the next one: it is proved like any session that is reopened.
+  const known = traits.position && position !== null;
+  const proof = known ? ((await opened.session.position()) === position ? 'proved' : 'refuted') : opened.proof;
+  if (proof !== 'refuted' && (proof !== 'none' || settings.policy === 'auto')) return opened.session;
+  await opened.session.close();
+  return { failure: 'after the replay nothing proves that the reopened session has it' };
 }
 
 /** An agent that reports no calls made at least one for each prompt. */

@@ -18,13 +18,17 @@ export async function endUnsent(hold: Hold, turn: Turn, failure: Failure, receip
   await hold.lease.write(...writes);
 }
 
-/** Ends a turn that was sent: the record, the session and its watermark, and the receipt, in one commit. */
+/**
+ * Ends a turn that was sent: the record, the session and its watermark, and the receipt, in one commit. `passing`: why the
+ * session is closed with it; null: it is kept.
+ */
 export async function endTurn(
   hold: Hold,
   agent: Agent,
   traits: AgentTraits,
   turn: Turn,
   result: AttemptResult,
+  passing: string | null,
 ): Promise<void> {
   const outcome = outcomeOf(result);
   const completed = outcome === 'completed';
@@ -41,10 +45,15 @@ export async function endTurn(
       : refuted
         ? ({ state: 'lost', position: storage.position } as const)
         : unsettled(storage.position, session.alive, traits);
-    const reason = completed ? null : `turn ${turn.n} ended as ${outcome}`;
+    const reason = passing ?? (completed ? null : `turn ${turn.n} ended as ${outcome}`);
     const process = session.alive ? session.process : null;
     const copy = completed ? await mirror(result) : {};
-    writes.push({ write: 'change-session', ref, change: { ...change, ...copy, process }, reason });
+    const closed = passing === null ? { process } : ({ process: null, state: 'closed' } as const);
+    writes.push({ write: 'change-session', ref, change: { ...change, ...copy, ...closed }, reason });
+  }
+  if (passing !== null) {
+    hold.live.delete(agent.name);
+    await session.close();
   }
   await writeEnd(hold, turn, result, parts, writes);
 }

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { parsePrompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
@@ -66,7 +67,12 @@ class EmbeddedEngine implements Engine {
   async ensure(spec: ConversationSpec): Promise<Conversation> {
     this.#knownAgent(spec.agent);
     const fresh = await newConversation(this.#parts, this.owner, spec);
-    const { conversation, created } = await this.#store.ensureConversation(this.owner, fresh);
+    // Our id serves as well as the key: what a fork printed must not become the key of an empty conversation.
+    const known = spec.key === undefined ? null : await this.#store.findConversation(this.owner, spec.key);
+    const { conversation, created } =
+      known === null
+        ? await this.#store.ensureConversation(this.owner, fresh)
+        : { conversation: known, created: false };
     if (!created) refuseOtherwisePinned(conversation, spec, fresh);
     if (!created && spec.title !== undefined) return this.rename(conversation.id, spec.title);
     return conversation;
@@ -79,11 +85,11 @@ class EmbeddedEngine implements Engine {
   }
 
   list(page: Parameters<Engine['list']>[0] = {}): Promise<Conversation[]> {
-    return this.#store.listConversations(this.owner, { ...page, limit: page.limit ?? 50 });
+    return this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
   }
 
   async rename(conversation: string, title: string): Promise<Conversation> {
-    if (title.trim() === '') throw new ThroughlineError('invalid', 'A title must not be empty.');
+    checkText(title, 'title');
     const { id } = await this.conversation(conversation);
     return this.#store.setTitle(this.owner, id, title.trim(), 'caller');
   }
@@ -121,7 +127,7 @@ class EmbeddedEngine implements Engine {
 
   async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<Turn[]> {
     const { id } = await this.conversation(conversation);
-    return this.#store.turns(this.owner, id, { after: page.after ?? 0, limit: page.limit ?? 100 });
+    return this.#store.turns(this.owner, id, { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) });
   }
 
   async cancel(turn: string): Promise<Turn> {
@@ -133,6 +139,8 @@ class EmbeddedEngine implements Engine {
 
   async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
     const { conversation, agent, prompt, state, options: before } = await this.turn(turn);
+    const found = await this.conversation(conversation);
+    if (found.driver === 'tracker') throw drivenElsewhere(found);
     if (!hasEnded(state)) {
       throw new ThroughlineError('conflict', `The turn is still ${state}.`, {
         hint: 'Cancel it first, or wait for its end.',
@@ -152,7 +160,7 @@ class EmbeddedEngine implements Engine {
 
   async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
     const { id } = await this.conversation(conversation);
-    yield* follow(this.#store, this.#machinery.changes, this.owner, id, options.after ?? 0, options.signal);
+    yield* follow(this.#store, this.#machinery.changes, this.owner, id, checkAfter(options.after), options.signal);
   }
 
   async warm(
@@ -162,7 +170,9 @@ class EmbeddedEngine implements Engine {
     this.#knownAgent(options.agent);
     const { id } = await this.conversation(conversation);
     const restore = parseRestore(options.restore);
-    return this.#machinery.worker.withHold(id, (hold) => warm(hold, options.agent ?? null, restore));
+    return this.#machinery.worker.withHold(id, (hold, shutdown) =>
+      warm(hold, options.agent ?? null, restore, shutdown),
+    );
   }
 
   async show(conversation: string) {
@@ -205,10 +215,11 @@ class EmbeddedEngine implements Engine {
     const spec = {
       agent: source.agent,
       key,
-      title: title ?? source.title,
+      title,
       cwd: cwd ?? source.cwd,
       restore: source.restore,
     };
+    await this.#freeKey(key);
     return this.#store.fork(this.owner, source.id, n, await newConversation(this.#parts, this.owner, given(spec)));
   }
 
@@ -216,12 +227,13 @@ class EmbeddedEngine implements Engine {
     return exportConversation(this.#store, await this.conversation(conversation));
   }
 
-  import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
+  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
+    await this.#freeKey(options.key);
     return importConversation(this.#parts, this.owner, exported, options);
   }
 
   search(query: string, options: { limit?: number } = {}) {
-    return this.#store.search(this.owner, query, options.limit ?? 20);
+    return this.#store.search(this.owner, checkText(query, 'search'), checkLimit(options.limit, 20));
   }
 
   usage(filter?: { since?: string }) {
@@ -246,7 +258,7 @@ class EmbeddedEngine implements Engine {
     conversation: string,
     turn: Omit<Parameters<EngineParts['store']['enqueue']>[1], 'id' | 'conversation' | 'defaultAgent' | 'agents'>,
   ) {
-    if (turn.requestId === '') throw new ThroughlineError('invalid', 'A request id must not be empty.');
+    if (turn.requestId !== null) checkText(turn.requestId, 'request id');
     const { settings, agents } = this.#parts;
     const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
     const enqueued = this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, ...known, ...turn });
@@ -254,6 +266,14 @@ class EmbeddedEngine implements Engine {
     const accepted = await enqueued;
     if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(this.owner, conversation, accepted.turn.id);
     return accepted;
+  }
+
+  /** A key that looks like the id of another conversation would hide one of them. */
+  async #freeKey(key: string | undefined): Promise<void> {
+    if (key === undefined || (await this.#store.findConversation(this.owner, key)) === null) return;
+    throw new ThroughlineError('conflict', `There is a conversation "${key}" already.`, {
+      hint: 'Choose another key.',
+    });
   }
 
   #knownAgent(name: string | undefined): void {
@@ -266,13 +286,20 @@ class EmbeddedEngine implements Engine {
 }
 
 function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOptions {
-  if (session !== undefined && (typeof session !== 'string' || session.trim() === '')) {
-    throw new ThroughlineError('invalid', 'A session id must not be empty.');
-  }
+  if (session !== undefined) checkText(session, 'session id');
   if (permissions !== undefined && permissions !== 'ask' && permissions !== 'deny') {
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
   }
   const parsed = restore === undefined ? undefined : parseRestore(restore);
+  if (session !== undefined && parsed?.policy === 'off') {
+    throw new ThroughlineError(
+      'invalid',
+      'A turn that names its session goes on in it: that is not the policy "off".',
+      {
+        hint: 'Leave one of them out.',
+      },
+    );
+  }
   if (session !== undefined && parsed?.rung) {
     throw new ThroughlineError('invalid', `A turn names either its session or its rung, not both.`, {
       hint: 'A session that is named is resumed; leave the rung out.',
@@ -294,8 +321,8 @@ function refuseOtherwisePinned(
   if (existing.driver === 'tracker') throw drivenElsewhere(existing);
   if (spec.cwd !== undefined && existing.cwd !== asked.cwd) refuse('working directory', fork);
   if (spec.sandbox !== undefined && existing.sandbox !== asked.sandbox) refuse('sandbox', fork);
-  if (spec.restore !== undefined && JSON.stringify(existing.restore) !== JSON.stringify(asked.restore)) {
-    refuse('restore setting', 'Give it with the turn instead.');
+  for (const name of Object.keys(asked.restore) as (keyof Conversation['restore'])[]) {
+    if (existing.restore[name] !== asked.restore[name]) refuse(`restore.${name}`, 'Give it with the turn instead.');
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Step } from '../core/continuity.ts';
+import { livingProof, type Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
 import { isUsable, type Session, type SessionState } from '../core/session.ts';
 import type { Opened, OpenHow } from '../ports/agent.ts';
@@ -30,7 +30,9 @@ async function openLive(row: Session, request: RestoreRequest): Promise<Result> 
   if (live === null) return { failure: 'its process has ended' };
   const position = traits.position ? await live.session.position() : null;
   if (traits.position && position !== row.position) return foreignHands(row, position, request);
-  return { open: { ...inLineage(row), session: live.session }, proof: position === null ? 'counted' : 'proved' };
+  const proof = position === null ? livingProof(row, { ...traits, position: false }) : 'proved';
+  if (tooWeak(proof, request)) return { failure: 'it has gone on under another id, and nothing shows what it knows' };
+  return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
 async function openResumed(row: Session, request: RestoreRequest): Promise<Result> {
@@ -54,7 +56,7 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
     await opened.session.close();
     return drop(row, 'lost', 'after opening, it was not where we left it', request);
   }
-  if (proof === 'none' && request.settings.policy !== 'auto') {
+  if (tooWeak(proof, request)) {
     await opened.session.close();
     return { failure: 'nothing proves that it still has the context' };
   }
@@ -79,7 +81,7 @@ async function openAdopted(id: string, request: RestoreRequest): Promise<Result>
     await opened.session.close();
     return { failure: 'after opening, it was not where its storage stood' };
   }
-  if (proof === 'none' && request.settings.policy !== 'auto') {
+  if (tooWeak(proof, request)) {
     await opened.session.close();
     return { failure: 'nothing shows what it knows; the policy "auto" takes it all the same' };
   }
@@ -216,7 +218,7 @@ function lockedOut(message: string, { lock }: RestoreRequest): StepFailure {
     final: {
       code: 'session_locked',
       message: `The agent's session stayed locked through ${lock.count} waits (${lock.ms} ms): ${message}`,
-      hint: 'Nothing was sent. Try again when the other program has let go of it, or raise the lock waits in the settings.',
+      hint: 'Nothing was sent. Try again when the other program has let go of it, or raise "lock" in the settings.',
     },
   };
 }
@@ -228,6 +230,11 @@ async function proveOpened(
 ): Promise<Proof> {
   if (!request.traits.position || expected === null) return opened.proof;
   return (await opened.session.position()) === expected ? 'proved' : 'refuted';
+}
+
+/** A step with no proof is taken under the policy "auto" only. */
+export function tooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
+  return proof === 'none' && settings.policy !== 'auto';
 }
 
 /** Somebody else used the session: it is never used again and never merged (R10). */

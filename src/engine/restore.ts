@@ -38,6 +38,8 @@ export type Restored =
       readonly receipt: Receipt;
       readonly preface: readonly ContentBlock[];
       readonly delivered: Sent['delivered'];
+      /** Turns of the history that this very restore has left out. */
+      readonly leftOut: number;
     }
   | { readonly ok: false; readonly failure: Failure; readonly receipt: Receipt };
 
@@ -66,7 +68,10 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   const { hold, agent, traits, settings, tried } = request;
   const started = hold.parts.clock.monotonic();
   const { owner, id, head } = hold.conversation;
-  const sessions = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const named = request.explicit === null ? [] : await hold.parts.store.findSessions(owner, request.explicit);
+  const entries = named.filter((session) => session.agent === agent.name);
+  const sessions = [...newest, ...entries.filter((session) => session.conversation === id)];
   const live = hold.living(agent.name)?.ref ?? null;
   const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
   const receipt = (
@@ -100,6 +105,9 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
     const lost = hold.conversation.historyCount;
     return { ok: false, failure, receipt: receipt('none', null, 'none', NOTHING_DELIVERED, lost) };
   };
+  if (entries.some((session) => session.conversation !== id)) {
+    return fail(refusal(request, 'it belongs to another conversation'));
+  }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
 
   for (const step of plan.steps) {
@@ -121,12 +129,15 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
       preface: given.preface,
       delivered: given.sent,
       receipt: receipt(step.rung, open.session.id, proof, given, open.dropped),
+      leftOut: step.rung === 'fresh' ? hold.conversation.historyCount : given.dropped,
     };
   }
   return fail({
     code: 'restore_failed',
     message: `The context could not be restored: ${tried.map((t) => `${t.rung}: ${t.failure}`).join('; ')}.`,
-    hint: 'Nothing was sent. Raise the budget, name another agent, or allow unproved steps with the policy "auto".',
+    hint: `Nothing was sent. Raise the budget, or name another agent${
+      settings.policy === 'required' ? ', or allow unproved steps with the policy "auto"' : ''
+    }.`,
   });
 }
 
@@ -146,7 +157,11 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const session = given.session ?? opened.open.session;
   // A replay has moved the session on: what it said there is no part of the turn that follows.
   const position = step.deliver.what === 'prompts' ? await session.position() : opened.open.position;
-  return { open: { ...opened.open, session, position, dropped }, given, proof: opened.proof };
+  return {
+    open: { ...opened.open, session, position, dropped, parent: given.parent ?? opened.open.parent },
+    given,
+    proof: opened.proof,
+  };
 }
 
 async function deliverTo(open: OpenSession, step: Step, request: RestoreRequest): Promise<Delivered | StepFailure> {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Failure } from '../core/errors.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { Receipt, Tried } from '../core/receipt.ts';
-import type { RestoreSettings } from '../core/restore-settings.ts';
+import { effectiveRestore } from '../core/restore-settings.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { Agent, AgentSession } from '../ports/agent.ts';
@@ -11,7 +11,7 @@ import type { Changes } from './changes.ts';
 import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
-import { restore } from './restore.ts';
+import { type Restored, restore } from './restore.ts';
 import { TurnSignal } from './turn-signal.ts';
 
 /**
@@ -44,7 +44,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   const traits = await agent.traits().catch((error: unknown) => unavailable(error));
   if ('code' in traits) return endUnsent(hold, turn, traits, null);
 
-  const restoring: RestoreSettings = { ...settings.restore, ...hold.conversation.restore, ...turn.options.restore };
+  const restoring = effectiveRestore(settings.restore, hold.conversation.restore, turn.options.restore);
   const explicit = turn.options.session ?? null;
   const lock = new LockWait(settings.lock);
   const tried: Tried[] = [];
@@ -79,11 +79,8 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     if (discarded === 'no') {
       // Stopped while it waited for its next attempt: that is how it ended, and not by the failure before.
       const stoppedNow = result.failure !== null && result.harmless && signal.reason !== null;
-      await endTurn(hold, agent, traits, turn, stoppedNow ? { ...result, failure: stopped(signal) } : result);
-      // A session that was begun without the history on purpose must not pass for one that has it.
-      const without = restoring.policy === 'off' && result.receipt.rung === 'fresh';
-      if (without) await discard(hold, agent, result, 'closed', 'it was begun without the history');
-      return;
+      const ended = stoppedNow ? { ...result, failure: stopped(signal) } : result;
+      return endTurn(hold, agent, traits, turn, ended, passing(restored, turn));
     }
     const failure = result.failure as Failure;
     if (failure.code === 'too_long') shrink += 1;
@@ -91,6 +88,16 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     await hold.lease.write({ write: 'retry', turn: turn.id, failure });
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
+}
+
+/**
+ * Why the session must not be kept; null: it is. One that lacks history because of what this one turn asked for, or because
+ * nothing else worked, must not pass for one that has it.
+ */
+function passing({ receipt, leftOut }: Restored & { ok: true }, { options: { restore } }: Turn): string | null {
+  if (receipt.rung === 'fresh') return 'it was begun without the history';
+  const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
+  return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
 }
 
 /** Whatever the reason for trying again: an agent that fails every time must not be tried for ever. */

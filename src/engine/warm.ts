@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Receipt } from '../core/receipt.ts';
-import type { RestoreOverride } from '../core/restore-settings.ts';
+import { effectiveRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import type { Write } from '../ports/store.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
@@ -11,7 +11,12 @@ import { type Restored, restore } from './restore.ts';
  * Restores a session ahead of the next prompt, so that the person does not wait for it. What a transcript would deliver
  * goes along with the prompt; what resuming or replaying brings is in the session when this returns.
  */
-export async function warm(hold: Hold, named: string | null, override: RestoreOverride): Promise<Receipt> {
+export async function warm(
+  hold: Hold,
+  named: string | null,
+  override: RestoreOverride,
+  shutdown: AbortSignal,
+): Promise<Receipt> {
   const { agents, settings, store } = hold.parts;
   const { owner, id } = hold.conversation;
   const [newest] = await store.sessions(owner, id, { limit: 1 });
@@ -23,14 +28,14 @@ export async function warm(hold: Hold, named: string | null, override: RestoreOv
     hold,
     agent,
     traits: await agent.traits(),
-    settings: { ...settings.restore, ...hold.conversation.restore, ...override },
+    settings: effectiveRestore(settings.restore, hold.conversation.restore, override),
     explicit: null,
     turn: null,
     attempt: 1,
     shrink: 0,
     tried: [],
     lock: new LockWait(settings.lock),
-    signal: hold.lease.lost,
+    signal: AbortSignal.any([hold.lease.lost, shutdown]),
   });
   const write: Write = {
     write: 'receipt',
@@ -38,8 +43,14 @@ export async function warm(hold: Hold, named: string | null, override: RestoreOv
     turn: null,
     session: restored.ok ? restored.open.ref : null,
   };
-  await hold.lease.write(write);
-  if (restored.ok) await keep(hold, agent.name, restored);
+  try {
+    await hold.lease.write(write);
+    if (restored.ok) await keep(hold, agent.name, restored);
+  } catch (error) {
+    // Nobody else knows of a process that was opened just now.
+    if (restored.ok) await restored.open.session.kill();
+    throw error;
+  }
   return restored.receipt;
 }
 
@@ -65,7 +76,7 @@ async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }
       origin,
       parent,
       watermark,
-      dropped: told ? dropped : 0,
+      dropped: rebuilt ? dropped : 0,
       state,
       position,
       process,

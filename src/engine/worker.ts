@@ -60,14 +60,17 @@ export class Worker {
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
-  async withHold<T>(conversation: string, work: (hold: Hold) => Promise<T>): Promise<T | null> {
+  async withHold<T>(conversation: string, work: Work<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
+    if (this.#closed) throw new ThroughlineError('closed', 'Throughline is closed.');
     const held = this.#holds.get(conversation);
     if (held) held.waiting += 1;
     const entry = held ?? (await this.#claim(conversation, 1));
     if (entry === null) return null;
     this.#warm.take(entry);
-    const done = entry.busy.then(() => this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold))));
+    const done = entry.busy.then(() =>
+      this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold, this.#shutdown.signal))),
+    );
     entry.busy = done.then(() => this.#afterWork(entry));
     const result = await done;
     if (result !== null && 'error' in result) throw result.error;
@@ -349,6 +352,9 @@ export class Worker {
   }
 }
 
+/** The signal aborts when this process is about to end. */
+type Work<T> = (hold: Hold, shutdown: AbortSignal) => Promise<T>;
+
 interface Entry {
   readonly hold: Hold;
   /** Resolves when nothing is being done with it; never rejects. */
@@ -365,6 +371,7 @@ async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error
     return { value: await work() };
   } catch (error) {
     if (error instanceof ThroughlineError && !isStorageFault(error)) return { error };
+    if (isAbort(error)) return { error: new ThroughlineError('closed', 'Throughline was closed before it was done.') };
     throw error;
   }
 }
@@ -374,6 +381,10 @@ const DEATH_WATCH_MS = 1_000;
 
 function isLost(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'lease_lost';
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function isStorageFault(error: unknown): boolean {

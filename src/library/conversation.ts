@@ -53,13 +53,17 @@ export class ConversationHandle {
   /** Submits a prompt at once; iterating shows what becomes of it. An agent named for the handle is named for the turn. */
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
     const { signal, ...submit } = options;
-    const named = this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
-    const accepted = this.#ensure().then(({ id }) => {
+    const accepted = this.#ensure().then(async ({ id }) => {
       if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
-      return this.#engine.submit(id, prompt, { ...named, ...submit });
+      const submitted = await this.#engine.submit(id, prompt, { ...this.#named(), ...submit });
+      // Also when nobody looks at the events. An ended turn needs no cancelling.
+      const cancel = () => void this.#engine.cancel(submitted.turn.id).catch(() => {});
+      signal?.addEventListener('abort', cancel, { once: true });
+      if (signal?.aborted) cancel();
+      return submitted;
     });
     accepted.catch(() => {}); // whoever iterates or awaits hears of it
-    return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted, signal) };
+    return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted) };
   }
 
   /** Sends, waits for the end, and gives the answer. Throws a `ThroughlineError` with the failure's code when it fails. */
@@ -80,8 +84,9 @@ export class ConversationHandle {
     return this.#engine.answerOf(turn.id);
   }
 
+  /** An agent named for the handle is the one that is warmed up. */
   async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<Receipt | null> {
-    return this.#engine.warm((await this.#ensure()).id, options);
+    return this.#engine.warm((await this.#ensure()).id, { ...this.#named(), ...options });
   }
 
   async summary(): Promise<Summary> {
@@ -99,10 +104,7 @@ export class ConversationHandle {
   /** A new conversation with the records up to a turn; the parent's session is never used in it. */
   async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
     const fork = await this.#engine.fork((await this.#ensure()).id, options);
-    const handle = new ConversationHandle(
-      this.#engine,
-      this.#spec.agent === undefined ? {} : { agent: this.#spec.agent },
-    );
+    const handle = new ConversationHandle(this.#engine, this.#named());
     handle.#ensured = Promise.resolve(fork);
     return handle;
   }
@@ -115,12 +117,13 @@ export class ConversationHandle {
     return this.#ensured;
   }
 
-  async *#eventsOf(accepted: Promise<Submitted>, signal: AbortSignal | undefined): AsyncGenerator<ConversationEvent> {
+  #named(): { agent?: string } {
+    return this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
+  }
+
+  async *#eventsOf(accepted: Promise<Submitted>): AsyncGenerator<ConversationEvent> {
     const { turn, seq } = await accepted;
-    const cancel = () => void this.#engine.cancel(turn.id).catch(() => {}); // an ended turn needs no cancelling
     const over = new AbortController();
-    signal?.addEventListener('abort', cancel, { once: true });
-    if (signal?.aborted) cancel();
     try {
       for await (const event of this.#engine.follow(turn.conversation, { after: seq - 1, signal: over.signal })) {
         if (event.turn !== turn.id) continue;
@@ -129,7 +132,6 @@ export class ConversationHandle {
       }
     } finally {
       over.abort();
-      signal?.removeEventListener('abort', cancel);
     }
   }
 }

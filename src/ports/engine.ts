@@ -65,6 +65,7 @@ export interface Engine {
 
 export interface ConversationSpec {
   readonly key?: string;
+  /** For the first turn, when the conversation is made; from then on a turn that names none goes to the agent of the last. */
   readonly agent?: string;
   readonly title?: string;
   readonly cwd?: string;

@@ -6,7 +6,7 @@ import type { Permission, PermissionOption } from '../core/permission.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { TurnRecord } from '../core/record.ts';
-import type { RestoreSettings } from '../core/restore-settings.ts';
+import type { RestoreOverride } from '../core/restore-settings.ts';
 import type { Session, SessionOrigin, SessionState } from '../core/session.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Sent, Turn, TurnEnd, TurnOptions } from '../core/turn.ts';
@@ -141,7 +141,7 @@ export interface NewConversation {
   readonly sandbox: string;
   readonly cwd: string | null;
   readonly place: string;
-  readonly restore: RestoreSettings;
+  readonly restore: RestoreOverride;
 }
 
 export interface NewTurn {

@@ -42,7 +42,7 @@ test('sandbox and restore settings of a conversation cannot be set otherwise, an
   await refusedWith(
     'refused',
     tl.conversation('chat', { restore: { policy: 'off' } }).ask(WHICH),
-    /another restore setting/,
+    /another restore\.policy/,
   );
   await refusedWith(
     'invalid',

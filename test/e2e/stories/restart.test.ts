@@ -204,15 +204,28 @@ test('warming up an agent that has to be told everything keeps the block for the
 test('turns that a budget leaves out are counted in the receipt and named in the block', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
-  const tl = await home.open();
+  const agents = { claude: { adapter: 'scripted', options: FORGETFUL } };
+  const tl = await home.open({}, { settings: { agents, restore: { lastTurns: 5 } } });
   const chat = tl.conversation('chat');
-  const { reply, receipt } = await chat.ask(WHICH, { restore: { lastTurns: 5 } });
+  const { reply, receipt } = await chat.ask(WHICH);
   expect(known(reply)).toEqual(words(20).slice(15));
   expect(receipt).toMatchObject({ rung: 'transcript', carried: 5, delivered: 5, dropped: 15 });
   expect((await chat.ask('Repeat the first prompt')).reply).toContain('Left out for length: the 15 oldest turns.');
   const { receipts, sessions } = await chat.show();
   expect(receipts.at(-1)).toMatchObject({ rung: 'live', carried: 6, dropped: 15 });
   expect(sessions.at(-1)).toMatchObject({ dropped: 15 });
+});
+
+test('what one turn alone left out is there again for the next', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  await talk(home, 20);
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const short = await chat.ask(WHICH, { restore: { lastTurns: 5 } });
+  expect(known(short.reply)).toEqual(words(20).slice(15));
+  const next = await chat.ask(WHICH);
+  expect(known(next.reply)).toEqual(words(20));
+  expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 21, dropped: 0 });
 });
 
 test('a budget that holds nothing fails the turn, and nothing is sent', async () => {
