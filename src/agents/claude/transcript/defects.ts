@@ -22,7 +22,7 @@ export const LOSES_CONTEXT = {
   broken_link: true, // nothing from before it arrives; a parent that comes later in the file does, but nobody writes that
   second_root: true, // nothing from before it arrives
   duplicate_uuid: true, // one of the two is lost, unless they are the same
-  dangling_tool: true, // a call without a result is dropped, when the conversation went on after it
+  dangling_tool: true, // when the conversation went on after a call without a result, the whole answer is dropped
   open_tool: false, // the same at the end: Claude adds a result that says that the call was interrupted
   time_goes_back: false, // nothing happens, and Claude's own compactions do it; other versions lost the tail
   unsigned_thought: false, // arrives; the real API may refuse it

@@ -69,7 +69,7 @@ describe('an entry', () => {
       id: expect.stringMatching(/^msg_[0-9a-f]{24}$/),
       type: 'message',
       role: 'assistant',
-      model: 'throughline',
+      model: '<synthetic>',
       content: [{ type: 'text', text: 'answer 1' }],
       stop_reason: 'end_turn',
       stop_sequence: null,
@@ -243,7 +243,7 @@ test('whatever the records say: one whole chain, times that rise and lie in the 
 test('what is synthesised reads back as what the records said', () => {
   const parts: RecordPart[] = [{ type: 'text', text: 'a' }, tool('toolu_1'), { type: 'text', text: 'b' }];
   const builder = new PartsBuilder();
-  for (const update of updatesOf(entriesOf([record(1, { parts })]))) builder.add(update);
+  for (const update of updatesOf(entriesOf([record(1, { parts })], { model: 'claude-opus' }))) builder.add(update);
   expect(builder.parts()).toEqual(parts);
 });
 

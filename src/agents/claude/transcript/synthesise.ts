@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TurnRecord } from '../../../core/record.ts';
 import { type SyntheticMessage, TurnMessages } from './synthetic-messages.ts';
+import { SYNTHETIC_MODEL } from './to-updates.ts';
 
 /*
  * Records → a transcript that Claude resumes as turns of its own. Only the fields that it needs are written, and always all
@@ -19,14 +20,13 @@ export interface SyntheticSession {
   /** Milliseconds since 1970. Every entry is older than this, or what Claude appends would seem to come before them. */
   readonly before: number;
   /**
-   * What the answers are said to come from. **Claude goes on with the model of the last answer**, when it knows it and is not
-   * told another one by `--model`: only to be given where that is wanted. Default: a name that it does not know, so that the
-   * model is the one of the settings.
+   * What the answers are said to come from. **Claude goes on with the model of the last answer**, unless it is told another
+   * one by `--model`, and complains of one that it does not know: only to be given where that is wanted. Default: its own word
+   * for what no model said, so that the model is the one of its settings.
    */
   readonly model?: string;
 }
 
-const DEFAULT_MODEL = 'throughline';
 /** Nothing was paid for these answers by this session, and a number here would count against the window. */
 const NO_TOKENS = {
   input_tokens: 0,
@@ -67,7 +67,7 @@ function entryOf(message: SyntheticMessage, { session, uuid, parentUuid, time, i
     parentUuid,
     isSidechain: false,
     type: message.role,
-    message: message.role === 'user' ? message : answer(message, id, session.model ?? DEFAULT_MODEL),
+    message: message.role === 'user' ? message : answer(message, id, session.model ?? SYNTHETIC_MODEL),
     uuid,
     timestamp: new Date(time).toISOString(),
     userType: 'external',

@@ -1,0 +1,116 @@
+// Transcripts that tests write for the real Claude, and what the model was told of them.
+import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'vitest';
+import { blocksOf, type Entry } from '../../src/agents/claude/transcript/entries.ts';
+import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
+import { type SyntheticSession, synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
+import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
+import type { ToolPart, TurnRecord } from '../../src/core/record.ts';
+import { NO_USAGE } from '../../src/core/usage.ts';
+import type { Model, ModelRequest } from '../../src/testing/index.ts';
+import { type ClaudeRun, claudeEnvironment, claudeOrSkip, runClaude } from './claude.ts';
+
+export interface ClaudePlace {
+  readonly cwd: string;
+  readonly env: Record<string, string>;
+  readonly id: string;
+  /** The file of the session `id`. */
+  readonly file: string;
+  run(prompt: string, args?: readonly string[]): Promise<ClaudeRun>;
+  /** Resumes the session, and returns what the model was asked; undefined: it was not. */
+  resume(prompt: string, args?: readonly string[]): Promise<{ run: ClaudeRun; request: ModelRequest | undefined }>;
+}
+
+/** A home, a working directory and a session id of their own. */
+export function claudePlace(
+  context: TestContext,
+  model: Model,
+  scratch: string,
+  { directory = 'work', variables = {} }: { directory?: string; variables?: Record<string, string> } = {},
+): ClaudePlace {
+  const claude = claudeOrSkip(context);
+  const root = realpathSync(mkdtempSync(join(scratch, 'place-')));
+  const cwd = join(root, directory);
+  mkdirSync(cwd, { recursive: true });
+  const env = { ...claudeEnvironment(model, join(root, 'home')), ...variables };
+  mkdirSync(join(root, 'home'));
+  const id = crypto.randomUUID();
+  const run = (prompt: string, args: readonly string[] = []) => runClaude(claude, [prompt, ...args], { cwd, env });
+  return {
+    cwd,
+    env,
+    id,
+    get file() {
+      return transcriptFile(env, cwd, id) ?? '';
+    },
+    run,
+    async resume(prompt, args = []) {
+      const before = model.requests.length;
+      const done = await run(prompt, ['--resume', id, ...args]);
+      return { run: done, request: model.requests.slice(before).findLast(({ side }) => !side) };
+    },
+  };
+}
+
+export function turnRecord(n: number, more: Partial<TurnRecord> = {}): TurnRecord {
+  return {
+    version: 1,
+    n,
+    agent: 'claude',
+    sessionId: null,
+    outcome: 'completed',
+    prompt: [{ type: 'text', text: `prompt ${n}` }],
+    parts: [{ type: 'text', text: `answer ${n}` }],
+    failure: null,
+    usage: NO_USAGE,
+    startedAt: 1_700_000_000_000 + n * 60_000,
+    endedAt: 1_700_000_000_000 + n * 60_000 + 5_000,
+    ...more,
+  };
+}
+
+export function toolPart(id: string, more: Partial<ToolPart> = {}): ToolPart {
+  const given = { name: 'Bash', kind: 'execute', target: null, input: { command: `echo ${id}` }, output: `out ${id}` };
+  return { type: 'tool', id, ...given, status: 'completed', ...more };
+}
+
+/** Writes a session of these turns, changed as the test likes: an entry, or a text that is put into the file as it is. */
+export async function rehydrate(
+  { id, cwd, file }: ClaudePlace,
+  records: readonly TurnRecord[],
+  change: (entries: Entry[]) => (Entry | string)[] = (entries) => entries,
+  more: Partial<SyntheticSession> = {},
+): Promise<Entry[]> {
+  const session = { id, cwd, version: '2.1.325', seed: id, before: Date.now(), ...more };
+  const entries = [...synthesise(records, session)].map((line) => JSON.parse(line) as Entry);
+  const lines = change(structuredClone(entries)).map((one) =>
+    typeof one === 'string' ? one : `${JSON.stringify(one)}\n`,
+  );
+  const { result } = await putTranscript(file, lines);
+  if (result !== 'written') throw new Error(`the transcript was not written: ${result}`);
+  return entries;
+}
+
+/** Who said what, one line for each text, call and result, in order; without what Claude itself tells the model. */
+export function toldTo(request: ModelRequest | undefined): string[] {
+  return (request?.messages ?? []).flatMap(({ role, texts, toolUses, toolResults }) => {
+    if (role === 'system') return [];
+    return [
+      ...toolResults.map(({ id, text, isError }) => `result ${id} ${isError ? 'failed' : 'ok'}: ${text}`),
+      ...texts.filter((text) => !text.trimStart().startsWith('<system-reminder>')).map((text) => `${role}: ${text}`),
+      ...toolUses.map(({ id, name, input }) => `call ${id} ${name} ${JSON.stringify(input)}`),
+    ];
+  });
+}
+
+/** The same, of entries. */
+export function toldBy(entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ message }) =>
+    blocksOf(message).map((block) => {
+      if (block.type === 'tool_use') return `call ${block.id} ${block.name} ${JSON.stringify(block.input)}`;
+      if (block.type !== 'tool_result') return `${message?.role}: ${block.text}`;
+      return `result ${block.tool_use_id} ${block.is_error ? 'failed' : 'ok'}: ${block.content}`;
+    }),
+  );
+}
