@@ -29,6 +29,7 @@ test('a version without the control protocol is used one process a prompt, and i
     assignsIds: false,
     partialMessages: false,
     settings: false,
+    strictMcp: false,
     noTools: false,
   });
 });

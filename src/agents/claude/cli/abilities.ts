@@ -10,12 +10,24 @@ export interface Abilities {
   readonly partialMessages: boolean;
   /** Takes settings on its command line. */
   readonly settings: boolean;
+  /** Can leave out the servers that setting files name. */
+  readonly strictMcp: boolean;
   /** Can be started without any tool, setting file or server. */
   readonly noTools: boolean;
 }
 
 /** From here on everything is there: seen with 1.0.128 (no `--tools` yet) and with 2.1.325. */
 const ALL_SINCE = [2, 1, 0] as const;
+
+const everything = (version: string): Abilities => ({
+  version,
+  warm: true,
+  assignsIds: true,
+  partialMessages: true,
+  settings: true,
+  strictMcp: true,
+  noTools: true,
+});
 
 /**
  * Asking for `--help` costs a start of the program (0.25 s), so versions that are known to have everything are not asked.
@@ -26,9 +38,7 @@ export async function abilitiesOf(
   version: string,
   path: string,
 ): Promise<Abilities | null> {
-  if (isSince(version, ALL_SINCE)) {
-    return { version, warm: true, assignsIds: true, partialMessages: true, settings: true, noTools: true };
-  }
+  if (isSince(version, ALL_SINCE)) return everything(version);
   return abilitiesIn((await said([...command, '--help'], path)) ?? '', version);
 }
 
@@ -44,6 +54,7 @@ export function abilitiesIn(help: string, version: string): Abilities | null {
     assignsIds: has('--session-id'),
     partialMessages,
     settings: has('--settings'),
+    strictMcp: has('--strict-mcp-config'),
     noTools: has('--tools') && has('--setting-sources') && has('--strict-mcp-config'),
   };
 }

@@ -9,6 +9,7 @@ const ALL: Abilities = {
   assignsIds: true,
   partialMessages: true,
   settings: true,
+  strictMcp: true,
   noTools: true,
 };
 const OLD: Abilities = {
@@ -17,32 +18,33 @@ const OLD: Abilities = {
   assignsIds: false,
   partialMessages: false,
   settings: false,
+  strictMcp: false,
   noTools: false,
 };
 const id = '44444444-4444-4444-8444-444444444444';
 const plain = { model: null, noTools: false };
 
 test('a new session is given its id, a resumed one is resumed', () => {
-  const fresh = argumentsFor({ how: { kind: 'new', id }, ...plain }, ALL);
+  const fresh = argumentsFor({ how: { kind: 'new', id }, ...plain }, {}, ALL);
   expect(fresh.slice(-2)).toEqual(['--session-id', id]);
-  const resumed = argumentsFor({ how: { kind: 'resume', id }, ...plain }, ALL);
+  const resumed = argumentsFor({ how: { kind: 'resume', id }, ...plain }, {}, ALL);
   expect(resumed.slice(-2)).toEqual(['--resume', id]);
   expect(resumed).not.toContain('--session-id');
 });
 
 test('no settings file is edited: the period after which Claude deletes sessions is given inline', () => {
-  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain }, ALL);
+  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain }, {}, ALL);
   expect(args[args.indexOf('--settings') + 1]).toBe('{"cleanupPeriodDays":36500}');
 });
 
 test('an old version gets nothing that it does not know', () => {
-  const args = argumentsFor({ how: { kind: 'new', id }, model: 'sonnet', noTools: false }, OLD);
+  const args = argumentsFor({ how: { kind: 'new', id }, model: 'sonnet', noTools: false }, {}, OLD);
   expect(args).toEqual(['--print', '--output-format', 'stream-json', '--verbose', '--model', 'sonnet']);
 });
 
 test('without tools there are no setting files and no servers either', () => {
-  const args = argumentsFor({ how: { kind: 'resume', id }, model: null, noTools: true }, ALL);
-  expect(args.join(' ')).toContain('--tools  --setting-sources  --strict-mcp-config');
+  const args = argumentsFor({ how: { kind: 'resume', id }, model: null, noTools: true }, {}, ALL);
+  expect(args.join(' ')).toContain('--strict-mcp-config --tools  --setting-sources  --resume');
 });
 
 test('what is no id never reaches Claude, which would take it for a title', () => {

@@ -1,4 +1,5 @@
 import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../options.ts';
 import type { Abilities } from './abilities.ts';
 
 /**
@@ -9,6 +10,7 @@ import type { Abilities } from './abilities.ts';
  */
 export function argumentsFor(
   { how, model, noTools }: Pick<ConnectRequest, 'how' | 'model' | 'noTools'>,
+  { permissionMode, settingSources }: Pick<ClaudeOptions, 'permissionMode' | 'settingSources'>,
   can: Abilities,
 ): string[] {
   return [
@@ -18,9 +20,17 @@ export function argumentsFor(
     ...(can.partialMessages ? ['--include-partial-messages'] : []),
     ...(can.settings ? ['--settings', JSON.stringify({ cleanupPeriodDays: 36_500 })] : []),
     ...(model === null ? [] : ['--model', model]),
-    ...(noTools ? ['--tools', '', '--setting-sources', '', '--strict-mcp-config'] : []),
+    ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
+    ...(permissionMode === 'bypassPermissions' ? ['--allow-dangerously-skip-permissions'] : []),
+    // Servers that the work's own files name are not started without being asked for.
+    ...(can.strictMcp ? ['--strict-mcp-config'] : []),
+    ...(noTools ? ['--tools', '', '--setting-sources', ''] : sourceArguments(settingSources)),
     ...sessionArguments(how, can),
   ];
+}
+
+function sourceArguments(sources: ClaudeOptions['settingSources']): string[] {
+  return sources === undefined ? [] : ['--setting-sources', sources.join(',')];
 }
 
 /** `--session-id` opens an id that we have recorded, once; ever after it is resumed. */

@@ -1,5 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { Child } from '../../../ports/sandbox.ts';
 import { type ClaudeConnection, ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../options.ts';
 import { type Abilities, abilitiesOf } from './abilities.ts';
 import { argumentsFor, checkRequest } from './arguments.ts';
 import { OneAPromptConnection } from './one-a-prompt.ts';
@@ -13,17 +15,23 @@ export interface Program {
 }
 
 /** `find` throws `agent_unavailable` when there is none. */
-export function cliConnect(find: (work: string) => Promise<Program>): Connect {
+export function cliConnect(find: (work: string) => Promise<Program>, options: ClaudeOptions): Connect {
   return async (request) => {
     const { command, can } = await find(request.room.work);
     checkRequest(request, can);
     throwIfAborted(request.signal);
-    return can.warm ? connectWarm(request, command, can) : connectOneAPrompt(request, command, can);
+    const start: Start = (how) =>
+      request.room.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {
+        env: environment(request),
+      });
+    return can.warm ? connectWarm(request, start) : connectOneAPrompt(request, start);
   };
 }
 
-async function connectWarm(request: ConnectRequest, command: readonly string[], can: Abilities) {
-  const child = await request.room.spawn([...command, ...argumentsFor(request, can)], { env: environment(request) });
+type Start = (how: ConnectRequest['how']) => Promise<Child>;
+
+async function connectWarm(request: ConnectRequest, start: Start): Promise<ClaudeConnection> {
+  const child = await start(request.how);
   const connection = new WarmConnection(child, (question) => request.onPermission(question));
   const stop = () => child.kill('SIGKILL');
   request.signal.addEventListener('abort', stop, { once: true });
@@ -31,7 +39,7 @@ async function connectWarm(request: ConnectRequest, command: readonly string[], 
   try {
     const started = await connection.start();
     throwIfAborted(request.signal);
-    if ('ended' in started) throw refusalOf(started.ended) ?? notStarted(command, started.ended);
+    if ('ended' in started) throw refusalOf(started.ended) ?? notStarted(request, started.ended);
     // A version that does not know how to be asked takes prompts all the same.
     return connection;
   } catch (error) {
@@ -42,33 +50,29 @@ async function connectWarm(request: ConnectRequest, command: readonly string[], 
   }
 }
 
-async function connectOneAPrompt(
-  request: ConnectRequest,
-  command: readonly string[],
-  can: Abilities,
-): Promise<ClaudeConnection> {
-  const start = (id: string | null) => {
-    const how = id === null ? request.how : ({ kind: 'resume', id } as const);
-    return request.room.spawn([...command, ...argumentsFor({ ...request, how }, can)], { env: environment(request) });
-  };
-  const connection = new OneAPromptConnection(await start(null), null, start);
+async function connectOneAPrompt(request: ConnectRequest, start: Start): Promise<ClaudeConnection> {
+  const next = (id: string | null) => start(id === null ? request.how : { kind: 'resume', id });
+  const connection = new OneAPromptConnection(await next(null), null, next);
   if (request.signal.aborted) await connection.kill();
   throwIfAborted(request.signal);
   return connection;
 }
 
-/** The state events tell when a turn is really over; an update in the middle of one would change the version under us. */
+/** Another version in the middle of a conversation is for the person to choose. */
 function environment({ env }: ConnectRequest): Record<string, string> {
-  return { DISABLE_AUTOUPDATER: '1', ...env, CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' };
+  return { DISABLE_AUTOUPDATER: '1', ...env };
 }
 
 function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw new ClaudeRefusal('refused', 'opening was cancelled');
 }
 
-function notStarted([program = 'claude']: readonly string[], how: string): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `${program} ended ${how}, before its session was open.`, {
-    hint: 'Run "throughline agents" to see which Claude is used, or the program by hand to see what it says.',
+function notStarted({ how }: ConnectRequest, ending: string): Error {
+  const message = `Claude ended ${ending}, before its session was open`;
+  // Another way of restoring may still work; a new session is the last of them.
+  if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
+  return new ThroughlineError('agent_unavailable', `${message}.`, {
+    hint: '"throughline agents" shows which Claude is used; run it by hand to see what it says.',
   });
 }
 

@@ -28,6 +28,7 @@ const can: Abilities = {
   assignsIds: false,
   partialMessages: false,
   settings: false,
+  strictMcp: false,
   noTools: false,
 };
 
@@ -52,7 +53,7 @@ async function connect(how: ConnectRequest['how']): Promise<void> {
   const signal = new AbortController().signal;
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
   const command = [process.execPath, join(root, 'old.mjs')];
-  connection = await cliConnect(async () => ({ command, can }))({
+  connection = await cliConnect(async () => ({ command, can }), { home: 'user', trustProject: false })({
     ...{ room, env, how, noTools: false, model: null, signal, onPermission },
   });
   messages = connection.messages[Symbol.asyncIterator]();
