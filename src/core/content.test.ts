@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { prompt } from '../../test/values/arbitrary.ts';
 import { faultOf } from '../../test/values/thrown.ts';
 import { isObject, parsePrompt, promptText, titleOf } from './content.ts';
+import { checkName } from './names.ts';
 
 const said = (text: string) => [{ type: 'text', text }] as const;
 
@@ -98,6 +99,16 @@ test('what is not text is named in brackets', () => {
 describe('a title', () => {
   test('is the first line of the prompt', () => {
     expect(titleOf(said('\n  Fix the door  \nand the window'))).toBe('Fix the door');
+  });
+
+  test('has no control characters, so that a fork or an import takes it', () => {
+    expect(titleOf(said('\u0001\n\u001b[31mred\talert\u0007\nmore'))).toBe('[31mred alert');
+    fc.assert(
+      fc.property(prompt, (blocks) => {
+        const title = titleOf(blocks);
+        if (title !== '') expect(checkName(title, 'title')).toBe(title);
+      }),
+    );
   });
 
   test('is one line of at most 80 characters, and cuts no character in two', () => {

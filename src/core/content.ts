@@ -1,4 +1,5 @@
 import { ThroughlineError } from './errors.ts';
+import { asTitle } from './names.ts';
 import { shown } from './shown.ts';
 
 /** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
@@ -86,17 +87,12 @@ function blockText(block: ContentBlock): string {
 }
 
 const TITLE_LENGTH = 80;
+/** From the first character that can be seen to the end of its line. */
+const FIRST_LINE = /[^\s\p{Cc}].*/u;
 
 /** A title for a conversation that nobody has named: the first line of its first prompt. */
 export function titleOf(prompt: Prompt): string {
-  const line = promptText(prompt).trim().split('\n', 1)[0]?.trim() ?? '';
-  const characters = [...line];
-  return characters.length <= TITLE_LENGTH
-    ? line
-    : `${characters
-        .slice(0, TITLE_LENGTH - 1)
-        .join('')
-        .trimEnd()}…`;
+  return asTitle(FIRST_LINE.exec(promptText(prompt))?.[0] ?? '', TITLE_LENGTH);
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

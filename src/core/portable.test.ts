@@ -40,7 +40,7 @@ test('what was exported is read back as it was', () => {
 test('every history survives being written and read', () => {
   fc.assert(
     fc.property(history, (records) => {
-      const written = JSON.parse(JSON.stringify(exported({ records })));
+      const written = JSON.parse(JSON.stringify(exported({ records, sessions: [] })));
       expect(parseExport(written)).toEqual(written);
     }),
   );
@@ -53,20 +53,32 @@ describe('a fault is named with its place', () => {
     [exported({ version: 2n }), /it has version a bigint, and this program reads version 1/],
     [exported({ conversation: null }), /"conversation" is missing/],
     [exported({ conversation: { ...CONVERSATION, key: 7 } }), /"conversation.key" must be a text or null/],
+    [
+      exported({ conversation: { ...CONVERSATION, key: 'a\u001b[31m' } }),
+      /conversation.key: A key must not have control/,
+    ],
+    [exported({ conversation: { ...CONVERSATION, key: '\ud800' } }), /conversation.key: The key has half a character/],
+    [exported({ conversation: { ...CONVERSATION, key: 'x'.repeat(513) } }), /conversation.key: A key has at most 512/],
+    [exported({ conversation: { ...CONVERSATION, agent: 'x'.repeat(5_000) } }), /"conversation.agent" must be a text/],
     [exported({ conversation: { ...CONVERSATION, title: null } }), /"conversation.title" must be a text/],
     [exported({ conversation: { ...CONVERSATION, restore: { policy: 'x' } } }), /^conversation\.restore\.policy/],
     [exported({ records: {} }), /"records" must be a list/],
     [exported({ records: [record(2), record(2)] }), /the record after turn 2 has the number 2; numbers must rise/],
     [exported({ records: [record(0)] }), /numbers must rise/],
+    [exported({ records: [record(2 ** 31)] }), /has the number 2147483648; numbers must rise, to 2147483647 at most/],
     [withRecord({ version: 2 }), /the record of turn 2 has an unknown version/],
     [withRecord({ agent: null }), /the record of turn 2 names no agent/],
     [withRecord({ sessionId: {} }), /turn 2 has a session id that is neither a text nor null/],
     [withRecord({ outcome: 'queued' }), /turn 2 has no known outcome/],
     [withRecord({ failure: 'x' }), /turn 2 has a failure that cannot be read/],
     [withRecord({ failure: { code: 'odd', message: 'x' } }), /turn 2 has a failure that cannot be read/],
+    [withRecord({ sessionId: '' }), /turn 2 has a session id that is neither a text nor null/],
     [withRecord({ endedAt: null }), /turn 2 has no time "endedAt"/],
+    [withRecord({ startedAt: -1 }), /turn 2 has no time "startedAt"/],
+    [withRecord({ endedAt: 8.64e15 + 1 }), /turn 2 has no time "endedAt"/],
     [withRecord({ usage: null }), /turn 2 has no usage/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: '1' } }), /turn 2 has no usage "modelCalls"/],
+    [withRecord({ usage: { ...NO_USAGE, modelCalls: 1e300 } }), /turn 2 has no usage "modelCalls"/],
     [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: prompt block 1 \(text\) needs the text field "text"\.$/],
     [withRecord({ parts: [{ type: 'text' }] }), /turn 2 has a part that cannot be read/],
     [withRecord({ parts: [{ ...tool, status: 'running' }] }), /turn 2 has a part that cannot be read/],
@@ -75,12 +87,20 @@ describe('a fault is named with its place', () => {
     [withSession({ id: 7 }), /a session has no id or no agent/],
     [withSession({ origin: 'x' }), /the session s has no known origin/],
     [withSession({ parent: 7 }), /the session s has a parent that is neither/],
-    [withSession({ watermark: '1' }), /the session s has the watermark "1"; it must be a whole number/],
+    [withSession({ id: 'x'.repeat(5_000) }), /a session has no id or no agent/],
+    [withSession({ watermark: '1' }), /the session s has the watermark "1"; it must be the number of a turn up to 1/],
+    [withSession({ watermark: 2 }), /the session s has the watermark 2; it must be the number of a turn up to 1/],
   ])('%#', (value, message) => {
     const fault = faultOf(() => parseExport(value));
     expect(fault?.code).toBe('invalid');
     expect(fault?.message).toMatch(message);
   });
+});
+
+test('a title that would be refused is made to fit, for whoever imports it did not choose it', () => {
+  const title = `a\u0007b\n${'x'.repeat(600)}`;
+  const read = parseExport(exported({ conversation: { ...CONVERSATION, title } })).conversation.title;
+  expect(read).toBe(`a b ${'x'.repeat(507)}…`);
 });
 
 test('a tool with every known end is read', () => {

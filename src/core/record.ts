@@ -1,5 +1,6 @@
 import { isObject, type Prompt } from './content.ts';
 import type { Failure } from './errors.ts';
+import { asTitle } from './names.ts';
 import type { TurnEnd } from './turn.ts';
 import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
@@ -93,7 +94,7 @@ export class PartsBuilder {
         this.#tool(update as ToolCallFields);
         break;
       case 'session_info_update':
-        if (typeof update.title === 'string' && update.title.trim() !== '') this.#title = update.title.trim();
+        if (typeof update.title === 'string') this.#title = asTitle(update.title) || this.#title;
         break;
       case RETRACTED:
         this.#retract((update as { messageId?: unknown }).messageId);

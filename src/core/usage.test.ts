@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addUsage, NO_USAGE, type Usage } from './usage.ts';
+import { faultOf } from '../../test/values/thrown.ts';
+import { addUsage, NO_USAGE, parseUsage, type Usage } from './usage.ts';
 
 const amount = fc.nat(1_000_000);
 const usage: fc.Arbitrary<Usage> = fc.record({
@@ -26,4 +27,23 @@ test('sums do not depend on the order, and nothing added changes nothing', () =>
 test('every field is added, and only that one', () => {
   for (const name of Object.keys(NO_USAGE) as (keyof Usage)[])
     expect(addUsage(NO_USAGE, { [name]: 5 })).toEqual({ ...NO_USAGE, [name]: 5 });
+});
+
+test('what a caller says is taken as it is, some fields or all', () => {
+  for (const said of [{}, { inputTokens: 0 }, { ...NO_USAGE, modelCalls: 1 }]) expect(parseUsage(said)).toEqual(said);
+});
+
+test.each([
+  [7, 'Usage is an object of amounts, not 7.'],
+  [{ inputTokens: 'x' }, 'usage.inputTokens is a whole number from 0 on, not "x".'],
+  [{ inputTokens: Number.NaN }, /^usage\.inputTokens is a whole number/],
+  [{ outputTokens: Number.POSITIVE_INFINITY }, /^usage\.outputTokens is a whole number/],
+  [{ outputTokens: 1.5 }, /not 1\.5\.$/],
+  [{ costMicros: -1 }, /not -1\.$/],
+  [{ input_tokens: 1 }, 'usage.input_tokens is not known.'],
+  [JSON.parse('{"__proto__": 1}'), 'usage.__proto__ is not known.'],
+])('usage that cannot be added is refused: %#', (said, message) => {
+  const fault = faultOf(() => parseUsage(said));
+  expect(fault?.code).toBe('invalid');
+  expect(fault?.message).toMatch(message);
 });

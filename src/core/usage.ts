@@ -1,3 +1,7 @@
+import { isObject } from './content.ts';
+import { ThroughlineError } from './errors.ts';
+import { shown } from './shown.ts';
+
 /** What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total. */
 export interface Usage {
   readonly inputTokens: number;
@@ -27,4 +31,20 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
     costMicros: a.costMicros + (b.costMicros ?? 0),
     modelCalls: a.modelCalls + (b.modelCalls ?? 0),
   };
+}
+
+/** Checks what a caller says that its work has cost. Throws `invalid` with the name of what is wrong. */
+export function parseUsage(input: unknown): Partial<Usage> {
+  if (!isObject(input)) throw new ThroughlineError('invalid', `Usage is an object of amounts, not ${shown(input)}.`);
+  for (const [name, amount] of Object.entries(input)) {
+    if (!Object.hasOwn(NO_USAGE, name)) {
+      throw new ThroughlineError('invalid', `usage.${name} is not known.`, {
+        hint: `Known are ${Object.keys(NO_USAGE).join(', ')}.`,
+      });
+    }
+    if (amount !== undefined && (!Number.isSafeInteger(amount) || (amount as number) < 0)) {
+      throw new ThroughlineError('invalid', `usage.${name} is a whole number from 0 on, not ${shown(amount)}.`);
+    }
+  }
+  return input;
 }

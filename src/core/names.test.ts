@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { text } from '../../test/values/arbitrary.ts';
+import { faultOf } from '../../test/values/thrown.ts';
+import { asTitle, checkName } from './names.ts';
+
+describe('a name', () => {
+  test.each(['notes', 'ticket 4711', 'Gespräch', '会話', '😀', 'x'.repeat(512)])('may be %s', (name) => {
+    expect(checkName(name, 'key')).toBe(name);
+  });
+
+  test.each([
+    [7, /^A key is a non-empty text, not 7\.$/],
+    ['', /^A key is a non-empty text/],
+    [' \t', /^A key is a non-empty text/],
+    ['x'.repeat(513), /^A key has at most 512 characters\.$/],
+    ['a\u0000b', /^A key must not have control characters\.$/],
+    ['a\nb', /control characters/],
+    ['a\u001b[31mb', /control characters/],
+    ['a\u009b31mb', /control characters/],
+    ['a\ud800', /^The key has half a character in it\.$/],
+  ])('that is wrong is refused: %#', (name, message) => {
+    const fault = faultOf(() => checkName(name, 'key'));
+    expect(fault?.code).toBe('invalid');
+    expect(fault?.message).toMatch(message);
+  });
+});
+
+describe('a title that nobody has chosen', () => {
+  test('is one line without control characters, and cut between characters', () => {
+    expect(asTitle(' a\r\n\tb\u0007c\u2028d ')).toBe('a b c d');
+    expect(asTitle('abcdef', 4)).toBe('abc…');
+    expect(asTitle('ab 😀def', 5)).toBe('ab…');
+    expect(asTitle('\u0000\n')).toBe('');
+  });
+
+  test('is a name that may be chosen, whatever it was made of', () => {
+    fc.assert(
+      fc.property(fc.array(text), fc.nat(600), (texts, fill) => {
+        const title = asTitle(texts.join('x'.repeat(fill)));
+        if (title !== '') expect(checkName(title, 'title')).toBe(title);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
