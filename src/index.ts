@@ -24,5 +24,6 @@ export type { Update } from './core/update.ts';
 export type { Usage } from './core/usage.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
-export type { ConversationTracker, TrackedRequest, TrackedSession } from './library/tracker.ts';
+export type { TrackedRequest, TrackedSession } from './library/tracked-requests.ts';
+export type { CompletedRequest, ConversationTracker } from './library/tracker.ts';
 export type { Engine } from './ports/engine.ts';

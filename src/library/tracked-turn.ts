@@ -7,7 +7,7 @@ import type { Sent, Turn, TurnEnd } from '../core/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
 import type { SessionChange, Write } from '../ports/store.ts';
 
-/** How a tracked request ended, as its driver tells it. */
+/** How a tracked request ended, as its program tells it. */
 export interface Outcome {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
@@ -28,38 +28,35 @@ export function sendWrites(turn: Turn, session: string | null, at: number): Writ
 }
 
 /**
- * The writes that give a turn the session `id`. One that the conversation has left and comes back to is a new entry of the
- * lineage: the old entry stays as it was, closed.
+ * The writes that give a turn the session `id`. One that the conversation has left (`known`, but not the `newest`) and comes
+ * back to is a new entry of the lineage: the old entry stays as it was, closed.
  */
-export function openSessionWrites(lineage: readonly Session[], id: string, current: string | null, agent: string) {
-  const known = lineage.find((session) => session.id === id);
-  const parent = lineage.find((session) => session.id === current) ?? lineage[0] ?? null;
-  const newest = lineage[0]?.id === id ? known : undefined;
-  const ref = newest?.ref ?? randomUUID();
-  const writes = (turn: string): Write[] => {
-    if (newest)
-      return [{ write: 'change-session', ref, change: { state: 'live' }, reason: 'the driver goes on with it' }];
-    const session = {
-      ref,
-      id,
-      agent,
-      parent: parent?.ref ?? null,
-      watermark: 0,
-      dropped: 0,
-      position: null,
-      process: null,
-    } as const;
-    const origin = current !== null || parent !== null ? 'rotated' : 'new';
-    const open: Write = { write: 'open-session', session: { ...session, origin, state: 'live' }, turn };
-    const close: Write[] = known
-      ? [{ write: 'change-session', ref: known.ref, change: { state: 'closed' }, reason: 'entered again later' }]
-      : [];
-    return [...close, open];
+export function openSessionWrites(
+  turn: Turn,
+  id: string,
+  agent: string,
+  { newest, known }: { newest: Session | null; known: Session | null },
+): { ref: string; writes: Write[] } {
+  if (newest?.id === id) {
+    const { ref } = newest;
+    const reason = 'its program goes on with it';
+    return { ref, writes: [{ write: 'change-session', ref, change: { state: 'live' }, reason }] };
+  }
+  const ref = randomUUID();
+  const origin = newest === null ? 'new' : 'rotated';
+  const parent = newest?.ref ?? null;
+  const told = { watermark: 0, dropped: 0, position: null, process: null };
+  const open: Write = {
+    write: 'open-session',
+    session: { ref, id, agent, origin, parent, ...told, state: 'live' },
+    turn: turn.id,
   };
-  return { ref, writes };
+  if (known === null) return { ref, writes: [open] };
+  const change = { state: 'closed' } as const;
+  return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'entered again later' }, open] };
 }
 
-/** A prompt is never empty, also where its driver has kept it to itself. */
+/** A prompt is never empty, also where its program has kept it to itself. */
 const NOT_RECORDED = parsePrompt('[not recorded]');
 
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */

@@ -1,0 +1,129 @@
+import type { Conversation } from '../core/conversation.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import { isUsable, type Session } from '../core/session.ts';
+import type { Lock } from '../core/summary.ts';
+import { hasEnded, type Turn } from '../core/turn.ts';
+import type { Store } from '../ports/store.ts';
+
+export type RequestStatus = 'pending' | 'active' | 'completed' | 'failed';
+
+/** A request as whoever tracks it sees it. `sessionId` null: the agent has not named its session yet. */
+export interface TrackedRequest {
+  readonly requestId: string;
+  readonly agentId: string | null;
+  readonly sessionId: string | null;
+  readonly status: RequestStatus;
+  readonly createdAt: number;
+}
+
+export interface TrackedSession {
+  readonly sessionId: string;
+  readonly agentId: string | null;
+  readonly lastActivity: number;
+  readonly requestCount: number;
+  readonly lock: Lock | null;
+}
+
+/** A request with its conversation. */
+export interface Tracked {
+  readonly turn: Turn;
+  readonly conversation: Conversation;
+}
+
+/** What is stored of one owner's tracked requests and their sessions, to be read. What Throughline runs itself is not seen. */
+export class TrackedRequests {
+  readonly #store: Store;
+  readonly #owner: string;
+
+  constructor(store: Store, owner: string) {
+    this.#store = store;
+    this.#owner = owner;
+  }
+
+  /** Null: no such request. Throws `conflict` when the id is that of a turn which Throughline runs itself. */
+  async find(requestId: string): Promise<Tracked | null> {
+    const found = await this.#look(requestId);
+    if (found === null || found.conversation.driver === 'tracker') return found;
+    const { key, id } = found.conversation;
+    throw new ThroughlineError(
+      'conflict',
+      `The request id "${requestId}" belongs to "${key ?? id}", which is run by Throughline itself.`,
+      { hint: 'Use another request id.' },
+    );
+  }
+
+  /** Null: no such request is tracked. */
+  async view(requestId: string): Promise<TrackedRequest | null> {
+    const found = await this.#look(requestId);
+    return found?.conversation.driver === 'tracker' ? viewOf(found) : null;
+  }
+
+  /** The agent's conversation; null: none is tracked by that name. */
+  async conversation(agentId: string): Promise<Conversation | null> {
+    const found = await this.#store.findConversation(this.#owner, agentId);
+    return found?.driver === 'tracker' && found.key === agentId ? found : null;
+  }
+
+  /** The request that is open in a conversation; null: none is. */
+  async open({ id, head }: Conversation): Promise<Turn | null> {
+    const turns = await this.#store.turns(this.#owner, id, { after: head, limit: 100 });
+    return turns.find((turn) => !hasEnded(turn.state)) ?? null;
+  }
+
+  async lock(conversation: string): Promise<Lock | null> {
+    return (await this.#store.summary(this.#owner, conversation)).lock;
+  }
+
+  /** The sessions of a conversation, most recently used first. */
+  sessions(conversation: string, limit?: number): Promise<Session[]> {
+    return this.#store.sessions(this.#owner, conversation, limit === undefined ? {} : { limit });
+  }
+
+  /** A session by the agent's id of it; null: the conversation has never lived in it. */
+  async session(conversation: string, id: string): Promise<Session | null> {
+    const found = await this.#store.findSessions(this.#owner, id);
+    const own = found.filter((session) => session.conversation === conversation);
+    return own.find(isUsable) ?? own[0] ?? null;
+  }
+
+  /** Whichever agent of the owner has used it last. */
+  async sessionView(id: string): Promise<TrackedSession | null> {
+    for (const session of await this.#store.findSessions(this.#owner, id)) {
+      const conversation = await this.#store.findConversation(this.#owner, session.conversation);
+      if (conversation?.driver !== 'tracker') continue;
+      const { usedAt: lastActivity, turns: requestCount } = session;
+      const lock = await this.lock(conversation.id);
+      return { sessionId: id, agentId: conversation.key, lastActivity, requestCount, lock };
+    }
+    return null;
+  }
+
+  /** A session that can still be used belongs to one conversation of its owner (R1). `conversation` null: a new one. */
+  async refuseForeign(id: string, conversation: string | null): Promise<void> {
+    const found = await this.#store.findSessions(this.#owner, id);
+    if (!found.some((session) => session.conversation !== conversation && isUsable(session))) return;
+    throw new ThroughlineError('conflict', `The session "${id}" belongs to another of your conversations.`, {
+      hint: 'Name the session of this agent, or null for a new one.',
+    });
+  }
+
+  async #look(requestId: string): Promise<Tracked | null> {
+    const turn = await this.#store.findRequest(this.#owner, requestId);
+    if (turn === null) return null;
+    const conversation = await this.#store.findConversation(this.#owner, turn.conversation);
+    return conversation === null ? null : { turn, conversation };
+  }
+}
+
+export function viewOf({ turn, conversation }: Tracked): TrackedRequest {
+  const { requestId, sessionId, createdAt, state } = turn;
+  const open = sessionId === null ? 'pending' : 'active';
+  const status = !hasEnded(state) ? open : state === 'completed' ? 'completed' : 'failed';
+  return { requestId: requestId ?? '', agentId: conversation.key, sessionId, status, createdAt };
+}
+
+export function notTracked(requestId: string): ThroughlineError {
+  return new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`, {
+    hint: 'Call trackRequest first.',
+  });
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { ThroughlineError } from '../core/errors.ts';
+import type { Turn } from '../core/turn.ts';
+import type { Claim, Fence, Write } from '../ports/store.ts';
+import type { TrackerParts } from './throughline.ts';
+
+/** A lock that we hold: the right to write, and the number of the next write. */
+export interface Held {
+  readonly fence: Fence;
+  counter: number;
+}
+
+/**
+ * The locks of one tracker. The lock of a conversation is its lease: renewed while we live, free at once when our process is
+ * dead, and when it runs out if we only fall silent.
+ */
+export class TrackerLocks {
+  readonly #parts: TrackerParts;
+  readonly #agent: string;
+  readonly #worker = randomUUID();
+  /** By conversation. */
+  readonly #held = new Map<string, Held>();
+  #heartbeat: NodeJS.Timeout | null = null;
+
+  constructor(parts: TrackerParts, agent: string) {
+    this.#parts = parts;
+    this.#agent = agent;
+  }
+
+  /** The lock that we have; null: we have none. */
+  held(conversation: string): Held | null {
+    return this.#held.get(conversation) ?? null;
+  }
+
+  /** Takes a lock that is free. `left`: the request that its last holder left open. Null: somebody else has it. */
+  async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
+    const claim = (await this.#claim(conversation)) ?? ((await this.#reap()) ? await this.#claim(conversation) : null);
+    if (claim === null) return null;
+    const held: Held = { fence: claim.fence, counter: 1 };
+    this.#held.set(conversation, held);
+    this.#heartbeat ??= setInterval(() => void this.#beat(), this.#parts.settings.leaseMs / 3).unref();
+    return { held, left: claim.unfinished ?? claim.turn };
+  }
+
+  /** Begins the oldest request that waits; null: none does. */
+  begin(held: Held): Promise<Turn | null> {
+    return this.#parts.store.begin(held.fence, [this.#agent]);
+  }
+
+  async commit(held: Held, writes: readonly Write[]): Promise<void> {
+    const { counter } = held;
+    held.counter += writes.length;
+    try {
+      await this.#parts.store.commit(held.fence, counter, writes);
+    } catch (error) {
+      if (error instanceof ThroughlineError && error.code === 'lease_lost') this.#forget(held.fence);
+      throw error;
+    }
+  }
+
+  async release(held: Held): Promise<void> {
+    this.#forget(held.fence);
+    await this.#parts.store.release(held.fence);
+  }
+
+  async close(): Promise<void> {
+    if (this.#heartbeat) clearInterval(this.#heartbeat);
+    this.#heartbeat = null;
+    await Promise.all([...this.#held.values()].map((held) => this.release(held)));
+  }
+
+  #claim(conversation: string): Promise<Claim | null> {
+    const { store, sandboxes, settings, processes } = this.#parts;
+    return store.claim({
+      worker: { id: this.#worker, process: processes.self() },
+      place: sandboxes.place,
+      agents: [this.#agent],
+      driver: 'tracker',
+      leaseMs: settings.leaseMs,
+      conversation,
+    });
+  }
+
+  /** A lock that was taken over may be ours again by now, under another epoch. */
+  #forget({ conversation, epoch }: Fence): void {
+    if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
+  }
+
+  /**
+   * Frees the locks of processes that are provably dead (R2). True: some were. The worker does the same on its own account:
+   * the two may not import each other, and neither the core nor the ports may hold what does something.
+   */
+  async #reap(): Promise<boolean> {
+    const { store, processes } = this.#parts;
+    const dead = (await store.workers()).filter((worker) => processes.status(worker.process) === 'dead');
+    for (const worker of dead) await store.forgetWorker(worker.id);
+    return dead.length > 0;
+  }
+
+  async #beat(): Promise<void> {
+    const { store, settings } = this.#parts;
+    const fences = [...this.#held.values()].map((held) => held.fence);
+    // A heartbeat that failed is repeated by the next one.
+    const lost = await store.renew(fences, settings.leaseMs).catch(() => []);
+    for (const fence of lost) this.#forget(fence);
+  }
+}
