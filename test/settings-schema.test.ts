@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { ADAPTERS, parseSettings } from '../src/core/settings.ts';
+import { faultOf } from './values/thrown.ts';
+
+// Settings are checked by hand (docs/decisions/0005), and described by a schema for editors. Both have to say the same.
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly minimum?: number;
+  readonly minItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
+  readonly required?: readonly string[];
+}
+
+const schema: Schema = JSON.parse(readFileSync(new URL('../throughline.schema.json', import.meta.url), 'utf8'));
+
+/** The part of JSON Schema that ours uses; a word that it does not know is a fault of the test. */
+const SAYS: Record<string, (value: never, said: never) => boolean> = {
+  type: (value: unknown, said: string | string[]) => [said].flat().some((type) => isOf(type, value)),
+  enum: (value: unknown, said: unknown[]) => said.includes(value),
+  pattern: (value: unknown, said: string) => typeof value !== 'string' || new RegExp(said).test(value),
+  minLength: (value: unknown, said: number) => typeof value !== 'string' || value.length >= said,
+  minimum: (value: unknown, said: number) => typeof value !== 'number' || value >= said,
+  minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
+  items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
+  required: (value: object, said: string[]) =>
+    !isOf('object', value) || said.every((name) => Object.hasOwn(value, name)),
+  properties: (value: object, said: Record<string, Schema>) =>
+    !isOf('object', value) ||
+    Object.entries(value).every(([name, inner]) => !Object.hasOwn(said, name) || takes(said[name] as Schema, inner)),
+};
+
+function takes(part: Schema, value: unknown): boolean {
+  return Object.entries(part).every(([word, said]) => {
+    if (['$schema', 'title', 'description'].includes(word)) return true;
+    if (word === 'additionalProperties') return takesOthers(part, value);
+    const says = SAYS[word];
+    if (says === undefined) throw new Error(`this test does not know "${word}"`);
+    return says(value as never, said as never);
+  });
+}
+
+function takesOthers({ properties = {}, additionalProperties: others = true }: Schema, value: unknown): boolean {
+  if (!isOf('object', value)) return true;
+  const rest = Object.entries(value as object).filter(([name]) => !Object.hasOwn(properties, name));
+  return typeof others === 'boolean' ? others || rest.length === 0 : rest.every(([, inner]) => takes(others, inner));
+}
+
+function isOf(type: string, value: unknown): boolean {
+  if (type === 'integer') return Number.isInteger(value);
+  if (type === 'array') return Array.isArray(value);
+  if (type === 'null') return value === null;
+  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === type;
+}
+
+const agentSchema = schema.properties?.agents?.additionalProperties as Schema;
+const TEXT = 'sqlite:a'; // also the name of an agent, so that it may be the default one
+const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ...told } } });
+
+/** Every object of the settings that has names of its own, and how it is put into settings that are fine otherwise. */
+const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
+  ['the settings', schema, (value) => ({ ...agent({}), ...value })],
+  ['an agent', agentSchema, agent],
+  ...(['restore', 'sandbox', 'lock'] as const).map((name): [string, Schema, (value: object) => object] => [
+    name,
+    schema.properties?.[name] as Schema,
+    (value) => ({ [name]: value }),
+  ]),
+];
+
+/** The names that the program says it knows, where it is told one that it does not. */
+function namesKnown(settings: unknown): string[] {
+  const fault = faultOf(() => parseSettings(settings));
+  const [, names] = /[Kk]nown are ([^.]*)/.exec(`${fault?.message} ${fault?.hint}`) ?? [];
+  return names?.split(', ') ?? [];
+}
+
+describe.each(PLACES)('of %s', (_, part, put) => {
+  const properties = Object.entries(part.properties ?? {});
+
+  test('the schema and the program know the same names', () => {
+    expect(part.additionalProperties).toBe(false);
+    expect(namesKnown(put({ strange: 1 })).toSorted()).toEqual(properties.map(([name]) => name).toSorted());
+  });
+
+  test('the schema and the program take the same values', () => {
+    const samples = [TEXT, '', 0, 1.5, -1, true, false, null, [], [TEXT], [1], {}, { a: TEXT }, { a: 1 }];
+    for (const [name, property] of properties) {
+      if (name === '$schema' || name === 'agents') continue; // one for editors, the other is a place of its own
+      for (const value of [...samples, ...(property.enum ?? [])]) {
+        // Null leaves a whole object out; whatever is in one is looked at in its own place.
+        const whole = property.type === 'object' && (value === null || property.properties !== undefined);
+        const ours = faultOf(() => parseSettings(put({ [name]: value }))) === null;
+        if (!whole) expect([name, value, ours]).toEqual([name, value, takes(property, value)]);
+      }
+    }
+  });
+});
+
+test('the schema and the program know the same adapters, and each adapter only names that the schema has', () => {
+  expect(agentSchema.properties?.adapter?.enum).toEqual(ADAPTERS);
+  for (const adapter of ADAPTERS) {
+    const names = namesKnown({ agents: { a: { adapter, strange: 1 } } });
+    expect(names.length).toBeGreaterThan(0);
+    expect(Object.keys(agentSchema.properties ?? {})).toEqual(expect.arrayContaining(names));
+  }
+  expect(takes(schema, { agents: { a: {} } })).toBe(false);
+});
+
+test('what the README shows is taken by both', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const blocks = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json ?? ''));
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const settings of blocks) {
+    expect(faultOf(() => parseSettings(settings))).toBeNull();
+    expect(takes(schema, settings)).toBe(true);
+  }
+});
