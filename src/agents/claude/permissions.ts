@@ -60,7 +60,7 @@ export class Questions {
 function decisionOf({ input, suggestions }: PermissionQuestion, optionId: string | null): PermissionDecision {
   if (optionId === ONCE.optionId) return { behavior: 'allow', updatedInput: input };
   if (optionId === ALWAYS.optionId) {
-    return { behavior: 'allow', updatedInput: input, updatedPermissions: suggestions.map(forThisSession) };
+    return { behavior: 'allow', updatedInput: input, updatedPermissions: rulesFor(suggestions) };
   }
   return denied(optionId === null ? 'Nobody answered the question.' : 'The person did not allow this.');
 }
@@ -69,9 +69,15 @@ function denied(message: string): PermissionDecision {
   return { behavior: 'deny', message };
 }
 
-/** Claude would write the rule into the settings of the person or the project; those are not ours to edit. */
-function forThisSession(suggestion: unknown): unknown {
-  return isObject(suggestion) ? { ...suggestion, destination: 'session' } : suggestion;
+/**
+ * For this session only: Claude would write the rule into the settings of the person or the project, and those are not ours to
+ * edit. A change of the mode, which allows far more than was asked, is taken only where Claude offers no rule.
+ */
+function rulesFor(suggestions: readonly unknown[]): unknown[] {
+  const known = suggestions.filter(isObject);
+  const rules = known.filter(({ type }) => type !== 'setMode');
+  const chosen = rules.some(({ type }) => type === 'addRules') ? rules : known;
+  return chosen.map((suggestion) => ({ ...suggestion, destination: 'session' }));
 }
 
 function titleOf({ toolName, input }: PermissionQuestion): string {

@@ -1,0 +1,3 @@
+import { claudeScenarios } from './claude-scenarios.ts';
+
+claudeScenarios('claude-sdk');
