@@ -118,9 +118,26 @@ test('sessions gives the lineage, oldest first, with the agents own ids', async 
   expect(sessions.map((one) => one.id)).toEqual(turns.map((turn: { sessionId: string }) => turn.sessionId));
   expect(sessions).toEqual(shown);
   expect(sessions[0]).not.toHaveProperty('ref');
+  expect(sessions[0]).not.toHaveProperty('memo');
   expect(await home.ok('sessions', 'story')).toContain(
     `${turns[0].sessionId}  scripted, new, dormant, told up to turn 1`,
   );
+});
+
+test('our own references of sessions are in no JSON', async () => {
+  const { turns } = await home.show('story');
+  const events = await home.lines('follow', 'story', '--until-idle');
+  const sent = [
+    ...turns.map((turn: { sent: object }) => turn.sent),
+    ...events.filter(({ kind }) => kind === 'turn.sent').map(({ payload }) => payload.sent),
+    (await home.lines('send', 'story-2', 'Hello.')).at(-1).turn.sent,
+    (await home.lines('cancel', turns[0].id))[0].sent,
+  ];
+  expect(sent).toHaveLength(10);
+  for (const one of sent) {
+    expect(one).toMatchObject({ rung: expect.any(String), at: expect.any(Number) });
+    expect(one).not.toHaveProperty('session');
+  }
 });
 
 describe('follow', () => {

@@ -10,6 +10,7 @@ import { PermissionClerk } from './permission-clerk.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { TurnView } from './turn-view.ts';
 import { noteWhenWaiting } from './waiting-note.ts';
+import { shownEvent, shownTurn } from './without-references.ts';
 
 /** How long a killed engine may take before we leave without it. */
 const KILL_MS = 3_000;
@@ -30,7 +31,7 @@ export async function watchTurn(
   try {
     for await (const event of events(engine, turn, seq - 1, leaving.signal)) {
       // Turns before ours may still be running. A program gets every event, and with it numbers without gaps.
-      if (output.json) output.value(event);
+      if (output.json) output.value(shownEvent(event));
       if (event.turn !== turn.id) continue;
       if (event.kind !== 'turn.queued') started();
       view.see(event);
@@ -40,7 +41,7 @@ export async function watchTurn(
       if (output.json) {
         // An engine that is being closed may no longer tell; then the turn is shown as it was accepted.
         const now = await engine.turn(turn.id).catch(() => turn);
-        output.value({ kind: 'result', turn: now, reply, receipt: view.receipt });
+        output.value({ kind: 'result', turn: shownTurn(now), reply, receipt: view.receipt });
       }
       if (failure) output.failure({ ...failure, message: `Turn ${turn.n}: ${failure.message}` });
       return exitOfTurn(outcome, failure);

@@ -5,6 +5,7 @@ import type { Engine } from '../../../ports/engine.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
+import { shownTurn } from '../without-references.ts';
 
 /** A running turn is ended by the process that runs it; so long we wait to see it. */
 const WAIT_MS = 10_000;
@@ -23,7 +24,7 @@ async function cancel(target: string, { output, withEngine }: Cli): Promise<void
     for (const turn of turns.toReversed()) await engine.cancel(turn.id);
     for (const turn of turns) {
       const now = hasEnded(turn.state) ? turn : await ended(engine, turn);
-      if (output.json) output.value(now);
+      if (output.json) output.value(shownTurn(now));
       else if (hasEnded(now.state))
         output.line(`turn ${now.n} ${hasEnded(turn.state) ? 'was over: ' : ''}${now.state}`);
       else output.line(`turn ${now.n} was asked to stop and has not ended yet`);

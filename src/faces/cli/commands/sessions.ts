@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Session } from '../../../core/session.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
 import { styled } from '../output.ts';
 import { oneLine } from '../terminal-text.ts';
 import { time } from '../time.ts';
+import { shownSession } from '../without-references.ts';
 
 export function define(command: Command, cli: Cli): void {
   command.argument('<key>', 'the conversation: its key or id').action((key: string) => sessions(key, cli));
@@ -27,7 +27,7 @@ async function sessions(key: string, { output, withEngine }: Cli): Promise<void>
     // Oldest first, as they were lived in.
     for (const session of lineage.toReversed()) {
       const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
-      if (output.json) output.value(withoutReference(session, parent));
+      if (output.json) output.value(shownSession(session, parent));
       else {
         const { id, agent, origin, watermark, state, openedAt } = session;
         const from = parent === null ? '' : ` from ${oneLine(parent)}`;
@@ -40,8 +40,4 @@ async function sessions(key: string, { output, withEngine }: Cli): Promise<void>
     if (lineage.length === 0) output.note('It has not lived in any session yet.');
     return DONE;
   });
-}
-
-function withoutReference({ ref: _, ...session }: Session, parent: string | null) {
-  return { ...session, parent };
 }
