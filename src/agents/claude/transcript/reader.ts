@@ -91,7 +91,7 @@ export class TranscriptReader {
     }
     try {
       const { size, ino } = fstatSync(fd, { bigint: true });
-      if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd, Number(size)))) this.#forget();
+      if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd))) this.#forget();
       this.#inode = ino;
       return this.#piece(fd, Math.min(Number(size), this.#until));
     } finally {
@@ -128,9 +128,8 @@ export class TranscriptReader {
   }
 
   /** Whether what we have read is still there, as far as one byte can tell: the end of the line we stopped behind. */
-  #goesOn(fd: number, size: number): boolean {
+  #goesOn(fd: number): boolean {
     if (this.#offset === 0) return true;
-    if (size < this.#offset) return false;
     const byte = Buffer.alloc(1);
     return readSync(fd, byte, 0, 1, this.#offset - 1) === 1 && (byte[0] === NEWLINE || this.#lines.pending > 0);
   }
