@@ -14,6 +14,7 @@ import {
 import { systemClock } from './host/clock.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, identify, systemProcesses } from './host/processes.ts';
+import { reportBug } from './host/report-bug.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Store } from './ports/store.ts';
@@ -56,31 +57,66 @@ const MAKE_AGENT: Record<AdapterName, MakeAgent> = {
   },
   'claude-sdk': async (name, settings, where) => {
     const { claudeSdkAgent } = await import('./agents/claude/sdk/adapter.ts');
-    return claudeSdkAgent({
-      name,
-      ...programSettings(settings, where),
-      installed: join(where.home, 'agents', 'claude'),
-    });
+    return claudeSdkAgent({ name, ...programSettings(settings, where), installed: installedClaude(where.home) });
+  },
+  'claude-cli': async (name, settings, where) => {
+    const { claudeCliAgent } = await import('./agents/claude/cli/adapter.ts');
+    return claudeCliAgent({ name, ...programSettings(settings, where), installed: installedClaude(where.home) });
   },
 };
 
-function programSettings({ adapter: _, package: folder, ...settings }: AgentSettings, { base }: Whereabouts) {
-  return { ...settings, package: folder === undefined ? undefined : resolve(base, folder) };
+/** The folder filled by `throughline agents install claude`. */
+export function installedClaude(home: string): string {
+  return join(home, 'agents', 'claude');
 }
 
-/** What a person has who has set nothing: an agent that needs no model. */
-const WITHOUT_SETTINGS: Record<string, AgentSettings> = { scripted: { adapter: 'scripted', env: {}, options: {} } };
+/** Paths are relative to the settings' file; a program's plain name is looked for on PATH. */
+function programSettings(given: AgentSettings, { base }: Whereabouts) {
+  const { adapter: _, package: folder, command: [program = '', ...args] = [], ...settings } = given;
+  return {
+    ...settings,
+    ...(folder === undefined ? {} : { package: resolve(base, folder) }),
+    ...(program === '' ? {} : { command: [/[/\\]/.test(program) ? resolve(base, program) : program, ...args] }),
+  };
+}
+
+/** What a person has who has set nothing: Claude where it is found, and an agent that needs no model. */
+async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
+  const { availableClaude } = await import('./agents/claude/available.ts');
+  const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
+  const plain = { env: {}, options: {} };
+  return { ...(adapter && { claude: { adapter, ...plain } }), scripted: { adapter: 'scripted', ...plain } };
+}
+
+/** Loads the agent when it is first used: one that nobody asked for must not slow down the others. */
+function whenUsed(name: string, make: () => Promise<Agent>): Agent {
+  let made: Promise<Agent> | null = null;
+  const agent = () => {
+    made ??= make();
+    return made;
+  };
+  return {
+    name,
+    traits: async () => (await agent()).traits(),
+    open: async (request) => (await agent()).open(request),
+    position: async (...args) => (await agent()).position(...args),
+    tail: async (...args) => (await agent()).tail(...args),
+    where: async () => (await (await agent()).where?.()) ?? null,
+  };
+}
 
 export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const home = resolve(options.home ?? dataHome());
   makeHome(home);
   const { settings, base } = readSettings(options, home);
-  const agentSettings = Object.keys(settings.agents).length > 0 ? settings.agents : WITHOUT_SETTINGS;
+  const isSet = Object.keys(settings.agents).length > 0;
   const agents = new Map<string, ConfiguredAgent>();
-  for (const [name, value] of Object.entries(agentSettings)) {
-    agents.set(name, { agent: await MAKE_AGENT[value.adapter](name, value, { base, home }), adapter: value.adapter });
+  for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(home))) {
+    const make = () => MAKE_AGENT[value.adapter](name, value, { base, home });
+    // What a person has set is checked at once; what nobody has set cannot be wrong.
+    agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
   }
-  const names = [...agents.keys()];
+  const [firstAgent = null] = agents.keys();
   const parts: EngineParts = {
     store: await openStore(settings.store, base, home),
     agents,
@@ -91,7 +127,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
       ...options.engine,
-      defaultAgent: settings.defaultAgent ?? (names.length === 1 ? (names[0] ?? null) : null),
+      defaultAgent: settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null),
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
@@ -99,7 +135,8 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   return { engine: createEngine(parts, options.owner ?? 'local'), parts, home };
 }
 
-function dataHome(): string {
+/** Where the data lives when nobody says otherwise. */
+export function dataHome(): string {
   const { THROUGHLINE_HOME, XDG_DATA_HOME } = process.env;
   if (THROUGHLINE_HOME) return THROUGHLINE_HOME;
   return join(
@@ -163,10 +200,4 @@ async function openStore(store: string | undefined, base: string, home: string):
 
 function sandboxRoot(settings: Settings, base: string, home: string): string {
   return settings.sandbox.root === undefined ? join(home, 'sandboxes') : resolve(base, settings.sandbox.root);
-}
-
-/** A fault of this program: said in one line; the whole of it for those who look for it. */
-function reportBug(error: unknown, where: string): void {
-  const detail = process.env.THROUGHLINE_DEBUG && error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`throughline: a fault of this program while ${where}: ${detail}\n`);
 }

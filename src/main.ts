@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { ThroughlineError } from './core/errors.ts';
 import type { Parts } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
-import { stripControls } from './faces/cli/terminal-text.ts';
 
 const { stdout, stderr, env } = process;
 
@@ -15,13 +15,24 @@ const parts: Parts = {
     const { compose } = await import('./compose.ts');
     // A process that ends with its command keeps no session open between turns.
     const engine = { maxWarm: 0 };
-    return (await compose({ ...given({ home, config, owner }), engine, onBug })).engine;
+    return (await compose({ ...given({ home, config, owner }), engine })).engine;
+  },
+  async install({ agent, version, home, signal }) {
+    if (agent !== 'claude') {
+      const hint = 'Known is "claude".';
+      throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, { hint });
+    }
+    const [{ dataHome, installedClaude }, { installClaude }] = await Promise.all([
+      import('./compose.ts'),
+      import('./agents/claude/install.ts'),
+    ]);
+    return installClaude({ folder: installedClaude(resolve(home ?? dataHome())), version, env, signal });
   },
   async demo(home) {
     const { compose } = await import('./compose.ts');
     const sessionFiles = join(home, 'agent-sessions');
     const settings = { agents: { scripted: { adapter: 'scripted', options: { dir: sessionFiles } } } };
-    const { engine, parts } = await compose({ home, settings, onBug });
+    const { engine, parts } = await compose({ home, settings });
     const agent = parts.agents.get('scripted')?.agent;
     if (agent === undefined) throw new Error('The scripted agent is missing.');
     return { engine, agent, room: await parts.sandboxes.open('control', { cwd: null }), sessionFiles };
@@ -30,12 +41,6 @@ const parts: Parts = {
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env });
-
-/** A fault of this program: said in one line; the whole of it for those who look for it. */
-function onBug(error: unknown, where: string): void {
-  const detail = env.THROUGHLINE_DEBUG && error instanceof Error ? error.stack : String(error);
-  stderr.write(`${stripControls(`throughline: a fault of this program while ${where}: ${detail}`)}\n`);
-}
 
 /** Leaves out what is not set. */
 function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -28,8 +28,10 @@ test('all that can be set is taken', () => {
 });
 
 test('an agent that is a program may be told which, and with which model', () => {
-  const agent = { adapter: 'claude-sdk', command: ['claude', '--x'], package: 'p', model: 'm', env: {}, options: {} };
-  expect(parseSettings({ agents: { a: agent } }).agents.a).toEqual(agent);
+  for (const adapter of ['claude-sdk', 'claude-cli']) {
+    const agent = { adapter, command: ['claude', '--x'], package: 'p', model: 'm', env: {}, options: {} };
+    expect(parseSettings({ agents: { a: agent } }).agents.a).toEqual(agent);
+  }
 });
 
 test.each([

@@ -56,10 +56,16 @@ export async function listAgents({ agents, settings }: EngineParts): Promise<Age
     [...agents].map(async ([name, { agent, adapter }]): Promise<AgentInfo> => {
       const known = { name, adapter, isDefault: name === settings.defaultAgent };
       try {
-        return { ...known, traits: await agent.traits(), problem: null };
+        const traits = await agent.traits();
+        return { ...known, where: (await agent.where?.()) ?? null, traits, problem: null };
       } catch (error) {
         if (!(error instanceof ThroughlineError)) throw error;
-        return { ...known, traits: null, problem: error.hint ? `${error.message} ${error.hint}` : error.message };
+        return {
+          ...known,
+          where: null,
+          traits: null,
+          problem: error.hint ? `${error.message} ${error.hint}` : error.message,
+        };
       }
     }),
   );

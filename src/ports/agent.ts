@@ -13,6 +13,8 @@ export interface Agent {
   readonly name: string;
   /** Probes once and remembers. Throws `agent_unavailable` with what to do. */
   traits(): Promise<AgentTraits>;
+  /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
+  where?(): Promise<string | null>;
   /**
    * Opens a session. What the agent answers is data, also a refusal; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.

@@ -114,6 +114,8 @@ export interface AgentInfo {
   readonly name: string;
   readonly adapter: string;
   readonly isDefault: boolean;
+  /** Where its program was found, for people; null: it was not, or it comes with Throughline. */
+  readonly where: string | null;
   /** Null: not available, `problem` says why. */
   readonly traits: AgentTraits | null;
   readonly problem: string | null;

@@ -63,8 +63,9 @@ describe('the data home', () => {
   });
 
   test('without any settings has an agent that needs no model', async () => {
-    const env = { THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };
-    const { code, stdout } = await home.start(['send', 'x', 'hello'], { env }).ended;
+    // Nor is there a Claude of whoever runs the tests.
+    const bare = { PATH: '', THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };
+    const { code, stdout } = await home.start(['send', 'x', 'hello'], { env: bare }).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
   });
 });

@@ -29,6 +29,8 @@ export interface ClaudeAgentParts {
 
 export interface ClaudeFacts {
   readonly version: string;
+  /** Where it was found, for people. */
+  readonly where: string;
   /** Takes the id of a new session from us; older versions issue their own. */
   readonly assignsIds: boolean;
   /** Has a profile in which no tool can run, proved on this very version. */
@@ -59,6 +61,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
     name: parts.name,
     traits: async () => traitsOf(await known(), parts.model),
+    where: async () => (await known()).where,
     open: async (request) => open(request, parts, await known()),
     async position(sessionId, room) {
       const file = storageOf(room, parts).fileOf(sessionId);

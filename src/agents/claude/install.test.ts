@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { installClaude, TESTED_VERSION } from './install.ts';
 
@@ -20,7 +20,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'throughline-install-'));
   folder = join(root, 'agents', 'claude');
   mkdirSync(join(root, 'bin'));
-  env = { PATH: [join(root, 'bin'), dirname(process.execPath)].join(delimiter), ROOT: root };
+  env = { PATH: join(root, 'bin'), ROOT: root };
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

@@ -15,8 +15,27 @@ export interface GlobalOptions {
 /** Where an engine comes from: `main.ts` knows, this face does not. */
 export interface Parts {
   open(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Engine>;
+  /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
+  install(request: InstallRequest): Promise<InstallResult>;
   /** What the demo needs beside an engine: a scripted agent to use without Throughline. */
   demo(home: string): Promise<DemoParts>;
+}
+
+export interface InstallRequest {
+  /** As a person calls it: `claude`. */
+  readonly agent: string;
+  /** Null: the one that Throughline is tested with. */
+  readonly version: string | null;
+  readonly home: string | undefined;
+  /** Aborted: stop, and leave everything as it was. */
+  readonly signal: AbortSignal;
+}
+
+export interface InstallResult {
+  readonly folder: string;
+  readonly version: string;
+  /** False: it was there already. */
+  readonly changed: boolean;
 }
 
 /** One run of the command line, as a command sees it. */

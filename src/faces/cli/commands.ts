@@ -22,7 +22,10 @@ export const COMMANDS: Readonly<
   export: { summary: 'write a conversation as JSON', load: () => import('./commands/export.ts') },
   import: { summary: 'read a conversation that was exported', load: () => import('./commands/import.ts') },
   usage: { summary: 'show what was used, by day and agent', load: () => import('./commands/usage.ts') },
-  agents: { summary: 'list the configured agents and what they can do', load: () => import('./commands/agents.ts') },
+  agents: {
+    summary: 'list agents and what they can do, or install one',
+    load: () => import('./commands/agents.ts'),
+  },
   verify: { summary: 'check that no event of a conversation was changed', load: () => import('./commands/verify.ts') },
   demo: { summary: 'see a conversation survive the loss of its session', load: () => import('./commands/demo.ts') },
 };

@@ -42,6 +42,16 @@ export function withoutHelpCommand(argv: readonly string[]): string[] {
   return argv[1] === undefined ? ['--help'] : [argv[1], '--help'];
 }
 
+/**
+ * `--version` before a command prints ours. `agents install` has one of its own, and commander would take it for the first:
+ * it looks for the options of the program everywhere.
+ */
+export function withInstallVersion(argv: readonly string[]): string[] {
+  const at = argv.indexOf('install', argv.indexOf('agents') + 1);
+  if (!argv.includes('agents') || at === -1) return [...argv];
+  return argv.map((word, i) => (i > at ? word.replace(/^--version(?==|$)/, '--package-version') : word));
+}
+
 const HELP = `
 Examples:
   $ throughline demo

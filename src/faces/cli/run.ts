@@ -3,7 +3,7 @@ import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts'
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { DONE, EXIT } from './exit-codes.ts';
 import { Output, type Sink } from './output.ts';
-import { createProgram, withoutHelpCommand } from './program.ts';
+import { createProgram, withInstallVersion, withoutHelpCommand } from './program.ts';
 
 export interface RunOptions {
   readonly parts: Parts;
@@ -49,7 +49,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     begin,
   });
   try {
-    await program.parseAsync(withoutHelpCommand(argv), { from: 'user' });
+    await program.parseAsync(withInstallVersion(withoutHelpCommand(argv)), { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return DONE;

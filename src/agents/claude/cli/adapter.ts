@@ -37,16 +37,16 @@ export function claudeCliAgent({ name, model, env, options: given, ...where }: C
     model: model ?? null,
     connect: cliConnect(find, options),
     async probe() {
-      const { can } = await find(null);
-      return { version: can.version, assignsIds: can.assignsIds, noTools: false };
+      const { can, where: place } = await find(null);
+      return { version: can.version, where: place, assignsIds: can.assignsIds, noTools: false };
     },
   });
 }
 
 /** Throws `agent_unavailable` where there is no program, or one that is too old. */
 async function programIn(settings: FindSettings, cwd: string | null): Promise<Program> {
-  const { command, version, problem } = await findClaude(settings, cwd);
-  if (version !== null && problem === null) return programOf(command, version, settings.path);
+  const { command, version, where, problem } = await findClaude(settings, cwd);
+  if (version !== null && problem === null) return programOf({ command, where }, version, settings.path);
   throw new ThroughlineError('agent_unavailable', problem ?? 'Claude was not found.', {
     hint: '"throughline agents" shows where it was looked for.',
   });

@@ -12,6 +12,8 @@ import { WarmConnection } from './warm.ts';
 export interface Program {
   readonly command: readonly string[];
   readonly can: Abilities;
+  /** Where it was found, for people. */
+  readonly where: string;
 }
 
 /** `find` throws `agent_unavailable` when there is none. */
@@ -77,9 +79,13 @@ function notStarted({ how }: ConnectRequest, ending: string): Error {
 }
 
 /** Throws `agent_unavailable` for a version that cannot hold a conversation. */
-export async function programOf(command: readonly string[], version: string, path: string): Promise<Program> {
+export async function programOf(
+  { command, where }: Pick<Program, 'command' | 'where'>,
+  version: string,
+  path: string,
+): Promise<Program> {
   const can = await abilitiesOf(command, version, path);
-  if (can !== null) return { command, can };
+  if (can !== null) return { command, can, where };
   throw new ThroughlineError('agent_unavailable', `Claude ${version} (${command[0]}) is too old: it cannot resume.`, {
     hint: 'Update it, or run "throughline agents install claude".',
   });

@@ -53,7 +53,7 @@ async function connect(how: ConnectRequest['how']): Promise<void> {
   const signal = new AbortController().signal;
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
   const command = [process.execPath, join(root, 'old.mjs')];
-  connection = await cliConnect(async () => ({ command, can }), { home: 'user', trustProject: false })({
+  connection = await cliConnect(async () => ({ command, can, where: 'here' }), { home: 'user', trustProject: false })({
     ...{ room, env, how, noTools: false, model: null, signal, onPermission },
   });
   messages = connection.messages[Symbol.asyncIterator]();

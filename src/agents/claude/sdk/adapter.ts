@@ -39,15 +39,15 @@ export function claudeSdkAgent({ name, model, env, options: given, ...where }: C
       return { sdk: loadSdk(sdk), command };
     }, options),
     async probe() {
-      const { version } = await find(null);
-      return { version, assignsIds: true, noTools: false };
+      const { version, where: place } = await find(null);
+      return { version, where: place, assignsIds: true, noTools: false };
     },
   });
 }
 
 /** Throws `agent_unavailable` where the SDK, or a program for it, is missing. */
-function usable({ sdk, command, version, problem }: FoundClaude) {
-  if (sdk !== null && command.length > 0 && version !== null) return { sdk, command, version };
+function usable({ sdk, command, version, where, problem }: FoundClaude) {
+  if (sdk !== null && command.length > 0 && version !== null) return { sdk, command, version, where };
   const missing = problem ?? 'The Agent SDK was not found.';
   throw new ThroughlineError('agent_unavailable', missing, {
     hint: 'run "throughline agents install claude", or use the adapter "claude-cli"',

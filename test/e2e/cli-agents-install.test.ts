@@ -1,0 +1,105 @@
+// `throughline agents` and `agents install`, with a made-up npm and made-up programs: nothing is downloaded, no Claude runs.
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome } from './cli-process.ts';
+
+let home: CliHome;
+let env: Record<string, string>;
+beforeEach(() => {
+  home = new CliHome();
+  mkdirSync(join(home.path, 'bin'));
+  env = { PATH: join(home.path, 'bin'), HOME: home.path, THROUGHLINE_CONFIG: '' };
+});
+afterEach(() => home.remove());
+
+const run = (...args: string[]) => home.start(args, { env }).ended;
+
+function program(name: string, text: string): void {
+  writeFileSync(join(home.path, 'bin', name), text);
+  chmodSync(join(home.path, 'bin', name), 0o755);
+}
+const CLAUDE = '#!/bin/sh\necho "2.1.325 (Claude Code)"\n';
+/** Makes what npm would: the SDK, and a program for this machine. */
+const NPM = `#!${process.execPath}
+const { chmodSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const wanted = Object.values(JSON.parse(readFileSync('package.json', 'utf8')).dependencies)[0];
+for (const [name, file] of [['', 'sdk.mjs'], ['-' + process.platform + '-' + process.arch, 'claude']]) {
+  const folder = 'node_modules/@anthropic-ai/claude-agent-sdk' + name;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(folder + '/package.json', JSON.stringify({ name, version: wanted, main: file }));
+  writeFileSync(folder + '/' + file, ${JSON.stringify(CLAUDE)});
+  chmodSync(folder + '/' + file, 0o755);
+}
+`;
+
+test('without Claude there is the scripted agent, and a word on how to get Claude', async () => {
+  const { code, stdout, stderr } = await run('agents');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^scripted \(scripted, default\)/);
+  expect(stderr).toContain('throughline agents install claude');
+});
+
+test('a Claude on PATH is used through its program, and is the default', async () => {
+  program('claude', CLAUDE);
+  const { stdout, stderr } = await run('agents', '--json');
+  const agents = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(agents).toMatchObject([
+    { name: 'claude', adapter: 'claude-cli', isDefault: true, traits: { version: '2.1.325' }, problem: null },
+    { name: 'scripted', isDefault: false },
+  ]);
+  expect(agents[0].where).toContain(join(home.path, 'bin', 'claude'));
+  expect(stderr).toBe('');
+});
+
+test('a Claude that does not run is listed with what is wrong; others are not disturbed', async () => {
+  program('claude', '#!/bin/sh\nexit 1\n');
+  const { code, stdout } = await run('agents');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/claude \(claude-cli, default\): .*--version/);
+  expect(stdout).toMatch(/scripted \(scripted\): version/);
+  const sent = await run('send', 'x', 'hello', '--agent', 'scripted');
+  expect(sent.stdout).toBe('Noted: hello\n');
+  expect((await run('send', 'y', 'hello')).code).toBe(3);
+});
+
+test('installed by npm, it is found, and its SDK is used; a second time there is nothing to do', async () => {
+  program('npm', NPM);
+  const first = await run('agents', 'install', 'claude');
+  expect(first.code, first.stderr).toBe(0);
+  expect(first.stdout).toMatch(/^claude 0\.3\.\d+ installed: /);
+  expect((await run('agents', 'install', 'claude')).stdout).toContain('was there already');
+  const [claude] = (await run('agents', '--json')).stdout.split('\n');
+  expect(JSON.parse(claude ?? '')).toMatchObject({ name: 'claude', adapter: 'claude-sdk', problem: null });
+  expect(JSON.parse(claude ?? '').where).toContain('throughline agents install');
+});
+
+test('another version can be asked for, and --version does not print ours', async () => {
+  program('npm', NPM);
+  for (const [i, words] of [['--version', '0.3.1'], ['--version=0.3.2']].entries()) {
+    const { stdout } = await run('agents', 'install', 'claude', '--json', ...words);
+    expect(JSON.parse(stdout)).toMatchObject({ agent: 'claude', version: `0.3.${i + 1}`, changed: true });
+  }
+});
+
+test.each([
+  ['no network', 3, '#!/bin/sh\necho "npm error code ENOTFOUND" >&2\nexit 1\n', /could not reach its registry.*proxy/],
+  ['no such version', 4, '#!/bin/sh\necho "npm error code ETARGET" >&2\nexit 1\n', /no such version/],
+  ['no npm', 3, null, /npm was not found/],
+])('%s: exit code %i, one line, and nothing is left behind', async (_, code, npm, words) => {
+  if (npm !== null) program('npm', npm);
+  const ended = await home.start(['agents', 'install', 'claude'], { env }).ended;
+  expect(ended.code).toBe(code);
+  expect(ended.stderr.trim().split('\n')).toHaveLength(1);
+  expect(ended.stderr).toMatch(words);
+  expect(ended.stdout).toBe('');
+});
+
+test('an agent that cannot be installed, and what is no version, are wrong use', async () => {
+  expect((await run('agents', 'install', 'nobody')).code).toBe(4);
+  expect((await run('agents', 'install', 'claude', '--version', 'latest')).code).toBe(2);
+  expect((await run('agents', 'install')).code).toBe(2);
+});
