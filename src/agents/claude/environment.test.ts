@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { Room } from '../../ports/sandbox.ts';
+import { claudeVariables, environmentIn } from './environment.ts';
+
+test('Claude gets what its ways to log in need, and nothing else of ours', () => {
+  const ours = {
+    ANTHROPIC_API_KEY: 'a',
+    CLAUDE_CONFIG_DIR: 'b',
+    https_proxy: 'c',
+    NODE_EXTRA_CA_CERTS: 'd',
+    AWS_SECRET_ACCESS_KEY: 'no',
+    GOOGLE_APPLICATION_CREDENTIALS: 'no',
+    GITHUB_TOKEN: 'no',
+    OPENAI_API_KEY: 'no',
+    DATABASE_URL: 'no',
+    // of a Claude that started us
+    CLAUDE_CODE_ENTRYPOINT: 'no',
+    CLAUDE_CODE_SESSION_ID: 'no',
+    CLAUDECODE: 'no',
+  };
+  expect(Object.keys(claudeVariables(ours))).toEqual([
+    'ANTHROPIC_API_KEY',
+    'CLAUDE_CONFIG_DIR',
+    'https_proxy',
+    'NODE_EXTRA_CA_CERTS',
+  ]);
+});
+
+test('keys of a cloud are handed on where Claude is to use that cloud', () => {
+  const ours = { AWS_PROFILE: 'a', GOOGLE_CLOUD_PROJECT: 'b', AZURE_CLIENT_ID: 'c' };
+  expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_BEDROCK: '1' })).toHaveProperty('AWS_PROFILE');
+  expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_BEDROCK: '1' })).not.toHaveProperty('GOOGLE_CLOUD_PROJECT');
+  expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_VERTEX: '1' })).toHaveProperty('GOOGLE_CLOUD_PROJECT');
+  expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_FOUNDRY: '1' })).toHaveProperty('AZURE_CLIENT_ID');
+});
+
+test('a config directory in the sandbox is one of its own, unless the settings name another', () => {
+  const room = { state: '/rooms/1/state' } as Room;
+  expect(environmentIn(room, {}, {}, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/rooms/1/state/claude');
+  expect(environmentIn(room, {}, { CLAUDE_CONFIG_DIR: '/x' }, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/x');
+  expect(environmentIn(room, {}, {}, 'user')).toEqual({ CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' });
+});

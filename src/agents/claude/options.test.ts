@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { faultOf } from '../../../test/values/thrown.ts';
+import { parseClaudeOptions } from './options.ts';
+
+test('options may be left out', () => {
+  expect(parseClaudeOptions('a', {})).toEqual({ home: 'user', trustProject: false });
+  const all = { permissionMode: 'plan', settingSources: ['user'], home: 'sandbox', trustProject: true };
+  expect(parseClaudeOptions('a', all)).toEqual(all);
+});
+
+test.each([
+  [{ permisionMode: 'plan' }, /"agents\.a\.options\.permisionMode" is not known/],
+  [{ permissionMode: 'yolo' }, /must be one of default, /],
+  [{ settingSources: 'user' }, /must be a list of user, project, local/],
+  [{ settingSources: ['managed'] }, /must be a list of/],
+  [{ home: null }, /must be user or sandbox, not /],
+  [{ trustProject: 1 }, /must be true or false/],
+  [JSON.parse('{"__proto__": {}}'), /is not known/],
+])('the fault of an option is named: %#', (options, message) => {
+  const fault = faultOf(() => parseClaudeOptions('a', options));
+  expect(fault?.code).toBe('invalid');
+  expect(fault?.message).toMatch(message);
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { costOf, outcomeOf, parseMemo } from './result.ts';
+
+describe('the outcome', () => {
+  test.each([
+    [{ subtype: 'success', is_error: false, terminal_reason: 'completed' }, { kind: 'completed' }],
+    [{ subtype: 'error_during_execution', is_error: true, terminal_reason: 'aborted_tools' }, { kind: 'cancelled' }],
+    [
+      { subtype: 'success', is_error: true, result: 'API Error: 529' },
+      { kind: 'failed', code: 'agent_failed', message: 'API Error: 529', again: false },
+    ],
+    [
+      { subtype: 'success', is_error: true, result: 'Prompt is too long' },
+      { kind: 'failed', code: 'too_long', message: 'Prompt is too long', again: false },
+    ],
+    [
+      { subtype: 'error_max_turns', is_error: true, errors: ['one', 2, 'three'] },
+      { kind: 'failed', code: 'agent_failed', message: 'one\nthree', again: false },
+    ],
+    [
+      { is_error: true, terminal_reason: 'prompt_too_long' },
+      { kind: 'failed', code: 'too_long' },
+    ],
+  ])('is judged by is_error and the reason, never by the subtype: %#', (result, outcome) => {
+    expect(outcomeOf({ type: 'result', ...result })).toMatchObject(outcome);
+  });
+});
+
+describe('the cost', () => {
+  const cost = (total: unknown, before: number | null, since?: unknown) =>
+    costOf(
+      { type: 'result', total_cost_usd: total, model_usage_since_last_result: since },
+      before === null ? null : { costUsd: before, version: '1' },
+      '2',
+    );
+
+  test('is what the total has grown by', () => {
+    expect(cost(0.75, 0.5)).toEqual({ costMicros: 250_000, soFar: { costUsd: 0.75, version: '2' } });
+    expect(cost(0.75, null).costMicros).toBe(750_000);
+  });
+
+  test('of a total that began anew is all of it', () => {
+    expect(cost(0.1, 0.5).costMicros).toBe(100_000);
+  });
+
+  test('is what Claude says came since, where it says so: the total of a session that we did not begin has other turns', () => {
+    expect(cost(9, null, { a: { costUSD: 0.25 }, b: { costUSD: 0.5 } }).costMicros).toBe(750_000);
+    expect(cost(9, 8, {}).costMicros).toBe(0);
+    expect(cost(9, 8, { a: 'no' }).costMicros).toBe(1_000_000);
+  });
+
+  test('is nothing where there is no total', () => {
+    expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: { costUsd: 0.5, version: '1' } });
+  });
+});
+
+test.each([null, undefined, '', 'no json', '[]', '{"costUsd":"1","version":"2"}'])('a memo %j says nothing', (memo) => {
+  expect(parseMemo(memo)).toBeNull();
+});
+
+test('a memo comes back as it went', () => {
+  expect(parseMemo(JSON.stringify({ costUsd: 1.5, version: '2.1.325' }))).toEqual({ costUsd: 1.5, version: '2.1.325' });
+});

@@ -1,0 +1,208 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { AgentEvent } from '../../ports/agent.ts';
+import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from './connection.ts';
+import { Inbox } from './inbox.ts';
+import { Questions } from './permissions.ts';
+import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
+
+/** A Claude that does as the test says. */
+class FakeClaude implements ClaudeConnection {
+  readonly process = null;
+  readonly messages = new Inbox<ClaudeMessage>();
+  ending: string | null = null;
+  interrupts = 0;
+  onSend: (message: ClaudeUserMessage) => void = () => {};
+  get alive() {
+    return this.ending === null;
+  }
+  send(message: ClaudeUserMessage) {
+    this.onSend(message);
+  }
+  async interrupt() {
+    this.interrupts += 1;
+  }
+  close = () => this.kill();
+  async kill() {
+    this.ending ??= 'by SIGKILL';
+    this.messages.close();
+  }
+}
+
+const ID = 'session-1';
+const AT = new Date(0).toISOString();
+let folder: string;
+let claude: FakeClaude;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'throughline-claude-session-'));
+  claude = new FakeClaude();
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const fileOf = (id: string) => join(folder, `${id}.jsonl`);
+const write = (uuid: string, parentUuid: string | null, id = ID) => {
+  const entry = {
+    type: 'user',
+    uuid,
+    parentUuid,
+    timestamp: AT,
+    sessionId: id,
+    message: { role: 'user', content: 'x' },
+  };
+  appendFileSync(fileOf(id), `${JSON.stringify(entry)}\n`);
+};
+const say = (...messages: ClaudeMessage[]) => {
+  for (const message of messages) claude.messages.push(message);
+};
+const state = (value: string, id = ID): ClaudeMessage => ({
+  type: 'system',
+  subtype: 'session_state_changed',
+  state: value,
+  session_id: id,
+});
+const result = (prompt: string, id = ID): ClaudeMessage => ({
+  type: 'result',
+  is_error: false,
+  user_message_uuids: [prompt],
+  total_cost_usd: 1,
+  session_id: id,
+});
+const answer = (uuid: string): ClaudeMessage => ({
+  type: 'assistant',
+  uuid,
+  message: { id: 'm1', model: 'claude', content: [{ type: 'text', text: 'Yes.' }] },
+});
+
+function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
+  const parts = { id: ID, connection: claude, questions: new Questions(), fileOf, folder };
+  return new ClaudeSession({ ...parts, empty: true, cost: null, version: '2', ...more });
+}
+
+async function prompt(on: ClaudeSession, id: string, expected: string | null = null, signal?: AbortSignal) {
+  const events: AgentEvent[] = [];
+  const content = [{ type: 'text', text: 'Hello.' }] as const;
+  const request = { id, content, expected, signal: signal ?? new AbortController().signal };
+  for await (const event of on.prompt(request)) events.push(event);
+  const last = events.at(-1);
+  const proof = events.find((event) => event.type === 'proof');
+  return { events, outcome: last?.type === 'ended' ? last.outcome : null, proof: proof?.proof };
+}
+
+test('a prompt ends when its result has come, Claude is idle, and all is in the file', async () => {
+  const one = session();
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(state('running'), answer('a1'), result(uuid), state('idle'));
+    setTimeout(() => write('a1', uuid), 60);
+  };
+  const { outcome, proof } = await prompt(one, 'p1');
+  expect(outcome).toEqual({ kind: 'completed' });
+  expect(proof).toBe('proved');
+  expect(await one.position()).toBe('2:a1');
+  expect(one.memo).toBe('{"costUsd":1,"version":"2"}');
+  expect(Buffer.from((await one.transcript(0)) ?? []).toString()).toContain('"p1"');
+});
+
+test('a prompt may land on entries that are as new as itself, and on nothing else', async () => {
+  write('old', null);
+  const one = session({ empty: false });
+  claude.onSend = ({ uuid }) => {
+    write('reminder', 'old');
+    write(uuid, uuid === 'p1' ? 'reminder' : null);
+    say(state('running'), result(uuid), state('idle'));
+  };
+  expect((await prompt(one, 'p1', '1:old')).proof).toBe('proved');
+  expect((await prompt(one, 'p2', await one.position())).proof).toBe('refuted');
+});
+
+test('what was streamed and is not in the file makes the position unknown for good', async () => {
+  const one = session();
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    const lost = { type: 'system', subtype: 'session_writes_lost', session_id: ID };
+    say(state('running'), answer('a1'), lost, result(uuid), state('idle'));
+  };
+  expect((await prompt(one, 'p1')).outcome).toEqual({ kind: 'completed' });
+  expect(await one.position()).toBeNull();
+  expect(await one.transcript(0)).toBeNull();
+});
+
+test('nothing is sent where nothing could be written', async () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  let sent = 0;
+  claude.onSend = () => {
+    sent += 1;
+  };
+  const { outcome } = await prompt(session({ folder: join(file, 'projects') }), 'p1');
+  expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_failed', again: false });
+  expect(sent).toBe(0);
+});
+
+test('a process that ends loses the turn, with its last words; after an abort the turn is cancelled', async () => {
+  claude.onSend = () => {
+    claude.ending = 'with code 1: no more memory';
+    claude.messages.close();
+  };
+  const lost = await prompt(session(), 'p1');
+  expect(lost.outcome).toEqual({ kind: 'lost', message: 'Claude’s process ended with code 1: no more memory' });
+
+  claude = new FakeClaude();
+  const abort = new AbortController();
+  claude.onSend = () => {
+    abort.abort();
+    setTimeout(() => void claude.kill(), 20);
+  };
+  expect((await prompt(session(), 'p2', null, abort.signal)).outcome).toEqual({ kind: 'cancelled' });
+  expect(claude.interrupts).toBe(1);
+});
+
+test('a version that does not tell its state ends with its result', async () => {
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(result(uuid));
+  };
+  expect((await prompt(session(), 'p1')).outcome).toEqual({ kind: 'completed' });
+});
+
+test('a session that goes on under another id is followed there, with its history', async () => {
+  write('old', null);
+  const one = session({ empty: false });
+  claude.onSend = ({ uuid }) => {
+    write('old', null, 'session-2');
+    write(uuid, 'old', 'session-2');
+    say(state('running', 'session-2'), result(uuid, 'session-2'), state('idle', 'session-2'));
+  };
+  const { events, proof } = await prompt(one, 'p1', '1:old');
+  expect(events).toContainEqual({ type: 'session', id: 'session-2' });
+  expect(proof).toBe('proved');
+  expect(one.id).toBe('session-2');
+  expect(await one.position()).toBe('2:p1');
+});
+
+test('a session that Claude names late has a name by the end of its first turn', async () => {
+  const one = session({ id: null });
+  expect(one.id).toBeNull();
+  expect(await one.position()).toBeNull();
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(state('running'), result(uuid), state('idle'));
+  };
+  const { events } = await prompt(one, 'p1');
+  expect(events).toContainEqual({ type: 'session', id: ID });
+  expect(await one.position()).toBe('1:p1');
+});
+
+test('a file that somebody has replaced is read anew', async () => {
+  mkdirSync(folder, { recursive: true });
+  write('old', null);
+  const one = session({ empty: false });
+  expect(await one.position()).toBe('1:old');
+  rmSync(fileOf(ID));
+  expect(await one.position()).toBeNull();
+  write('other', null);
+  expect(await one.position()).toBe('1:other');
+});
