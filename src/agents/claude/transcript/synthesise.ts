@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TurnRecord } from '../../../core/record.ts';
 import { type SyntheticMessage, TurnMessages } from './synthetic-messages.ts';
 import { SYNTHETIC_MODEL } from './to-updates.ts';
@@ -48,7 +48,7 @@ export function* synthesise(records: readonly TurnRecord[], session: SyntheticSe
       time = Math.max(time + 1, Math.min(wholeTime(record.startedAt), session.before - left));
       left -= 1;
       const uuid = ids.uuid();
-      yield `${JSON.stringify(entryOf(message, { session, uuid, parentUuid, time, id: ids.message() }))}\n`;
+      yield `${JSON.stringify(entryOf(message, { session, uuid, parentUuid, time, ids }))}\n`;
       parentUuid = uuid;
     }
   }
@@ -59,15 +59,15 @@ interface Place {
   readonly uuid: string;
   readonly parentUuid: string | null;
   readonly time: number;
-  readonly id: string;
+  readonly ids: SyntheticIds;
 }
 
-function entryOf(message: SyntheticMessage, { session, uuid, parentUuid, time, id }: Place) {
+function entryOf(message: SyntheticMessage, { session, uuid, parentUuid, time, ids }: Place) {
   return {
     parentUuid,
     isSidechain: false,
     type: message.role,
-    message: message.role === 'user' ? message : answer(message, id, session.model ?? SYNTHETIC_MODEL),
+    message: message.role === 'user' ? message : answer(message, ids.message(), session.model ?? SYNTHETIC_MODEL),
     uuid,
     timestamp: new Date(time).toISOString(),
     userType: 'external',
@@ -106,6 +106,8 @@ function wholeTime(at: number): number {
 class SyntheticIds {
   readonly #seed: string;
   #n = 0;
+  #block = '';
+  #used = 0;
 
   constructor(seed: string) {
     this.#seed = seed;
@@ -114,15 +116,21 @@ class SyntheticIds {
   uuid(): string {
     const hex = this.#next();
     const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
   }
 
   message(): string {
     return `msg_${this.#next().slice(0, 24)}`;
   }
 
+  /** 128 bits in hexadecimal. Four of them a hash: for a long history, hashing would be most of the work. */
   #next(): string {
-    this.#n += 1;
-    return createHash('sha256').update(`${this.#seed}\n${this.#n}`).digest('hex');
+    if (this.#used === this.#block.length) {
+      this.#n += 1;
+      this.#block = hash('sha512', `${this.#seed}\n${this.#n}`, 'hex');
+      this.#used = 0;
+    }
+    this.#used += 32;
+    return this.#block.slice(this.#used - 32, this.#used);
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type ContentBlock, isObject, promptText } from '../../../core/content.ts';
 import type { ToolPart, TurnRecord } from '../../../core/record.ts';
 
@@ -56,7 +56,7 @@ export class TurnMessages {
     let made = id;
     for (let n = 0; !/^toolu_\w{1,64}$/.test(made) || this.#toolIds.has(made); n += 1) {
       const from = `${this.#seed}\n${this.#toolIds.size}\n${n}\n${id}`;
-      made = `toolu_${createHash('sha256').update(from).digest('hex').slice(0, 24)}`;
+      made = `toolu_${hash('sha256', from, 'hex').slice(0, 24)}`;
     }
     this.#toolIds.add(made);
     return made;
