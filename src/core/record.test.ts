@@ -95,6 +95,19 @@ describe('parts', () => {
     expect(part.output).toMatch(/… \[3616 more\]$/);
   });
 
+  test('name what a tool works on: its place, else its command or the like, on one line', () => {
+    const targets = (fields: object) => {
+      const builder = new PartsBuilder();
+      builder.add({ sessionUpdate: 'tool_call', toolCallId: 't', ...fields });
+      return builder.parts().map((part) => part.type === 'tool' && part.target);
+    };
+    expect(targets({ locations: [{ path: 'a.ts' }], rawInput: { command: 'ls' } })).toEqual(['a.ts']);
+    expect(targets({ rawInput: { command: 'echo 1 &&\n  echo 2' } })).toEqual(['echo 1 && echo 2']);
+    expect(targets({ rawInput: { command: 7, path: 'b' } })).toEqual(['b']);
+    expect(targets({ rawInput: 'ls' })).toEqual([null]);
+    expect(targets({ rawInput: { command: 'x'.repeat(500) } })[0]).toHaveLength(201);
+  });
+
   test('know the last title that the agent offered', () => {
     const titled = (title: string | null): Update => ({ sessionUpdate: 'session_info_update', title });
     expect(built([titled('One'), titled(' Two '), titled(''), titled(null)]).title).toBe('Two');

@@ -152,7 +152,7 @@ export class PartsBuilder {
       id: fields.toolCallId,
       name: fields.title ?? before?.name ?? 'tool',
       kind: fields.kind ?? before?.kind ?? 'other',
-      target: fields.locations?.[0]?.path ?? before?.target ?? null,
+      target: targetOf(fields) ?? before?.target ?? null,
       input: fields.rawInput ?? before?.input ?? null,
       output: outputText(fields) ?? before?.output ?? null,
       status: toolStatus(fields) ?? before?.status ?? 'unknown',
@@ -160,6 +160,21 @@ export class PartsBuilder {
     if (at === undefined) this.#tools.set(fields.toolCallId, this.#parts.push(part) - 1);
     else this.#parts[at] = part;
   }
+}
+
+/** Names under which agents give what a tool works on, when they give no place. */
+const TARGETS = ['command', 'cmd', 'file_path', 'path', 'url', 'query', 'pattern'];
+const LONGEST_TARGET = 200;
+
+/** What the tool works on, on one line. */
+function targetOf({ locations, rawInput }: ToolCallFields): string | null {
+  const input = isObject(rawInput)
+    ? TARGETS.map((name) => rawInput[name]).find((value) => typeof value === 'string')
+    : null;
+  const target = locations?.[0]?.path ?? (typeof input === 'string' ? input : null);
+  const line = target?.replace(/\s+/g, ' ').trim() ?? '';
+  if (line === '') return null;
+  return line.length <= LONGEST_TARGET ? line : `${line.slice(0, LONGEST_TARGET)}…`;
 }
 
 function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
