@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
 import { TurnWatch } from '../../../bench/support/turn-watch.ts';
+import type { Store } from '../../../src/ports/store.ts';
 
 // Time says little on a busy machine; how often the disk is waited for says the same everywhere.
 test('a turn in a warm session is accepted, begun, sent and heard of with three commits', async () => {
   await using home = new BenchHome();
-  const { engine, queue } = await home.open();
+  const { engine, queue, parts } = await home.open();
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const commits: number[] = [];
   for (let i = 0; i < 4; i += 1) {
+    const warm = keptWarm(parts.store);
     const before = queue.commits;
     const { turn } = await engine.submit(id, '/say Hello.');
     await watch.first(turn.id);
     commits.push(queue.commits - before);
     await watch.ended(turn.id);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await warm;
   }
   expect(commits.slice(1)).toEqual([3, 3, 3]);
   await watch.stop();
@@ -36,3 +38,17 @@ test('a turn that is refused while its session is warm leaves the session as it 
   expect((await engine.answerOf(second.turn.id)).receipt.rung).toBe('live');
   await watch.stop();
 });
+
+/** Resolves when the session is kept for the next turn: just before, the worker asks whether a turn of another waits. */
+async function keptWarm(store: Store): Promise<void> {
+  const { summary } = store;
+  const asked = Promise.withResolvers<void>();
+  store.summary = async (...args) => {
+    const found = await summary.apply(store, args);
+    asked.resolve();
+    return found;
+  };
+  await asked.promise;
+  store.summary = summary;
+  await new Promise(setImmediate);
+}
