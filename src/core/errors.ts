@@ -55,3 +55,9 @@ export function failureOf(error: ThroughlineError): Failure {
     ? { code: error.code, message: error.message }
     : { code: error.code, message: error.message, hint: error.hint };
 }
+
+/** What an agent or the system says, as a sentence: a hint may follow it. */
+export function asSentence(text: string): string {
+  const words = text.trim();
+  return /[.!?…]$/.test(words) ? words : `${words}.`;
+}

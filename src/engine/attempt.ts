@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Failure, ThroughlineError } from '../core/errors.ts';
+import { asSentence, type Failure, ThroughlineError } from '../core/errors.ts';
 import type { Proof, Receipt } from '../core/receipt.ts';
 import type { RecordPart } from '../core/record.ts';
 import type { AgentTraits } from '../core/traits.ts';
@@ -256,7 +256,7 @@ function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | 
   if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
   return {
     code: 'agent_died',
-    message: outcome.message,
+    message: asSentence(outcome.message),
     hint: 'What it had done is kept. "throughline retry" asks again.',
   };
 }

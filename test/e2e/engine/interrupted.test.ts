@@ -36,7 +36,8 @@ test.each([
     'chat',
     `The codeword is birch.\n/say the beginning\n/tool write effects.log\n${end}`,
   );
-  expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'agent_died' } });
+  const failure = { code: 'agent_died', message: expect.stringMatching(/ended (by SIGKILL|with code 3)\.$/) };
+  expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure });
   expect(reply).toBe('the beginning');
   expect(await partsOf(engine)).toMatchObject([{ type: 'text' }, { type: 'tool', name: 'write', status: 'completed' }]);
   expect(effects(log)).toBe(1);
