@@ -34,8 +34,6 @@ export interface EventPayloads {
   'permission.asked': { id: string; title: string; toolCall: unknown; options: readonly PermissionOption[] };
   'permission.answered': { id: string; optionId: string; by: string };
   'permission.withdrawn': { id: string; reason: string };
-  'sandbox.opened': { id: string; work: string };
-  usage: { usage: Usage };
 }
 
 export type EventKind = keyof EventPayloads;

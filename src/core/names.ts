@@ -1,12 +1,13 @@
 import { checkText } from './arguments.ts';
 import { ThroughlineError } from './errors.ts';
 
-/** A name is shown to people and typed by them: keys, titles, sandboxes, the ids of tracked agents and requests. */
-export const LONGEST_NAME = 512;
-
+const LONGEST_NAME = 512;
 const CONTROL = /\p{Cc}/u;
 
-/** Checks a name that a caller has chosen. Throws `invalid`. */
+/**
+ * Checks a name that a caller has chosen. Names are shown to people and typed by them: keys, titles, sandboxes, the ids of
+ * tracked agents, requests and sessions. Throws `invalid`.
+ */
 export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;

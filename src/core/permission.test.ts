@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { denyOption, isDenial, PERMISSION_KINDS, type PermissionKind } from './permission.ts';
+import { denyOption, type PermissionKind } from './permission.ts';
 
 const options = (...kinds: PermissionKind[]) => kinds.map((kind) => ({ optionId: kind, name: kind, kind }));
 
@@ -11,8 +11,4 @@ test('a no is for this once, where the agent offers that', () => {
 test('where the agent offers no no, there is none', () => {
   expect(denyOption(options('allow_once', 'allow_always'))).toBeNull();
   expect(denyOption([])).toBeNull();
-});
-
-test('what is chosen to deny is a denial', () => {
-  expect(PERMISSION_KINDS.filter(isDenial)).toEqual(['reject_once', 'reject_always']);
 });

@@ -6,8 +6,7 @@
  */
 export type PermissionState = 'open' | 'answered' | 'withdrawn';
 
-export const PERMISSION_KINDS = ['allow_once', 'allow_always', 'reject_once', 'reject_always'] as const;
-export type PermissionKind = (typeof PERMISSION_KINDS)[number];
+export type PermissionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 
 export interface PermissionOption {
   readonly optionId: string;
@@ -36,8 +35,4 @@ export interface Permission {
 /** The option that means no; null: the agent offered none, and the question is cancelled instead. */
 export function denyOption(options: readonly PermissionOption[]): PermissionOption | null {
   return options.find((o) => o.kind === 'reject_once') ?? options.find((o) => o.kind === 'reject_always') ?? null;
-}
-
-export function isDenial(kind: PermissionKind): boolean {
-  return kind === 'reject_once' || kind === 'reject_always';
 }

@@ -21,22 +21,8 @@ export type TurnEnd = (typeof TURN_ENDS)[number];
 export const TURN_STATES = ['queued', 'running', 'waiting', ...TURN_ENDS] as const;
 export type TurnState = (typeof TURN_STATES)[number];
 
-const NEXT: Record<TurnState, readonly TurnState[]> = {
-  queued: ['running', 'cancelled', 'failed'],
-  running: ['waiting', 'queued', ...TURN_ENDS],
-  waiting: ['running', 'queued', ...TURN_ENDS],
-  completed: [],
-  failed: [],
-  cancelled: [],
-  interrupted: [],
-};
-
-export function mayBecome(from: TurnState, to: TurnState): boolean {
-  return NEXT[from].includes(to);
-}
-
 export function hasEnded(state: TurnState): state is TurnEnd {
-  return NEXT[state].length === 0;
+  return (TURN_ENDS as readonly TurnState[]).includes(state);
 }
 
 /** What happens when an agent asks for permission: ask a person and wait, or deny at once because nobody can answer. */

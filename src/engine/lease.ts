@@ -20,7 +20,6 @@ export class Lease {
   #waiting: Group[] = [];
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
-  #lastSeq = 0;
 
   constructor(store: Store, fence: Fence, storageMs: number) {
     this.#store = store;
@@ -31,11 +30,6 @@ export class Lease {
   /** Aborts when another worker owns the conversation, or when the storage refuses for good: then nothing may go on. */
   get lost(): AbortSignal {
     return this.#lost.signal;
-  }
-
-  /** The number of the newest event that this lease has written; 0: none yet. */
-  get lastSeq(): number {
-    return this.#lastSeq;
   }
 
   /**
@@ -99,7 +93,7 @@ export class Lease {
     const writes = batch.flatMap((group) => group.writes);
     const counter = this.#counter;
     this.#counter += writes.length;
-    this.#lastSeq = (await this.#commit(counter, writes)).seq;
+    await this.#commit(counter, writes);
     for (const group of batch) group.resolve();
   }
 
@@ -111,12 +105,13 @@ export class Lease {
     }
   }
 
-  async #commit(counter: number, writes: readonly Write[]): Promise<{ seq: number }> {
+  async #commit(counter: number, writes: readonly Write[]): Promise<void> {
     const started = performance.now();
     for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
       this.#lost.signal.throwIfAborted();
       try {
-        return await this.#store.commit(this.fence, counter, writes);
+        await this.#store.commit(this.fence, counter, writes);
+        return;
       } catch (error) {
         const passing = error instanceof ThroughlineError && PASSING.includes(error.code);
         if (!passing || performance.now() - started > this.#storageMs) throw error;

@@ -4,7 +4,7 @@ import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
-import type { Store, WorkerInfo } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 
 /** What an engine is made of; put together in `compose.ts`. */
 export interface EngineParts {
@@ -67,5 +67,3 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   storageMs: 60_000,
   pollMs: 2_000,
 };
-
-export type { WorkerInfo };

@@ -1,5 +1,3 @@
-import process from 'node:process';
-
 /** Says on stderr what is a fault of this program: in one line, or the whole of it for those who set THROUGHLINE_DEBUG. */
 export function reportBug(error: unknown, where: string): void {
   process.stderr.write(bugReport(error, where, Boolean(process.env.THROUGHLINE_DEBUG)));

@@ -11,10 +11,8 @@ const QUESTION = '/ask write the notes\n/tool write notes.log';
 
 /** Whether the tool ran: it writes a line into the conversation's working directory. */
 async function toolRan(key: string): Promise<boolean> {
-  const [event] = (await home.lines('follow', key, '--until-idle')).filter((one) => one.kind === 'sandbox.opened');
   const { conversation } = await home.show(key);
-  const work = event?.payload.work ?? join(home.path, 'home', 'sandboxes', conversation.sandbox, 'work');
-  const file = join(work, 'notes.log');
+  const file = join(home.path, 'home', 'sandboxes', conversation.sandbox, 'work', 'notes.log');
   return existsSync(file) && readFileSync(file, 'utf8').startsWith('write ');
 }
 

@@ -2,7 +2,6 @@ import type { ConversationEvent, EventKind, EventPayloads } from '../../core/eve
 import { chunkText, type Update } from '../../core/update.ts';
 import { receiptLine, turns } from './receipt-line.ts';
 import { oneLine } from './terminal-text.ts';
-import { usageLine } from './usage-line.ts';
 
 /** Each kind of event in words; a new kind does not compile until it has some. */
 const WORDS: { readonly [K in EventKind]: (payload: EventPayloads[K]) => string } = {
@@ -27,8 +26,6 @@ const WORDS: { readonly [K in EventKind]: (payload: EventPayloads[K]) => string 
   'permission.asked': ({ id, title }) => `asks for permission: ${title} (${id})`,
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
   'permission.withdrawn': ({ reason }) => `the question is withdrawn: ${reason}`,
-  'sandbox.opened': ({ work }) => `works in ${work}`,
-  usage: ({ usage }) => `used ${usageLine(usage)}`,
 };
 
 /** One event in one line. */
