@@ -171,7 +171,7 @@ async function start(
       await connection.kill();
       return refused('refused', 'opening was cancelled');
     }
-    const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, version });
+    const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
     return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
   } catch (error) {
     if (signal.aborted) return refused('refused', 'opening was cancelled');

@@ -78,7 +78,7 @@ const answer = (uuid: string): ClaudeMessage => ({
 
 function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
   const parts = { id: ID, connection: claude, questions: new Questions(), fileOf, folder };
-  return new ClaudeSession({ ...parts, empty: true, cost: null, version: '2', ...more });
+  return new ClaudeSession({ ...parts, noTools: false, empty: true, cost: null, version: '2', ...more });
 }
 
 async function prompt(on: ClaudeSession, id: string, expected: string | null = null, signal?: AbortSignal) {

@@ -18,6 +18,7 @@ export interface ClaudeSessionParts {
   fileOf(id: string): string | null;
   /** The folder that it is written to. */
   readonly folder: string;
+  readonly noTools: boolean;
   /** Nobody has prompted it: it must be empty. */
   readonly empty: boolean;
   readonly cost: CostSoFar | null;
@@ -115,9 +116,9 @@ export class ClaudeSession implements AgentSession {
     }
   }
 
-  /** There is no profile without tools yet, so there is none to end. */
+  /** Which tools there are is said when Claude is started, and not changed afterwards. */
   async allowTools(): Promise<boolean> {
-    return true;
+    return !this.#parts.noTools;
   }
 
   answer(permissionId: string, optionId: string | null): void {

@@ -17,6 +17,9 @@ export interface ClaudeSdkSettings {
   readonly installed: string;
 }
 
+/** Versions whose profile without tools was proved by counting side effects (test/agents/claude-sdk.test.ts). */
+const WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
+
 /** Claude through its Agent SDK. Throws `invalid` for options that it does not have. */
 export function claudeSdkAgent({ name, model, env, options: given, ...where }: ClaudeSdkSettings): Agent {
   const options = parseClaudeOptions(name, given);
@@ -40,7 +43,7 @@ export function claudeSdkAgent({ name, model, env, options: given, ...where }: C
     }, options),
     async probe() {
       const { version, where: place } = await find(null);
-      return { version, where: place, assignsIds: true, noTools: false };
+      return { version, where: place, assignsIds: true, noTools: WITHOUT_TOOLS.has(version) };
     },
   });
 }

@@ -33,7 +33,7 @@ export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: Cl
 }
 
 function optionsFor(
-  { room, env, how, model, onPermission }: ConnectRequest,
+  { room, env, how, noTools, model, onPermission }: ConnectRequest,
   { permissionMode, settingSources }: ClaudeOptions,
   command: readonly string[],
   spawned: (process: SpawnedClaude) => void,
@@ -47,6 +47,8 @@ function optionsFor(
     ...(permissionMode === undefined ? {} : { permissionMode }),
     ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
     ...(settingSources === undefined ? {} : { settingSources }),
+    // Settings could bring hooks, which run without being asked for.
+    ...(noTools ? { tools: [], settingSources: [] } : {}),
     // Given along and not written anywhere: any start of Claude deletes transcripts that are older.
     settings: { cleanupPeriodDays: 36_500 },
     systemPrompt: { type: 'preset', preset: 'claude_code' },

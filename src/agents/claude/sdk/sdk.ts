@@ -25,6 +25,8 @@ export interface SdkOptions {
   readonly permissionMode?: string;
   readonly allowDangerouslySkipPermissions?: boolean;
   readonly settingSources?: readonly string[];
+  /** Left out: all that Claude has. */
+  readonly tools?: readonly string[];
   readonly settings: object;
   readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code' };
   readonly includePartialMessages: boolean;
