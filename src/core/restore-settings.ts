@@ -17,7 +17,7 @@ export const POLICIES = ['required', 'auto', 'off'] as const;
 export type Policy = (typeof POLICIES)[number];
 
 export interface RestoreSettings {
-  /** `required`: only proved steps, else the turn fails. `auto`: also unproved ones, at last a fresh session. `off`: always fresh. */
+  /** `required`: only steps with some proof, else the turn fails. `auto`: also others, at last a fresh session. `off`: always fresh. */
   readonly policy: Policy;
   /** Use this rung and no other; null: the ladder decides. */
   readonly rung: Rung | null;

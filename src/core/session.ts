@@ -19,7 +19,7 @@ export const SESSION_ORIGINS = ['new', 'resumed', 'rotated', 'rehydrated', 'adop
 export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
 
 export interface Session {
-  /** Our own reference; stays inside. */
+  /** Our own reference; people are shown the agent's id. */
   readonly ref: string;
   /** The agent's id. Ours only for an agent that takes an assigned one (R1). */
   readonly id: string;
