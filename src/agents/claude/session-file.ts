@@ -14,6 +14,8 @@ export class SessionFile {
   readonly path: string;
   readonly #reader: TranscriptReader;
   #reading: Promise<void> = Promise.resolve();
+  /** The last read failed: something else lies there, or the disk does. */
+  #unreadable = false;
   /** What has come since `mark`: each entry with the one before it. */
   #fresh = new Map<string, string | null>();
 
@@ -25,7 +27,7 @@ export class SessionFile {
   /** Reads on, and says where the session stands; null: nowhere, there is no file. */
   async position(): Promise<string | null> {
     await this.read();
-    return this.#reader.present ? this.#reader.position : null;
+    return this.#reader.present && !this.#unreadable ? this.#reader.position : null;
   }
 
   /** Whatever comes from here on is new. */
@@ -34,10 +36,19 @@ export class SessionFile {
     this.#fresh = new Map();
   }
 
+  /** Never rejects: what cannot be read shows as a position that is not known. */
   read(): Promise<void> {
-    const next = this.#reading.then(() => this.#readOn());
-    this.#reading = next.catch(() => {});
-    return next;
+    this.#reading = this.#reading
+      .then(() => this.#readOn())
+      .then(
+        () => {
+          this.#unreadable = false;
+        },
+        () => {
+          this.#unreadable = true;
+        },
+      );
+    return this.#reading;
   }
 
   /** Whether an entry has come since the mark, as of the last read. */
@@ -76,6 +87,8 @@ export class SessionFile {
       const buffer = Buffer.allocUnsafe(length);
       const bytes = buffer.subarray(0, readSync(fd, buffer, 0, length, from));
       return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    } catch {
+      return null;
     } finally {
       closeSync(fd);
     }

@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Room } from '../../../ports/sandbox.ts';
+import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
+import { sdkConnect } from './connect.ts';
+import { loadSdk, type Sdk, type SdkOptions } from './sdk.ts';
+
+let rooms: TestRooms;
+let room: Room;
+beforeEach(async () => {
+  rooms = new TestRooms();
+  room = await rooms.room();
+});
+afterEach(() => rooms.dispose());
+
+/** An SDK that starts a program of ours and is up when that has said so. */
+function fakeSdk(script: string, seen: { options?: SdkOptions } = {}): Sdk {
+  return {
+    query({ prompt, options }) {
+      seen.options = options;
+      const child = options.spawnClaudeCodeProcess({
+        command: process.execPath,
+        args: ['-e', script],
+        env: { ...options.env, UNSET: undefined },
+      });
+      const up = new Promise((resolve, reject) => {
+        child.stdout.once('data', resolve);
+        child.once('exit', (code: number) => reject(new Error(`exited with code ${code}`)));
+        child.once('error', reject);
+      });
+      const messages = (async function* () {
+        await up;
+        for await (const message of prompt) yield { type: 'echo', uuid: message.uuid };
+        child.stdin.end();
+      })();
+      return Object.assign(messages, { interrupt: async () => {}, initializationResult: () => up });
+    },
+  };
+}
+
+const UP = 'console.log("up"); process.stdin.on("end", () => process.exit(0)).resume();';
+
+function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}) {
+  const request: ConnectRequest = {
+    room,
+    env: { MARK: 'yes' },
+    how: { kind: 'new', id: 'id-1' },
+    noTools: false,
+    model: null,
+    signal: new AbortController().signal,
+    onPermission: async () => ({ behavior: 'deny', message: 'no' }),
+    ...more,
+  };
+  const known = { home: 'user', trustProject: false, ...options } as const;
+  return sdkConnect(async () => ({ sdk, command: ['claude'] }), known)(request);
+}
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+test('a process is ours: in the room, with our environment, and gone after close', async () => {
+  const seen: { options?: SdkOptions } = {};
+  const connection = await connect(fakeSdk(UP, seen), { model: 'm' }, { permissionMode: 'plan' });
+  expect(connection.alive).toBe(true);
+  expect(connection.process?.pid).toBeGreaterThan(0);
+  expect(connection.ending).toBeNull();
+  expect(seen.options).toMatchObject({
+    sessionId: 'id-1',
+    model: 'm',
+    permissionMode: 'plan',
+    verbatimPrompts: true,
+    includePartialMessages: true,
+    strictMcpConfig: true,
+    settings: { cleanupPeriodDays: 36_500 },
+    env: { MARK: 'yes' },
+  });
+  expect(seen.options).not.toHaveProperty('settingSources');
+  connection.send({
+    type: 'user',
+    uuid: 'u1',
+    session_id: '',
+    parent_tool_use_id: null,
+    message: { role: 'user', content: 'x' },
+  });
+  for await (const message of connection.messages) {
+    expect(message).toEqual({ type: 'echo', uuid: 'u1' });
+    break;
+  }
+  await Promise.all([connection.close(), connection.close()]);
+  expect(connection.alive).toBe(false);
+  expect(connection.ending).toBe('with code 0');
+  await connection.kill();
+  await connection.interrupt();
+});
+
+test('without tools there are none, and no settings that could run something', async () => {
+  const seen: { options?: SdkOptions } = {};
+  const connection = await connect(fakeSdk(UP, seen), { noTools: true }, { settingSources: ['user'] });
+  await connection.kill();
+  expect(seen.options).toMatchObject({ tools: [], settingSources: [] });
+  expect(connection.ending).toBe('by SIGKILL');
+});
+
+test.each([
+  ['No conversation found with session ID: x', 'not_found'],
+  ['Session ID x is already in use.', 'in_use'],
+  ['something else', 'refused'],
+])('what Claude says when it does not resume is understood: %s', async (words, reason) => {
+  const sdk = fakeSdk(`console.error(${JSON.stringify(words)}); process.exit(1)`);
+  const error = await failure(connect(sdk, { how: { kind: 'resume', id: 'x' } }));
+  expect(error).toBeInstanceOf(ClaudeRefusal);
+  expect(error).toMatchObject({ reason, message: expect.stringContaining(words) });
+});
+
+test('a Claude that does not come up, or cannot be started, is not available', async () => {
+  const ends = await failure(connect(fakeSdk('console.error("broken"); process.exit(3)')));
+  expect(ends).toBeInstanceOf(ThroughlineError);
+  expect(ends).toMatchObject({ code: 'agent_unavailable', message: expect.stringContaining('broken') });
+  const gone = { ...room, spawn: () => Promise.reject(new ThroughlineError('agent_unavailable', 'not there')) };
+  expect(await failure(connect(fakeSdk(UP), { room: gone }))).toMatchObject({ message: 'not there' });
+});
+
+test('an abort before it is up ends it', async () => {
+  const abort = new AbortController();
+  const opening = connect(fakeSdk('setInterval(() => {}, 1000)'), { signal: abort.signal });
+  setTimeout(() => abort.abort(), 50);
+  expect(await failure(opening)).not.toBeNull();
+});
+
+test('what is no SDK is not available', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-no-sdk-'));
+  expect(() => loadSdk(join(folder, 'sdk.mjs'))).toThrowError(ThroughlineError);
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,69 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SessionFile } from './session-file.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'throughline-session-file-'));
+  path = join(folder, 'session.jsonl');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const line = (uuid: string, parentUuid: string | null, more: object = {}) =>
+  `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(0).toISOString(), message: {}, ...more })}\n`;
+
+test('says where the prompt landed: on what was there, over what is as new, or in an empty session', async () => {
+  const file = new SessionFile(path);
+  await file.mark();
+  expect(file.landing('p1', null)).toBeNull();
+  appendFileSync(path, line('p1', null));
+  await file.read();
+  expect(file.landing('p1', null)).toMatchObject({ proof: 'proved' });
+  expect(file.landing('p1', '3:other')).toMatchObject({ proof: 'refuted' });
+  await file.mark();
+  appendFileSync(path, line('new', 'p1') + line('p2', 'new'));
+  await file.read();
+  expect(file.landing('p2', '1:p1')).toMatchObject({ proof: 'proved' });
+  expect(file.landing('p2', '2:p1')).toMatchObject({ proof: 'refuted' });
+  expect(file.landing('p2', null)).toMatchObject({ proof: 'refuted' });
+});
+
+test('a prompt that hangs on something that is not in the file is refuted', async () => {
+  const file = new SessionFile(path);
+  appendFileSync(path, line('p1', 'gone'));
+  await file.read();
+  expect(file.landing('p1', '1:gone')).toMatchObject({ proof: 'refuted' });
+});
+
+test('gives the bytes of whole lines from anywhere on', async () => {
+  const file = new SessionFile(path);
+  expect(file.bytes(0)).toBeNull();
+  const [one, two] = [line('a', null), line('ä', 'a')];
+  appendFileSync(path, `${one}${two}{"half`);
+  expect(Buffer.from(file.bytes(0) ?? []).toString()).toBe(one + two);
+  expect(Buffer.from(file.bytes(one.length) ?? []).toString()).toBe(two);
+  expect(file.bytes(10_000)).toBeNull();
+});
+
+test('what cannot be read has no position, and nothing is thrown', async () => {
+  mkdirSync(path);
+  const file = new SessionFile(path);
+  expect(await file.position()).toBeNull();
+  expect(file.bytes(0)).toBeNull();
+  await file.mark();
+  expect(file.landing('p1', null)).toBeNull();
+});
+
+test('many readers at once see the same', async () => {
+  const file = new SessionFile(path);
+  appendFileSync(path, line('a', null) + line('b', 'a'));
+  expect(await Promise.all([file.position(), file.position(), file.read(), file.position()])).toEqual([
+    '2:b',
+    '2:b',
+    undefined,
+    '2:b',
+  ]);
+});
