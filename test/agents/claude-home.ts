@@ -24,16 +24,22 @@ export class ClaudeHome {
   readonly #bugs: unknown[] = [];
   readonly settings: OpenOptions['settings'];
 
-  static async make(adapter: ClaudeAdapter, settings: object = ALLOW_BASH, env: object = {}): Promise<ClaudeHome> {
-    return new ClaudeHome(adapter, await startModel(), settings, env);
+  /** `settings`: the person's own, of Claude; `options`: ours, of the agent. */
+  static async make(
+    adapter: ClaudeAdapter,
+    settings: object = ALLOW_BASH,
+    env: object = {},
+    options: object = {},
+  ): Promise<ClaudeHome> {
+    return new ClaudeHome(adapter, await startModel(), settings, env, options);
   }
 
-  private constructor(adapter: ClaudeAdapter, model: Model, settings: object, env: object) {
+  private constructor(adapter: ClaudeAdapter, model: Model, settings: object, env: object, options: object) {
     this.model = model;
     const home = userHome(this.path, settings);
     this.config = join(home, '.claude');
     this.env = { ...claudeEnvironment(model, home), ...env };
-    this.settings = { agents: { claude: { adapter, package: packageFolder, env: this.env } } };
+    this.settings = { agents: { claude: { adapter, package: packageFolder, env: this.env, options } } };
   }
 
   async open(): Promise<Throughline> {
