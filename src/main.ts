@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
 import type { Parts } from './faces/cli/cli.ts';
+import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
 import { run } from './faces/cli/run.ts';
 
 const { stdout, stderr, env } = process;
@@ -28,14 +29,8 @@ const parts: Parts = {
     ]);
     return installClaude({ folder: installedClaude(resolve(home ?? dataHome())), version, env, signal });
   },
-  async demo(home) {
-    const { compose } = await import('./compose.ts');
-    const sessionFiles = join(home, 'agent-sessions');
-    const settings = { agents: { scripted: { adapter: 'scripted', options: { dir: sessionFiles } } } };
-    const { engine, parts } = await compose({ home, settings });
-    const agent = parts.agents.get('scripted')?.agent;
-    if (agent === undefined) throw new Error('The scripted agent is missing.');
-    return { engine, agent, room: await parts.sandboxes.open('control', { cwd: null }), sessionFiles };
+  demo(request) {
+    return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
   },
 };
 
@@ -45,4 +40,83 @@ process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, st
 /** Leaves out what is not set. */
 function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
+}
+
+async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
+  const sessionFiles = join(home, 'agent-sessions');
+  const about =
+    'The agent here is scripted: a real process with real session files, which answers by rule. No model is called.';
+  const settings = { adapter: 'scripted', options: { dir: sessionFiles } };
+  return { ...(await demoParts(home, settings, null)), about, sessionFiles, close: async () => {} };
+}
+
+/** The real Claude. Its model is ours, unless the person wants theirs: a demo must not cost anything unasked. */
+async function demoWithClaude({ home, live, installedIn }: DemoRequest): Promise<DemoParts> {
+  const [{ dataHome, installedClaude }, { availableClaude }, { packageIn }, { projectDir, slugOf }] = await Promise.all(
+    [
+      import('./compose.ts'),
+      import('./agents/claude/available.ts'),
+      import('./agents/claude/find-package.ts'),
+      import('./agents/claude/transcript/locate.ts'),
+    ],
+  );
+  const installed = installedClaude(resolve(installedIn ?? dataHome()));
+  const adapter = availableClaude(installed, env.PATH ?? '');
+  if (adapter === null) {
+    const hint = 'Run "throughline agents install claude", or put the program "claude" on PATH.';
+    throw new ThroughlineError('agent_unavailable', 'Claude is not installed.', { hint });
+  }
+  const cwd = join(home, 'work');
+  mkdirSync(cwd);
+  const model = live ? null : await startStandIn(home);
+  const given = { adapter, env: model?.env ?? {}, ...(packageIn(installed) && { package: installed }) };
+  const parts = await demoParts(home, given, cwd);
+  const sessionFiles = projectDir({ ...env, ...model?.env }, cwd);
+  const { version } = await parts.agent.traits().catch(async (error: unknown) => {
+    await parts.engine.close(); // or this process would stay for ever
+    await model?.close();
+    throw error;
+  });
+  return {
+    ...parts,
+    about:
+      `The agent is the real Claude (${version}), with its own session files. ` +
+      (live
+        ? 'So is the model: your own, which is asked three things.'
+        : 'Only its model is a stand-in on this machine, which knows nothing but what Claude tells it: no key, no network, no cost.'),
+    sessionFiles,
+    async close() {
+      await model?.close();
+      // In the person's own files, nothing is removed that could belong to another directory than the one of the demo.
+      if (basename(sessionFiles) === slugOf(cwd)) rmSync(sessionFiles, { recursive: true, force: true });
+    },
+  };
+}
+
+async function demoParts(home: string, agent: object, cwd: string | null) {
+  const { compose } = await import('./compose.ts');
+  const { engine, parts } = await compose({ home, settings: { agents: { demo: agent } } });
+  const made = parts.agents.get('demo')?.agent;
+  if (made === undefined) throw new Error('The agent is missing.');
+  return { engine, agent: made, cwd, room: await parts.sandboxes.open('control', { cwd }) };
+}
+
+/** A model on this machine, and the only environment in which Claude is sure to talk to no other. */
+async function startStandIn(home: string) {
+  const { startModel } = await import('./testing/index.ts');
+  // Claude's adapter hands on logins, clouds and proxies from here, and this process does nothing else than the demo.
+  for (const name of Object.keys(env))
+    if (!/^(PATH|HOME|TMPDIR|LANG|LC_.*|TERM|TZ|THROUGHLINE_.*)$/.test(name)) delete env[name];
+  const model = await startModel();
+  const [user, temporary] = [join(home, 'user'), join(home, 'tmp')];
+  for (const path of [user, temporary]) mkdirSync(path);
+  const own = {
+    HOME: user,
+    TMPDIR: temporary, // where Claude leaves sockets and folders behind
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'sk-stand-in',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  };
+  return { env: own, close: () => model.close() };
 }

@@ -72,6 +72,7 @@ describe('the import rule', () => {
     ['faces/http/server.ts', `import { turn } from '../../wire/turn.ts'`],
     ['testing/model.ts', `import { createServer } from 'node:http'; import { text } from '../core/content.ts'`],
     ['agents/claude/sdk/agent.test.ts', `import { startModel } from '../../../testing/index.ts'`],
+    ['main.ts', `const { startModel } = await import('./testing/index.ts')`],
     ['compose.ts', `const store = await import('./stores/sqlite/store.ts'); import './engine/engine.ts'`],
   ])('allows in %s: %s', (path, source) => {
     expect(brokenImportRules(path, source)).toEqual([]);

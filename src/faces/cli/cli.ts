@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Engine } from '../../ports/engine.ts';
-import type { DemoParts } from './demo/parts.ts';
+import type { DemoParts, DemoRequest } from './demo/parts.ts';
 import type { Output } from './output.ts';
 
 /** Options that every command takes. */
@@ -17,8 +17,8 @@ export interface Parts {
   open(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Engine>;
   /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
-  /** What the demo needs beside an engine: a scripted agent to use without Throughline. */
-  demo(home: string): Promise<DemoParts>;
+  /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
+  demo(request: DemoRequest): Promise<DemoParts>;
 }
 
 export interface InstallRequest {

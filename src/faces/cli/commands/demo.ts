@@ -1,8 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
 import type { Cli } from '../cli.ts';
+import { DEMO_AGENTS, type DemoRequest } from '../demo/parts.ts';
 import { runDemo } from '../demo/run-demo.ts';
 import { introduce, showStep } from '../demo/show-step.ts';
 import { addExamples } from '../examples.ts';
@@ -11,29 +13,47 @@ import { styled } from '../output.ts';
 import { onStopSignals } from '../stop-signals.ts';
 
 export function define(command: Command, cli: Cli): void {
-  command.action(() => demo(cli));
+  command
+    .addOption(new Option('--agent <name>', 'who is told the codeword').choices(DEMO_AGENTS).default('scripted'))
+    .option('--live', 'with claude: use your own model and login, which may cost money')
+    .action((options: DemoOptions) => demo(options, cli));
   command.addHelpText(
     'after',
     '\nUses a scripted agent, which needs no model, in a temporary home that is removed afterwards. Takes a few seconds.\n' +
+      'With "--agent claude" the agent is the real Claude, and its model a stand-in on this machine: no key, no network, no cost.\n' +
       'Ends with 1 when Throughline does not give the right answer.',
   );
-  addExamples(command, 'throughline demo', 'throughline demo --json');
+  addExamples(command, 'throughline demo', 'throughline demo --agent claude', 'throughline demo --json');
 }
 
-async function demo({ parts, output, exitWith }: Cli): Promise<void> {
+interface DemoOptions extends Pick<DemoRequest, 'agent'> {
+  readonly live?: boolean;
+}
+
+async function demo({ agent, live = false }: DemoOptions, { parts, output, options, exitWith }: Cli): Promise<void> {
+  if (live && agent !== 'claude') {
+    throw new ThroughlineError('invalid', 'A scripted agent has no model that could be live.', {
+      hint: 'Add "--agent claude".',
+    });
+  }
   const started = performance.now();
-  const home = await mkdtemp(join(tmpdir(), 'throughline-demo-'));
-  const { engine, ...rest } = await parts.demo(home);
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'throughline-demo-')));
+  const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
+  const demoParts = await parts.demo({ agent, live, home, installedIn: options.home }).catch(async (error: unknown) => {
+    await removeHome();
+    throw error;
+  });
   const cleanUp = async () => {
-    await engine.close({ graceMs: 0 });
-    await rm(home, { recursive: true, force: true, maxRetries: 3 });
+    await demoParts.engine.close({ graceMs: 0 });
+    await demoParts.close();
+    await removeHome();
   };
   const leave = () => void cleanUp().finally(() => process.exit(EXIT.cancelled));
   const stopListening = onStopSignals({ cancel: leave, kill: () => process.exit(EXIT.cancelled), terminate: leave });
   try {
-    if (!output.json) introduce(output);
+    if (!output.json) introduce(demoParts.about, output);
     const remembered = { without: true, with: false };
-    for await (const step of runDemo({ engine, ...rest })) {
+    for await (const step of runDemo(demoParts)) {
       if (output.json) output.value(step);
       else showStep(step, output);
       if (step.step === 'without' || step.step === 'with') remembered[step.step] = step.remembered;
@@ -41,7 +61,7 @@ async function demo({ parts, output, exitWith }: Cli): Promise<void> {
     // A control that remembers shows nothing: then the session was not lost.
     const ok = remembered.with && !remembered.without;
     const ms = Math.round(performance.now() - started);
-    if (output.json) output.value({ kind: 'result', ok, ms });
+    if (output.json) output.value({ kind: 'result', ok, ms, agent, live });
     else conclude(ok, ms);
     exitWith(ok ? DONE : EXIT.internal);
   } finally {

@@ -20,7 +20,7 @@ export async function askWithoutThroughline(
   const resumed = await open({ kind: 'resume', id: savedId });
   if (resumed.ok) return { reply: await askOnce(resumed.session, prompt, signal), refusal: null };
   const begun = await open({ kind: 'new', id: null });
-  if (!begun.ok) throw new Error(`The scripted agent opens no session: ${begun.message}`);
+  if (!begun.ok) throw new Error(`The agent opens no session: ${begun.message}`);
   return { reply: await askOnce(begun.session, prompt, signal), refusal: resumed.message };
 }
 

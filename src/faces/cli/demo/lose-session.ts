@@ -9,14 +9,14 @@ export interface Loss {
   readonly files: number;
 }
 
-/** The worst that happens to a session: its process is killed and its files are gone. */
+/** The worst that happens to a session: its process is killed and its files are gone. Files of others are left alone. */
 export async function loseSession(engine: Engine, key: string, sessionFiles: string): Promise<Loss> {
   const [session] = await engine.sessions(key);
   const pid = session?.process?.pid;
   if (session === undefined || pid === undefined) throw new Error('The session has no process to kill.');
   process.kill(pid, 'SIGKILL');
   while (isAlive(pid)) await delay(5);
-  const files = await readdir(sessionFiles);
+  const files = (await readdir(sessionFiles)).filter((name) => name.startsWith(session.id));
   for (const file of files) await rm(join(sessionFiles, file), { recursive: true });
   return { sessionId: session.id, pid, files: files.length };
 }

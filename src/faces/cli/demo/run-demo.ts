@@ -1,3 +1,4 @@
+import { ThroughlineError } from '../../../core/errors.ts';
 import type { Receipt } from '../../../core/receipt.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import { drawCodeword } from './codeword.ts';
@@ -25,10 +26,10 @@ export type DemoStep =
  * Tells the agent a codeword, loses its session, and asks for the codeword: without Throughline and with it. The codeword
  * is random and each answer is compared with it: nothing here is for show.
  */
-export async function* runDemo({ engine, agent, room, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
+export async function* runDemo({ engine, agent, room, cwd, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
   const codeword = drawCodeword();
   const prompt = `The codeword is ${codeword}`;
-  await engine.ensure({ key: KEY });
+  await engine.ensure({ key: KEY, ...(cwd === null ? {} : { cwd }) });
   const told = await ask(engine, prompt);
   yield { step: 'told', codeword, prompt, reply: told.reply };
 
@@ -43,14 +44,14 @@ export async function* runDemo({ engine, agent, room, sessionFiles }: DemoParts)
 }
 
 async function ask(engine: Engine, prompt: string): Promise<{ reply: string; receipt: Receipt | null }> {
-  const { turn, seq } = await engine.submit(KEY, prompt);
+  const { turn, seq } = await engine.submit(KEY, prompt, { permissions: 'deny' }); // nobody is there to answer
   let receipt: Receipt | null = null;
   for await (const event of engine.follow(KEY, { after: seq })) {
     if (event.turn !== turn.id) continue;
     if (event.kind === 'restore.receipt') receipt = event.payload;
     if (event.kind !== 'turn.ended') continue;
     const { failure, reply } = event.payload;
-    if (failure) throw new Error(`The turn did not complete: ${failure.message}`);
+    if (failure) throw new ThroughlineError(failure.code, failure.message, failure.hint ? { hint: failure.hint } : {});
     return { reply, receipt };
   }
   throw new Error('The events ended before the turn did.');

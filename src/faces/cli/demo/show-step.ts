@@ -2,14 +2,9 @@ import { type Output, type Piece, styled } from '../output.ts';
 import { receiptLine } from '../receipt-line.ts';
 import type { DemoStep } from './run-demo.ts';
 
-export function introduce(output: Output): void {
+export function introduce(about: string, output: Output): void {
   output.line(styled('bold', 'A conversation that outlives its session.'));
-  output.line(
-    styled(
-      'dim',
-      'The agent here is scripted: a real process with real session files, which answers by rule. No model is called.',
-    ),
-  );
+  output.line(styled('dim', about));
 }
 
 export function showStep(step: DemoStep, output: Output): void {

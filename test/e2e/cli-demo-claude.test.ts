@@ -1,0 +1,61 @@
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startModel } from '../../src/testing/index.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder } from '../agents/claude.ts';
+import { CliHome, parseLines } from './cli-process.ts';
+
+const home = new CliHome();
+const temporary = join(home.path, 'tmp');
+const person = join(home.path, 'person');
+beforeAll(() => {
+  for (const path of [temporary, person, join(home.path, 'home', 'agents')]) mkdirSync(path, { recursive: true });
+});
+afterAll(() => home.remove());
+
+function demo(args: string[], env: Record<string, string> = {}) {
+  const own = { TMPDIR: temporary, HOME: person, NODE_COMPILE_CACHE: join(home.path, 'cache') };
+  return home.start(['demo', '--agent', 'claude', ...args], { env: { ...own, ...env } }).ended;
+}
+
+test('without Claude the demo says how to get it, and leaves nothing behind', async () => {
+  const { code, stdout, stderr } = await demo([], { PATH: '' });
+  expect([code, stdout]).toEqual([3, '']);
+  expect(stderr).toContain('Claude is not installed. Run "throughline agents install claude"');
+  expect(readdirSync(temporary)).toEqual([]);
+});
+
+test('a scripted agent cannot be live', async () => {
+  const { code, stderr } = await home.run('demo', '--live');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--agent claude')]);
+});
+
+test('the real Claude loses its session and goes on, with a model that stands in for its own', async (context) => {
+  claudeOrSkip(context);
+  symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
+  // What would lead Claude to another model, and cost money: none of it may reach it.
+  const elsewhere = { ANTHROPIC_AUTH_TOKEN: 'x', CLAUDE_CODE_USE_BEDROCK: '1', HTTPS_PROXY: 'http://127.0.0.1:9' };
+  const { code, stdout, stderr, ms } = await demo([], elsewhere);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(ms).toBeLessThan(30_000);
+  const [, codeword = 'none'] = /The codeword is (\w+-\w+-\d{4})/.exec(stdout) ?? [];
+  expect(stdout).toMatch(/The agent is the real Claude \(\d+\.\d+\.\d+\).*\bstand-in\b/);
+  expect(stdout).toMatch(/process \d+ killed with SIGKILL, 1 session file deleted/);
+  expect(stdout).toContain('agent  I have seen no codewords.  ← forgotten');
+  expect(stdout).toContain(`agent  I have seen these codewords: ${codeword}.  ← remembered`);
+  expect(stdout).toMatch(/receipt {2}restored by rehydrate: 1 turn carried, 0 dropped, proof proved/);
+  expect([readdirSync(temporary), readdirSync(person)]).toEqual([[], []]);
+}, 60_000);
+
+test('live, it uses what the person has set, and leaves no session in their files', async (context) => {
+  claudeOrSkip(context);
+  const model = await startModel();
+  const { PATH: _, HOME: __, ...theirs } = claudeEnvironment(model, person);
+  const { code, stdout, stderr } = await demo(['--live', '--json'], theirs);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(parseLines(stdout).at(-1)).toMatchObject({ kind: 'result', ok: true, agent: 'claude', live: true });
+  expect(model.requests.filter(({ side }) => !side)).toHaveLength(3);
+  await model.close();
+  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+  expect(readdirSync(join(person, '.claude', 'projects'))).toEqual([]);
+}, 60_000);
