@@ -102,7 +102,10 @@ test('a hollow resume in which a tool has begun is interrupted, and the tool doe
   expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'context_refuted' } });
   expect(receipt).toMatchObject({ rung: 'resume', after: 'refuted', proof: 'refuted' });
   const [record] = (await engine.export('chat')).records.slice(-1);
-  expect(record?.parts).toMatchObject([{ type: 'tool', name: 'write', status: 'unknown' }]);
+  // Nobody saw its end, unless the agent had time to say, while it was being stopped, that it gave the tool up.
+  expect(record?.parts).toMatchObject([
+    { type: 'tool', name: 'write', status: expect.stringMatching(/unknown|failed/) },
+  ]);
   expect((await engine.sessions('chat'))[0]).toMatchObject({ state: 'lost' });
   const next = await run(engine, 'chat', WHICH);
   expect(known(next.reply)).toEqual(['amber']);
