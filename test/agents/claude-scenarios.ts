@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Throughline } from '../../src/index.ts';
-import { conversationOf } from '../../src/testing/index.ts';
+import { NO_USAGE } from '../../src/core/usage.ts';
+import type { ExportedConversation, Throughline, TurnRecord } from '../../src/index.ts';
+import { acknowledgement, conversationOf } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-room.ts';
 import { ended, event } from '../e2e/support/conversations.ts';
 import { findClaude, type InstalledClaude, NOT_INSTALLED, runClaude } from './claude.ts';
@@ -24,6 +25,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
     return;
   }
   describe(`${adapter} keeps its context`, () => contextKept(adapter, claude));
+  describe(`${adapter} and a long history`, () => longHistory(adapter));
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
@@ -132,6 +134,56 @@ function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): void {
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
     expect((await again.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
+}
+
+function longHistory(adapter: ClaudeAdapter): void {
+  test('a thousand turns that Claude never saw are restored without a model call; what is dropped is counted', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);
+    await tl.engine.import(exportedOf(words), { key: 'all' });
+    const all = await tl.conversation('all', { agent: 'claude' }).ask('Which codewords have you seen?');
+    expect(all.receipt).toMatchObject({
+      rung: 'rehydrate',
+      carried: 1_000,
+      dropped: 0,
+      modelCalls: 0,
+      proof: 'proved',
+    });
+    expect(all.reply).toBe(`I have seen these codewords: ${words.join(', ')}.`);
+    expect(home.model.requests.filter(({ side }) => !side)).toHaveLength(1);
+
+    await tl.engine.import(exportedOf(words), { key: 'some' });
+    const some = await tl
+      .conversation('some', { agent: 'claude' })
+      .ask('Which codewords have you seen?', { restore: { budgetTokens: 5_000 } });
+    const { carried, dropped } = some.receipt;
+    expect(carried).toBeGreaterThan(50);
+    expect(carried + dropped).toBe(1_000);
+    expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
+  });
+}
+
+/** A conversation that another agent has held, as it is exported. */
+function exportedOf(words: readonly string[]): ExportedConversation {
+  const records = words.map((word, i): TurnRecord => {
+    const prompt = codeword(word);
+    return {
+      version: 1,
+      n: i + 1,
+      agent: 'another',
+      sessionId: null,
+      outcome: 'completed',
+      prompt: [{ type: 'text', text: prompt }],
+      parts: [{ type: 'text', text: acknowledgement(prompt) }],
+      failure: null,
+      usage: NO_USAGE,
+      startedAt: i,
+      endedAt: i,
+    };
+  });
+  const conversation = { key: null, title: 'Words', agent: null, restore: {} };
+  return { format: 'throughline.conversation', version: 1, conversation, records, sessions: [] };
 }
 
 function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void {
