@@ -13,7 +13,7 @@ import {
 } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
 import { placeOf } from './host/place.ts';
-import { bootId, identify, systemProcesses } from './host/processes.ts';
+import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Engine } from './ports/engine.ts';
@@ -120,7 +120,12 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const parts: EngineParts = {
     store: await openStore(settings.store, base, home),
     agents,
-    sandboxes: directorySandboxes({ root: sandboxRoot(settings, base, home), place: placeOf(home), identify }),
+    sandboxes: directorySandboxes({
+      root: sandboxRoot(settings, base, home),
+      place: placeOf(home),
+      identify,
+      endMarked,
+    }),
     processes: systemProcesses,
     clock: systemClock,
     settings: {

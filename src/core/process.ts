@@ -7,4 +7,12 @@ export interface ProcessIdentity {
   readonly boot: string;
   /** The pid namespace; a pid of another namespace says nothing here. */
   readonly namespace: string;
+  /** What it, and all that it starts, has in its environment under `MARK`; left out: nothing. */
+  readonly mark?: string;
 }
+
+/**
+ * The name of a variable that every agent starts with, its value unlike any other. Agents give tools a process group of their
+ * own (Claude does), and those outlive both the group and the agent: by the mark they are found all the same.
+ */
+export const MARK = 'THROUGHLINE_MARK';

@@ -144,8 +144,32 @@ describe('ps', () => {
   });
 });
 
+test('what has the mark of a process ends with it, also when that process is long dead, and what it starts meanwhile', async () => {
+  const found = [[11, 12], [12, 13], [13]];
+  const killed: number[] = [];
+  const table: ProcessTable = {
+    look: () => null,
+    marked: () => found.shift() ?? [],
+    boot: () => 'b',
+    namespace: () => 'n',
+  };
+  const processes = processesOf(table, (pid, signal) => {
+    if (signal === 0) throw Object.assign(new Error('kill'), { code: 'ESRCH' });
+    killed.push(pid);
+  });
+  const dead = { pid: 1, started: '1', boot: 'b', namespace: 'n', mark: 'm' };
+  expect(await processes.end(dead)).toBe('ended');
+  expect(killed).toEqual([11, 12, 13]);
+  // Nothing of another boot, or another namespace, can be meant.
+  found.push([14], [15]);
+  expect(await processes.end({ ...dead, boot: 'before' })).toBe('ended');
+  expect(await processes.end({ ...dead, namespace: 'other' })).toBe('unknown');
+  expect(killed).toHaveLength(3);
+});
+
 test('a process that the table does not show is dead only when it cannot be signalled either', () => {
-  const blind: ProcessTable = { look: (): ProcessEntry | null => null, boot: () => 'b', namespace: () => 'n' };
+  const look = (): ProcessEntry | null => null;
+  const blind: ProcessTable = { look, marked: () => [], boot: () => 'b', namespace: () => 'n' };
   const answers: Record<number, string> = { 1: 'EPERM', 2: 'ESRCH' };
   const processes = processesOf(blind, (pid) => {
     if (answers[pid] !== undefined) throw Object.assign(new Error('kill'), { code: answers[pid] });

@@ -13,7 +13,7 @@ type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 export function processesOf(
   table: ProcessTable,
   kill: Kill = (pid, signal) => process.kill(pid, signal),
-): Processes & { identify(pid: number): ProcessIdentity | null } {
+): Processes & { identify(pid: number): ProcessIdentity | null; endMarked(mark: string): void } {
   // Neither changes while we live, and reading them costs a system call or even a program.
   let boot: string | undefined;
   let namespace: string | undefined;
@@ -36,9 +36,23 @@ export function processesOf(
     return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
   }
 
+  /** One that was killed starts nothing any more: when a look shows nobody new, nobody is left. */
+  function endMarked(mark: string): void {
+    const ended = new Set<number>([process.pid]);
+    for (;;) {
+      const found = table.marked(mark).filter((pid) => !ended.has(pid));
+      if (found.length === 0) return;
+      for (const pid of found) {
+        ended.add(pid);
+        signal(kill, pid, 'SIGKILL');
+      }
+    }
+  }
+
   return {
     identify,
     status,
+    endMarked,
     self() {
       self ??= identify(process.pid) ?? undefined;
       if (self === undefined) throw new Error('the operating system does not show us our own process');
@@ -46,11 +60,17 @@ export function processesOf(
     },
     async end(identity) {
       const before = status(identity);
-      if (before !== 'alive') return before === 'dead' ? 'ended' : 'unknown';
+      if (before === 'unknown') return before;
+      const { mark } = identity;
+      if (before === 'dead') {
+        if (mark !== undefined && identity.boot === thisBoot()) endMarked(mark);
+        return 'ended';
+      }
       // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
       if (identity.pid === process.pid) return 'unknown';
       const leadsGroup = table.look(identity.pid)?.group === identity.pid;
       if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
+      if (mark !== undefined) endMarked(mark);
       return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
     },
   };
@@ -62,6 +82,11 @@ export const systemProcesses = processesOf(process.platform === 'linux' ? procfs
 /** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
 export function identify(pid: number): ProcessIdentity | null {
   return systemProcesses.identify(pid);
+}
+
+/** Ends every process that has the mark. */
+export function endMarked(mark: string): void {
+  systemProcesses.endMarked(mark);
 }
 
 /** This boot of this machine. */

@@ -1,4 +1,5 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { MARK } from '../core/process.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
 /** Linux: everything is in /proc, and reading it costs microseconds. */
@@ -10,9 +11,22 @@ export const procfs: ProcessTable = {
       return null;
     }
   },
+  marked(mark) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.filter((pid) => hasMark(pid, mark)).map(Number);
+  },
   boot: () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
+
+/** The environment that it was started with. Other users' are not shown; one that has ended has none. */
+function hasMark(pid: string, mark: string): boolean {
+  try {
+    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${MARK}=${mark}\0`);
+  } catch {
+    return false;
+  }
+}
 
 const STATE = 0;
 const GROUP = 2;

@@ -12,6 +12,8 @@ export const ps: ProcessTable = {
     const line = output('ps', ['-o', 'stat=,pgid=,lstart=', '-p', String(pid)]);
     return line === null ? null : parsePs(line);
   },
+  // Environments are not shown to others here, not even to their owner.
+  marked: () => [],
   // Where the session's own id is missing, the time of the boot stands in for it; it may shift when the clock is set.
   boot: () =>
     output('sysctl', ['-n', 'kern.bootsessionuuid']) ??

@@ -6,8 +6,9 @@ export interface Processes {
   /** `unknown`: a process of another pid namespace, about which nothing can be said from here. */
   status(process: ProcessIdentity): 'alive' | 'dead' | 'unknown';
   /**
-   * Ends the process and its group with SIGKILL and waits until it is gone. Does nothing to one that is dead already, and
-   * never touches another process that got the same pid. `unknown`: could not be told; nothing was killed.
+   * Ends the process and its group with SIGKILL, and waits until it is gone; then all else that has its mark. One that is dead
+   * already may have left such behind. Another process that got the same pid is never touched. `unknown`: could not be told;
+   * nothing was killed.
    */
   end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Prompt } from '../../src/core/content.ts';
 import { chunkText } from '../../src/core/update.ts';
-import { identify } from '../../src/host/processes.ts';
+import { endMarked, identify } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
 import type { Room } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
@@ -12,7 +12,7 @@ import { directorySandboxes } from '../../src/sandboxes/directory/directory-sand
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
 export class TestRooms {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
-  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', identify });
+  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', identify, endMarked });
   readonly #sessions: AgentSession[] = [];
   #counter = 0;
 

@@ -1,6 +1,6 @@
-import { identify, systemProcesses } from '../../src/host/processes.ts';
+import { endMarked, identify, systemProcesses } from '../../src/host/processes.ts';
 
-export { identify };
+export { endMarked, identify };
 
 /** Whether a process still does anything. A zombie does not; whoever adopted it may take long to notice its end. */
 export function isAlive(pid: number): boolean {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { identify, isAlive } from '../../../test/contracts/liveness.ts';
+import { endMarked, identify, isAlive } from '../../../test/contracts/liveness.ts';
 import type { Child, Room } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
 
@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 const open = (id: string, cwd: string | null = null) =>
-  directorySandboxes({ root, place: 'here', identify }).open(id, { cwd });
+  directorySandboxes({ root, place: 'here', identify, endMarked }).open(id, { cwd });
 const refused = (message?: RegExp) =>
   expect.objectContaining({ code: 'refused', message: expect.stringMatching(message ?? /./) });
 
@@ -155,7 +155,7 @@ describe('a program', () => {
       const env = JSON.parse(await textOf(child.stdout));
       expect(env).toMatchObject({ PATH: process.env.PATH, LC_TEST: 'locale', GIVEN: 'yes' });
       const others = Object.keys(env).filter(
-        (name) => !/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TERM|TZ|TMPDIR|GIVEN)$/.test(name),
+        (name) => !/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TERM|TZ|TMPDIR|GIVEN|THROUGHLINE_MARK)$/.test(name),
       );
       expect(others.filter((name) => !name.startsWith('__CF'))).toEqual([]); // macOS adds one of these itself
     } finally {
@@ -199,8 +199,8 @@ describe('a program', () => {
   const FAMILY = `
     const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' });
     console.log(child.pid);`;
-  async function family(rest: string): Promise<{ child: Child; member: number }> {
-    const child = await start(await open('one'), FAMILY + rest);
+  async function family(rest: string, program = FAMILY): Promise<{ child: Child; member: number }> {
+    const child = await start(await open('one'), program + rest);
     const reader = child.stdout[Symbol.asyncIterator]();
     const { value } = await reader.next();
     void (async () => {
@@ -216,6 +216,19 @@ describe('a program', () => {
     expect(isAlive(member)).toBe(true);
     child.kill('SIGKILL');
     expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    await expect.poll(() => isAlive(member)).toBe(false);
+  });
+
+  // As Claude starts a tool: in a session of its own, which no signal to the agent's group reaches.
+  const APART = FAMILY.replace("stdio: 'inherit'", "stdio: 'ignore', detached: true");
+  test.runIf(process.platform === 'linux').each([
+    ['is killed', 'setInterval(() => {}, 1000)', 'SIGKILL'],
+    ['ends by itself', 'setTimeout(() => process.exit(0), 50)', null],
+  ] as const)('that %s takes along what it has started apart from its group', async (_, rest, signal) => {
+    const { child, member } = await family(rest, APART);
+    expect(isAlive(member)).toBe(true);
+    if (signal !== null) child.kill(signal);
+    await child.exited;
     await expect.poll(() => isAlive(member)).toBe(false);
   });
 

@@ -11,13 +11,15 @@ export interface DirectorySettings {
   readonly place: string;
   /** Tells a process from a later one with the same pid. */
   readonly identify: (pid: number) => ProcessIdentity | null;
+  /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
+  readonly endMarked?: (mark: string) => void;
 }
 
 /**
  * Sandboxes that are plain directories, `root/<id>/{work,state}`: tidy, not isolated. A program in one can do what we can.
  * The id alone makes the path, so no directory that an agent reports or a caller repeats can ever be put below another.
  */
-export function directorySandboxes({ root, place, identify }: DirectorySettings): Sandboxes {
+export function directorySandboxes({ root, place, identify, endMarked = () => {} }: DirectorySettings): Sandboxes {
   return {
     place,
     async open(id, { cwd }) {
@@ -28,7 +30,7 @@ export function directorySandboxes({ root, place, identify }: DirectorySettings)
         id,
         work,
         state,
-        spawn: (command, options) => spawnInGroup(command, { cwd: work, env: options.env, identify }),
+        spawn: (command, options) => spawnInGroup(command, { cwd: work, env: options.env, identify, endMarked }),
       };
       return room;
     },

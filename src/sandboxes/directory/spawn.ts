@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import { MARK, type ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { allowedEnvironment } from './environment.ts';
 import { endWithUs, signalGroup } from './group.ts';
@@ -11,6 +12,7 @@ export interface SpawnSettings {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly identify: (pid: number) => ProcessIdentity | null;
+  readonly endMarked: (mark: string) => void;
 }
 
 /** How long output may still come after a process has ended: something it left behind can hold the pipe open for ever. */
@@ -19,7 +21,8 @@ const OUTPUT_AFTER_EXIT_MS = 1_000;
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
 export async function spawnInGroup(command: readonly string[], settings: SpawnSettings): Promise<Child> {
   const [program = '', ...args] = command;
-  const child = spawnChild(program, args, settings);
+  const mark = randomUUID();
+  const child = spawnChild(program, args, { ...settings, env: { ...settings.env, [MARK]: mark } });
   // In this very tick: a child that ends at once stays visible as a zombie until the event loop gets to reap it.
   const identity = child.pid === undefined ? null : settings.identify(child.pid);
   await started(child, program, settings.cwd);
@@ -29,7 +32,7 @@ export async function spawnInGroup(command: readonly string[], settings: SpawnSe
       hint: 'Throughline needs /proc on Linux, and ps elsewhere',
     });
   }
-  return asChild(child as Running, identity, settings);
+  return asChild(child as Running, { ...identity, mark }, settings);
 }
 
 /** Some failures are thrown at once and not told later: an environment that is too large, an argument with a zero byte. */
@@ -49,10 +52,14 @@ function spawnChild(program: string, args: readonly string[], { cwd, env }: Spaw
 
 type Running = ChildProcess & { stdin: Writable; stdout: Readable; stderr: Readable };
 
-function asChild(child: Running, identity: ProcessIdentity, { identify }: SpawnSettings): Child {
-  const { pid } = identity;
+function asChild(
+  child: Running,
+  identity: ProcessIdentity & { readonly mark: string },
+  { identify, endMarked }: SpawnSettings,
+): Child {
+  const { pid, mark } = identity;
   let alive = true;
-  const forget = endWithUs(pid);
+  const forget = endWithUs(pid, () => endMarked(mark));
   // A program that has ended takes no input and gives no output: that is what `exited` says, and no error of its own.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
 
@@ -63,6 +70,7 @@ function asChild(child: Running, identity: ProcessIdentity, { identify }: SpawnS
       // What the program started and left behind would go on working unseen, so it ends as well. While such a process
       // lives, the number of the group cannot be given to another; when none does, we signal nothing.
       if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
+      endMarked(mark);
       const timer = setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();

@@ -5,7 +5,7 @@ import { createEngine } from '../../../src/engine/engine.ts';
 import { type ConfiguredAgent, DEFAULT_ENGINE_SETTINGS, type EngineSettings } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { placeOf } from '../../../src/host/place.ts';
-import { bootId, identify, systemProcesses } from '../../../src/host/processes.ts';
+import { bootId, endMarked, identify, systemProcesses } from '../../../src/host/processes.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -33,7 +33,7 @@ export async function assemble({ home, mark, engine, clock = systemClock, around
   const parts = {
     store: around ? around(store) : store,
     agents,
-    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place: placeOf(home), identify }),
+    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place: placeOf(home), identify, endMarked }),
     processes: systemProcesses,
     clock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },

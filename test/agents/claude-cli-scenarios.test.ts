@@ -1,0 +1,5 @@
+import { killedInTheMiddle } from './claude-killed.ts';
+import { claudeScenarios } from './claude-scenarios.ts';
+
+claudeScenarios('claude-cli');
+killedInTheMiddle('claude-cli');
