@@ -24,9 +24,14 @@ const LONGEST = 512;
 /** An id or a name that a caller has chosen or was given: some text, not too long, of whole characters. */
 export function checkText(value: unknown, what: string): string {
   if (typeof value !== 'string' || value.trim() === '') {
-    throw new ThroughlineError('invalid', `A ${what} is a non-empty text, not ${shown(value)}.`);
+    throw new ThroughlineError('invalid', `${a(what)} is a non-empty text, not ${shown(value)}.`);
   }
-  if (value.length > LONGEST) throw new ThroughlineError('invalid', `A ${what} has at most ${LONGEST} characters.`);
+  if (value.length > LONGEST) throw new ThroughlineError('invalid', `${a(what)} has at most ${LONGEST} characters.`);
   if (!value.isWellFormed()) throw new ThroughlineError('invalid', `The ${what} has half a character in it.`);
   return value;
+}
+
+/** "A key", "An agent id". */
+export function a(what: string): string {
+  return /^[aeiou]/.test(what) ? `An ${what}` : `A ${what}`;
 }

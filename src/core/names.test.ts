@@ -26,6 +26,11 @@ describe('a name', () => {
   });
 });
 
+test('its fault is said in words that read well', () => {
+  for (const fault of ['', '\u0007x', 'x'.repeat(513)].map((name) => faultOf(() => checkName(name, 'agent id'))))
+    expect(fault?.message).toMatch(/^An agent id /);
+});
+
 describe('a title that nobody has chosen', () => {
   test('is one line without control characters, and cut between characters', () => {
     expect(asTitle(' a\r\n\tb\u0007c\u2028d ')).toBe('a b c d');

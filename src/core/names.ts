@@ -1,4 +1,4 @@
-import { checkText } from './arguments.ts';
+import { a, checkText } from './arguments.ts';
 import { ThroughlineError } from './errors.ts';
 
 const LONGEST_NAME = 512;
@@ -11,7 +11,7 @@ const CONTROL = /\p{Cc}/u;
 export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;
-  throw new ThroughlineError('invalid', `A ${what} must not have control characters.`);
+  throw new ThroughlineError('invalid', `${a(what)} must not have control characters.`);
 }
 
 /**
