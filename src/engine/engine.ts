@@ -44,10 +44,9 @@ class EmbeddedEngine implements Engine {
   readonly #machinery: Machinery;
 
   constructor(machinery: Machinery, owner: string) {
-    if (typeof owner !== 'string' || owner === '')
-      throw new ThroughlineError('invalid', 'An owner is a non-empty text.');
     this.#machinery = machinery;
-    this.owner = owner;
+    // Halves of characters are all the same to a database, and so would be those whose names have one.
+    this.owner = checkText(owner, 'owner');
   }
 
   as(owner: string): Engine {
