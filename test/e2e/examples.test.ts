@@ -65,8 +65,8 @@ test('tracker keeps the books for a program that drives its agent itself', async
   ]);
 });
 
-test('every example is run here', () => {
-  const tested = ['permissions.ts', 'quickstart.ts', 'restart.ts', 'tracker.ts'];
+test('every example is run here, or with the real Claude in test/agents', () => {
+  const tested = ['claude-sdk-by-hand.ts', 'permissions.ts', 'quickstart.ts', 'restart.ts', 'tracker.ts'];
   expect(
     readdirSync(EXAMPLES)
       .filter((name) => name.endsWith('.ts'))

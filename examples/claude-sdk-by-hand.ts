@@ -1,0 +1,57 @@
+// Claude's Agent SDK, driven by hand: every prompt in a process of its own, all of them in one conversation. Throughline does
+// not touch Claude here; its tracker remembers the session, keeps the history, and lets one request at a time through.
+// Uses your own Claude, with its login: npm install @anthropic-ai/claude-agent-sdk
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { open } from 'throughline';
+
+const SDK: string = '@anthropic-ai/claude-agent-sdk'; // whichever version you have installed
+const [, , home, prompt] = process.argv;
+
+if (home !== undefined && prompt !== undefined) {
+  await ask(home, prompt);
+} else {
+  const own = mkdtempSync(join(tmpdir(), 'throughline-by-hand-'));
+  try {
+    for (const said of ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?']) {
+      const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), own, said], { stdio: 'inherit' });
+      if (status !== 0) process.exit(1);
+    }
+  } finally {
+    rmSync(own, { recursive: true });
+  }
+}
+
+async function ask(home: string, prompt: string): Promise<void> {
+  const { query } = await import(SDK).catch(() => {
+    console.error(`${SDK} is not installed here. Run: npm install ${SDK}`);
+    process.exit(3);
+  });
+  await using tl = await open({ home });
+  const tracker = tl.tracker();
+  const request = randomUUID();
+  const session = await tracker.getAgentSession('claude');
+  // Written down, and the conversation locked, before anything leaves: a second request would be refused, not mixed in.
+  await tracker.trackRequest(request, 'claude', session);
+  try {
+    // A session belongs to its directory, so that is the same every time. One that cannot be resumed is an error, and never
+    // a reason to begin anew without a word.
+    const options = { cwd: home, ...(session !== null && { resume: session }) };
+    for await (const message of query({ prompt, options })) {
+      // Whatever id comes back is the session from now on; the same one again changes nothing.
+      if (message.session_id) await tracker.updateRequestSession(request, message.session_id);
+      if (message.type !== 'result') continue;
+      if (message.is_error) throw new Error(message.result ?? message.errors?.join(' '));
+      const { input_tokens: inputTokens, output_tokens: outputTokens } = message.usage;
+      await tracker.completeRequest(request, { prompt, reply: message.result, usage: { inputTokens, outputTokens } });
+      console.log(`process ${process.pid}, ${session === null ? 'new' : 'resumed'}: ${message.result}`);
+    }
+  } catch (error) {
+    await tracker.failRequest(request, String(error)); // kept in the history as failed; the lock is free
+    throw error;
+  }
+}
