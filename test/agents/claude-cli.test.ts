@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => model.close());
 
-const bash = (command: string) => `model: tool Bash ${JSON.stringify({ command })}`;
+const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command })}`;
 const claude = findClaude();
 
 if (claude === null) test('the agent contract: claude-cli', (context) => context.skip(NOT_INSTALLED));

@@ -16,6 +16,9 @@ export interface ClaudeCliSettings {
   readonly installed: string;
 }
 
+/** Versions whose profile without tools was proved by counting side effects (test/agents/claude-cli.test.ts). */
+const WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
+
 /** Claude through its program alone, without the SDK. Throws `invalid` for options that it does not have. */
 export function claudeCliAgent({ name, model, env, options: given, ...where }: ClaudeCliSettings): Agent {
   const options = parseClaudeOptions(name, given);
@@ -38,7 +41,8 @@ export function claudeCliAgent({ name, model, env, options: given, ...where }: C
     connect: cliConnect(find, options),
     async probe() {
       const { can, where: place } = await find(null);
-      return { version: can.version, where: place, assignsIds: can.assignsIds, noTools: false };
+      const noTools = can.noTools && WITHOUT_TOOLS.has(can.version);
+      return { version: can.version, where: place, assignsIds: can.assignsIds, noTools };
     },
   });
 }
