@@ -95,3 +95,18 @@ export function told(prompts: readonly string[]) {
 }
 
 export const codeword = (word: string) => `The codeword is ${word}.`;
+
+/** The first prompts of every scenario. */
+export const [FIRST, SECOND, THIRD, FOURTH] = ['amber', 'birch', 'cedar', 'denim'].map(codeword) as [
+  string,
+  string,
+  string,
+  string,
+];
+
+export const bash = (command: string) => `model: tool Bash ${JSON.stringify({ command })}`;
+
+export async function threeTurns(tl: Throughline, key = 'chat', cwd?: string): Promise<void> {
+  const chat = tl.conversation(key, cwd === undefined ? {} : { cwd });
+  for (const prompt of [FIRST, SECOND, THIRD]) await chat.ask(prompt);
+}

@@ -1,0 +1,117 @@
+// What happens to Claude and its files between two turns.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { conversationOf } from '../../../src/testing/index.ts';
+import { type InstalledClaude, runClaude } from '../claude.ts';
+import {
+  type ClaudeAdapter,
+  ClaudeHome,
+  codeword,
+  FIRST,
+  FOURTH,
+  SECOND,
+  THIRD,
+  threeTurns,
+  told,
+} from '../claude-home.ts';
+
+export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): void {
+  test('the agent is killed and Throughline opened again: the fourth request has the first three, in order', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    const [session] = await tl.engine.sessions('chat');
+    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    await tl.close();
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 3, dropped: 0, modelCalls: 0, proof: 'proved' });
+    expect(receipt.sessionId).toBe(session?.id);
+  });
+
+  test('its files are deleted, and Throughline is started from elsewhere: they are put back byte for byte', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    const [session] = await tl.engine.sessions('chat');
+    await tl.close();
+    const [file = ''] = home.transcripts();
+    const before = readFileSync(file);
+    rmSync(join(home.config, 'projects'), { recursive: true });
+    const here = process.cwd();
+    process.chdir(home.directory('elsewhere'));
+    try {
+      const again = await home.open();
+      const { receipt } = await again.conversation('chat').ask(FOURTH);
+      expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, modelCalls: 0, proof: 'proved' });
+    } finally {
+      process.chdir(here);
+    }
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    // What Claude writes as its process ends comes after our copy was made, and is no part of the conversation.
+    const copied = session?.mirrored ?? 0;
+    expect(copied).toBeGreaterThan(before.length / 2);
+    expect(readFileSync(file).subarray(0, copied).equals(before.subarray(0, copied))).toBe(true);
+  });
+
+  test('forks go on apart, one of them in another directory, each with its own codewords only', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
+    const { receipt } = await tl.conversation('fork').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 2, dropped: 0, modelCalls: 0, proof: 'proved' });
+    await tl.conversation('chat').ask('Go on.');
+    home.expectTold(FIRST, SECOND, THIRD, 'Go on.');
+    await tl.conversation('fork').ask('Go on.');
+    home.expectTold(FIRST, SECOND, FOURTH, 'Go on.');
+  });
+
+  test('ten prompts at once from two processes: each request has all that came before it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const hosts = await Promise.all([home.host(), home.host()]);
+    const words = Array.from({ length: 10 }, (_, i) => codeword(`word-${i + 1}`));
+    await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', word)));
+    const requests = home.model.requests.filter(({ side }) => !side).map((request) => conversationOf(request));
+    expect(requests).toHaveLength(10);
+    const order = requests.map((said) => said.at(-1)?.text ?? '');
+    expect(order.toSorted()).toEqual(words.toSorted());
+    for (const [k, said] of requests.entries()) expect(said).toEqual(told(order.slice(0, k + 1)));
+  });
+
+  test('a damaged transcript is not resumed, and the context comes from our history', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    await tl.close();
+    const [file = ''] = home.transcripts();
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const at = lines.findIndex((line) => line.includes('"type":"user"') && line.includes('birch'));
+    lines[at] = lines[at]?.slice(0, -20) ?? '';
+    writeFileSync(file, lines.join('\n'));
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, proof: 'proved' });
+    expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
+  });
+
+  test('somebody resumes the session by hand in between: it is diverged, and nothing of theirs is taken over', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    await threeTurns(tl, 'chat', cwd);
+    await tl.close();
+    const id = (await (await home.open()).engine.sessions('chat'))[0]?.id ?? '';
+    const run = await runClaude(claude, ['--resume', id, codeword('foreign')], { cwd, env: home.env });
+    expect(run.result.is_error).toBe(false);
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
+    expect((await again.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
+  });
+}

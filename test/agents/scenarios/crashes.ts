@@ -1,0 +1,51 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { conversationOf } from '../../../src/testing/index.ts';
+import { until } from '../../contracts/agent-room.ts';
+import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
+
+export function crashes(adapter: ClaudeAdapter): void {
+  test('Throughline is killed while a tool runs: one side effect, an interrupted turn, and the next one knows', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const effects = join(cwd, 'effects.log');
+    const host = await home.host();
+    await host.calls.ask('chat', FIRST, { cwd });
+    const asked = host.calls.ask('chat', bash('echo line >> effects.log; sleep 60; echo late >> effects.log'));
+    asked.catch(() => {});
+    await until('the tool runs', () => existsSync(effects));
+    await host.kill();
+    const tl = await home.open();
+    const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
+    expect(reply).toContain('amber');
+    expect(receipt).toMatchObject({ carried: 2, dropped: 0, unsettled: true, proof: 'proved' });
+    expect((await tl.engine.turns('chat')).map((turn) => turn.state)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
+    const request = home.model.lastRequest();
+    expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
+    expect(readFileSync(effects, 'utf8')).toBe('line\n');
+  });
+
+  test('a replay asks the model once a turn and runs no tool; afterwards tools run', async (context) => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    if (!(await tl.engine.agents())[0]?.traits?.noTools) context.skip('no profile without tools is proved');
+    const cwd = home.directory('work');
+    const effects = join(cwd, 'effects.log');
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(FIRST);
+    await chat.ask(bash('echo line >> effects.log'));
+    const before = home.model.requests.filter(({ side }) => !side).length;
+    const { receipt, reply } = await chat.ask('Which codewords have you seen?', { restore: { rung: 'replay' } });
+    expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 2, carried: 2, toolsRan: [] });
+    expect(home.model.requests.filter(({ side }) => !side).length - before).toBe(3);
+    expect(reply).toContain('amber');
+    expect(readFileSync(effects, 'utf8')).toBe('line\n');
+    await chat.ask(bash('echo line >> effects.log'));
+    expect(readFileSync(effects, 'utf8')).toBe('line\nline\n');
+  });
+}

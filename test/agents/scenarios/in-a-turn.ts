@@ -1,0 +1,83 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ended, event } from '../../e2e/support/conversations.ts';
+import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
+
+export function inATurn(adapter: ClaudeAdapter): void {
+  test('an overloaded API is asked again within the turn; a broken answer is not kept twice', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    const { turn } = await chat.ask('model: fail 529 1 times');
+    const { reply } = await chat.ask('model: stream 4 20ms\nmodel: break 1 times');
+    expect(turn.state).toBe('completed');
+    expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
+  });
+
+  test('usage is what the turn added, also after a restart', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const usages = [];
+    for (const prompt of [FIRST, SECOND]) usages.push((await tl.conversation('chat').ask(prompt)).turn.usage);
+    await tl.close();
+    usages.push((await (await home.open()).conversation('chat').ask(THIRD)).turn.usage);
+    for (const usage of usages) {
+      expect(usage?.modelCalls).toBe(1);
+      expect(usage?.costMicros).toBeGreaterThan(0);
+      expect(usage?.costMicros).toBeLessThan((usages[0]?.costMicros ?? 0) * 1.5);
+    }
+    const { inputTokens, outputTokens } = home.model.served;
+    expect(sum(usages.map((usage) => usage?.inputTokens))).toBe(inputTokens);
+    expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens);
+  });
+
+  test('a cancelled turn ends as cancelled, and the next one is told of it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    await chat.ask(FIRST);
+    const { turn } = await chat.send('model: stream 1000 20ms').accepted;
+    await event(tl.engine, 'chat', 'turn.update', { turn: turn.id });
+    await tl.engine.cancel(turn.id);
+    expect((await ended(tl.engine, turn)).state).toBe('cancelled');
+    const { reply } = await chat.ask('Which codewords have you seen?');
+    expect(reply).toContain('amber');
+  });
+
+  test('a permission that is denied stops the tool and not the turn; one that is allowed lets it run', async () => {
+    await using home = await ClaudeHome.make(adapter, {});
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    const chat = tl.conversation('chat', { cwd });
+    const file = join(cwd, 'effect');
+    const prompt = bash('touch effect');
+    for (const kind of ['reject_once', 'allow_once', 'allow_always'] as const) {
+      rmSync(file, { force: true });
+      const { turn } = await chat.send(prompt).accepted;
+      await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
+      const [permission] = await tl.engine.permissions({ conversation: 'chat', open: true });
+      const option = permission?.options.find((one) => one.kind === kind);
+      await tl.engine.answer(permission?.id ?? '', option?.optionId ?? '');
+      expect((await ended(tl.engine, turn)).state).toBe('completed');
+      expect(existsSync(file)).toBe(kind !== 'reject_once');
+    }
+    rmSync(file);
+    await chat.ask(prompt); // not asked again
+    expect(existsSync(file)).toBe(true);
+    expect(existsSync(join(cwd, '.claude'))).toBe(false);
+  });
+
+  test('where Claude could not write its transcript, nothing is sent', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    writeFileSync(join(home.config, 'projects'), 'in the way');
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send(FIRST).accepted;
+    expect((await ended(tl.engine, turn)).failure).toMatchObject({ code: 'agent_failed' });
+    expect(home.model.requests).toEqual([]);
+  });
+}
+
+function sum(values: readonly (number | undefined)[]): number {
+  return values.reduce<number>((total, value) => total + (value ?? 0), 0);
+}

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/usage.ts';
+import type { ExportedConversation, TurnRecord } from '../../../src/index.ts';
+import { acknowledgement } from '../../../src/testing/index.ts';
+import { type ClaudeAdapter, ClaudeHome, codeword } from '../claude-home.ts';
+
+export function longHistory(adapter: ClaudeAdapter): void {
+  test('a thousand turns that Claude never saw are restored without a model call; what is dropped is counted', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);
+    await tl.engine.import(exportedOf(words), { key: 'all' });
+    const all = await tl.conversation('all', { agent: 'claude' }).ask('Which codewords have you seen?');
+    expect(all.receipt).toMatchObject({
+      rung: 'rehydrate',
+      carried: 1_000,
+      dropped: 0,
+      modelCalls: 0,
+      proof: 'proved',
+    });
+    expect(all.reply).toBe(`I have seen these codewords: ${words.join(', ')}.`);
+    expect(home.model.requests.filter(({ side }) => !side)).toHaveLength(1);
+
+    await tl.engine.import(exportedOf(words), { key: 'some' });
+    const some = await tl
+      .conversation('some', { agent: 'claude' })
+      .ask('Which codewords have you seen?', { restore: { budgetTokens: 5_000 } });
+    const { carried, dropped } = some.receipt;
+    expect(carried).toBeGreaterThan(50);
+    expect(carried + dropped).toBe(1_000);
+    expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
+  });
+}
+
+/** A conversation that another agent has held, as it is exported. */
+function exportedOf(words: readonly string[]): ExportedConversation {
+  const records = words.map((word, i): TurnRecord => {
+    const prompt = codeword(word);
+    return {
+      version: 1,
+      n: i + 1,
+      agent: 'another',
+      sessionId: null,
+      outcome: 'completed',
+      prompt: [{ type: 'text', text: prompt }],
+      parts: [{ type: 'text', text: acknowledgement(prompt) }],
+      failure: null,
+      usage: NO_USAGE,
+      startedAt: i,
+      endedAt: i,
+    };
+  });
+  const conversation = { key: null, title: 'Words', agent: null, restore: {} };
+  return { format: 'throughline.conversation', version: 1, conversation, records, sessions: [] };
+}

@@ -1,0 +1,42 @@
+// What happens to Claude and its files while its process waits for the next turn.
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type InstalledClaude, runClaude } from '../claude.ts';
+import { type ClaudeAdapter, ClaudeHome, codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from '../claude-home.ts';
+
+export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void {
+  test('somebody resumes the session while it is warm: it is let go, and nothing of theirs is taken over', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    await threeTurns(tl, 'chat', cwd);
+    const id = (await tl.engine.sessions('chat'))[0]?.id ?? '';
+    await runClaude(claude, ['--resume', id, codeword('foreign')], { cwd, env: home.env });
+    const { receipt } = await tl.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
+    expect((await tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
+  });
+
+  test('its files are deleted while it is warm: they are put back', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    rmSync(join(home.config, 'projects'), { recursive: true });
+    const { receipt } = await tl.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
+  });
+
+  test('with a home in the sandbox nothing is kept in the person’s own', async () => {
+    await using home = await ClaudeHome.make(adapter, {}, {}, { home: 'sandbox' });
+    const tl = await home.open();
+    await threeTurns(tl);
+    await tl.close();
+    const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
+    expect(existsSync(join(home.config, 'projects'))).toBe(false);
+  });
+}
