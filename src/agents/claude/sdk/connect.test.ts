@@ -1,3 +1,4 @@
+import assert from 'node:assert';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -125,6 +126,17 @@ test('a Claude that does not come up, or cannot be started, is not available', a
   expect(ends).toMatchObject({ code: 'agent_unavailable', message: expect.stringContaining('broken') });
   const gone = { ...room, spawn: () => Promise.reject(new ThroughlineError('agent_unavailable', 'not there')) };
   expect(await failure(connect(fakeSdk(UP), { room: gone }))).toMatchObject({ message: 'not there' });
+});
+
+test('an SDK that throws, or stops listening, leaves no process behind', async () => {
+  const throws = { query: () => assert.fail('no such option') };
+  expect(await failure(connect(throws))).toMatchObject({ code: 'agent_unavailable' });
+  const deaf = fakeSdk('console.log("up"); setInterval(() => {}, 1000)');
+  const connection = await connect({
+    query: (request) => Object.assign(deaf.query(request), { [Symbol.asyncIterator]: () => assert.fail('no JSON') }),
+  });
+  for await (const _ of connection.messages) assert.fail('nothing can come');
+  expect(connection.alive).toBe(false);
 });
 
 test('an abort before it is up ends it', async () => {

@@ -16,7 +16,7 @@ export interface FoundSdk {
 export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
   return async (request) => {
     const { sdk, command } = await find(request.room.work);
-    const connection = new SdkConnection(sdk, (spawned) => optionsFor(request, options, command, spawned));
+    const connection = connectionOf(sdk, (spawned) => optionsFor(request, options, command, spawned));
     const stop = () => void connection.kill();
     request.signal.addEventListener('abort', stop, { once: true });
     if (request.signal.aborted) stop();
@@ -30,6 +30,18 @@ export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: Cl
       request.signal.removeEventListener('abort', stop);
     }
   };
+}
+
+/** What the SDK finds wrong before it starts anything, it throws. */
+function connectionOf(...given: ConstructorParameters<typeof SdkConnection>): SdkConnection {
+  try {
+    return new SdkConnection(...given);
+  } catch (cause) {
+    throw new ThroughlineError('agent_unavailable', `The Agent SDK does not start Claude: ${String(cause)}`, {
+      hint: 'check the agent\'s settings, or install it again with "throughline agents install claude"',
+      cause,
+    });
+  }
 }
 
 function optionsFor(

@@ -89,7 +89,8 @@ export class SdkConnection implements ClaudeConnection {
     } catch {
       // The SDK throws when Claude ends by an error; its process tells how.
     }
-    await this.#spawned?.gone;
+    // Nobody listens any more, so nothing may go on. It may still be writing down what it has cost.
+    if (!(await this.#goneWithin(CLOSE_STEP_MS))) await this.kill();
     this.messages.close();
   }
 }
