@@ -26,6 +26,9 @@ const MEASURES = [
   'throughput',
   'bell',
   'restore',
+  'claude-warm',
+  'claude-restore',
+  'claude-memory',
 ];
 
 const args = process.argv.slice(2);
