@@ -138,7 +138,7 @@ export function livingProof(session: Session, traits: AgentTraits): Proof {
 }
 
 /** Reopening is proved by the agent's own storage, or shown by the history it repeats; an id alone proves nothing. */
-export function reopenProof(traits: AgentTraits): Proof {
+function reopenProof(traits: AgentTraits): Proof {
   if (traits.position) return 'proved';
   return traits.load ? 'consistent' : 'none';
 }

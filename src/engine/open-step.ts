@@ -233,7 +233,7 @@ async function proveOpened(
 }
 
 /** A step with no proof is taken under the policy "auto" only. */
-export function tooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
+function tooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
   return proof === 'none' && settings.policy !== 'auto';
 }
 
