@@ -7,8 +7,10 @@ import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.t
 import { environmentIn } from './environment.ts';
 import type { ClaudeOptions } from './options.ts';
 import { Questions } from './permissions.ts';
-import { type CostSoFar, parseMemo } from './result.ts';
-import { ClaudeSession } from './session.ts';
+import { parseMemo } from './result.ts';
+import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
+import { SessionFile } from './session-file.ts';
+import { isWhole } from './transcript/chain.ts';
 import { projectDir, transcriptFile } from './transcript/locate.ts';
 import { entriesAfter, readPosition } from './transcript/position.ts';
 import { synthesise } from './transcript/synthesise.ts';
@@ -113,29 +115,30 @@ async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: Claude
   const storage = storageOf(room, parts);
   if (how.kind === 'new') {
     const id = how.id ?? randomUUID();
-    const at = { id: facts.assignsIds ? id : null, empty: true, cost: null };
+    const at = { id: facts.assignsIds ? id : null, file: null, empty: true, cost: null };
     return start({ kind: 'new', id }, at, request, parts, facts, storage);
   }
-  const file = storage.fileOf(how.id);
-  if (file === null) return refused('not_found', `${JSON.stringify(how.id)} cannot be a session's id`);
-  const put = how.kind === 'rehydrate' ? await rehydrate(file, how.id, how.from, room, facts.version) : null;
+  const path = storage.fileOf(how.id);
+  if (path === null) return refused('not_found', `${JSON.stringify(how.id)} cannot be a session's id`);
+  const put = how.kind === 'rehydrate' ? await rehydrate(path, how.id, how.from, room, facts.version) : null;
   if (put !== null && 'ok' in put) return put;
-  const damage = await damageOf(file);
-  if (damage !== null) return damage;
+  const file = new SessionFile(path);
   const memo = how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null;
-  const at = { id: how.id, empty: false, cost: parseMemo(memo) };
-  const opened = await start({ kind: 'resume', id: how.id }, at, request, parts, facts, storage);
+  const at = { id: how.id, file, empty: false, cost: parseMemo(memo) };
+  const opened =
+    (await damageOf(file)) ?? (await start({ kind: 'resume', id: how.id }, at, request, parts, facts, storage));
   // What nobody goes on with is not left behind.
-  if (!opened.ok && put?.written) await rm(file, { force: true });
+  if (!opened.ok && put?.written) await rm(path, { force: true });
   return opened;
 }
 
 /** Why the file cannot be resumed: Claude would do it all the same, and tell the model less. Null: all of it is there. */
-async function damageOf(file: string): Promise<Refusal | null> {
-  const cold = await readPosition(file);
-  if (cold === null) return refused('not_found', 'Claude has no such session here');
-  if (cold.whole) return null;
-  const kinds = [...new Set(cold.chain.defects.map(({ kind }) => kind))].join(', ');
+async function damageOf(file: SessionFile): Promise<Refusal | null> {
+  await file.read();
+  const { chain } = file;
+  if (chain === null) return refused('not_found', 'Claude has no such session here');
+  if (isWhole(chain)) return null;
+  const kinds = [...new Set(chain.defects.map(({ kind }) => kind))].join(', ');
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
 }
 
@@ -157,7 +160,7 @@ async function rehydrate(
 
 async function start(
   how: ConnectRequest['how'],
-  at: { readonly id: string | null; readonly empty: boolean; readonly cost: CostSoFar | null },
+  at: Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost'>,
   { room, noTools, signal }: OpenRequest,
   { connect, model }: ClaudeAgentParts,
   { version }: ClaudeFacts,

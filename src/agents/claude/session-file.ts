@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../ports/agent.ts';
-import { leafOf } from './transcript/chain.ts';
+import { type Chain, leafOf } from './transcript/chain.ts';
 import { TranscriptReader } from './transcript/reader.ts';
 
 export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
@@ -28,6 +28,11 @@ export class SessionFile {
   async position(): Promise<string | null> {
     await this.read();
     return this.#reader.present && !this.#unreadable ? this.#reader.position : null;
+  }
+
+  /** As of the last read; null: there is no file, or it cannot be read. */
+  get chain(): Chain | null {
+    return this.#reader.present && !this.#unreadable ? this.#reader.chain : null;
   }
 
   /** Whatever comes from here on is new. */

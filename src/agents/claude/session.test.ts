@@ -77,7 +77,7 @@ const answer = (uuid: string): ClaudeMessage => ({
 });
 
 function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
-  const parts = { id: ID, connection: claude, questions: new Questions(), fileOf, folder };
+  const parts = { id: ID, file: null, connection: claude, questions: new Questions(), fileOf, folder };
   return new ClaudeSession({ ...parts, noTools: false, empty: true, cost: null, version: '2', ...more });
 }
 

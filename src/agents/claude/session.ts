@@ -14,7 +14,9 @@ export interface ClaudeSessionParts {
   readonly id: string | null;
   readonly connection: ClaudeConnection;
   readonly questions: Questions;
-  /** The transcript of a session; null: none can have this id. */
+  /** Its transcript, read as far as it goes; null: nobody has looked yet. */
+  readonly file: SessionFile | null;
+  /** Where the transcript of a session lies; null: none can have this id. */
   fileOf(id: string): string | null;
   /** The folder that it is written to. */
   readonly folder: string;
@@ -70,7 +72,7 @@ export class ClaudeSession implements AgentSession {
     this.#parts = parts;
     this.#connection = parts.connection;
     this.#id = parts.id;
-    this.#file = this.#fileOf(parts.id);
+    this.#file = parts.file ?? this.#fileOf(parts.id);
     this.#prompted = !parts.empty;
     this.#cost = parts.cost;
     void this.#listen();

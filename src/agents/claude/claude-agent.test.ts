@@ -1,0 +1,149 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestRooms } from '../../../test/contracts/agent-room.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import type { OpenHow, OpenRequest } from '../../ports/agent.ts';
+import type { Room } from '../../ports/sandbox.ts';
+import { type ClaudeAgentParts, claudeAgent } from './claude-agent.ts';
+import { type ClaudeConnection, ClaudeRefusal, type ConnectRequest } from './connection.ts';
+import { Inbox } from './inbox.ts';
+import { projectDir } from './transcript/locate.ts';
+
+let rooms: TestRooms;
+let room: Room;
+let asked: ConnectRequest[];
+let refusal: Error | null;
+
+beforeEach(async () => {
+  rooms = new TestRooms();
+  room = await rooms.room();
+  asked = [];
+  refusal = null;
+});
+afterEach(() => rooms.dispose());
+
+async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
+  asked.push(request);
+  if (refusal !== null) throw refusal;
+  const nothing = async () => {};
+  const messages = new Inbox<never>();
+  const calls = { send: () => {}, interrupt: nothing, close: nothing, kill: nothing };
+  return { process: null, alive: true, ending: null, messages, ...calls };
+}
+
+const env = () => ({ HOME: rooms.root });
+function agent(more: Partial<ClaudeAgentParts> = {}) {
+  const probe = async () => ({ version: '2.1.325', where: 'here', assignsIds: true, noTools: false });
+  const options = { home: 'user', trustProject: false } as const;
+  return claudeAgent({ name: 'claude', connect, probe, env: env(), options, model: null, ...more });
+}
+const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
+  how,
+  room,
+  noTools: false,
+  signal: new AbortController().signal,
+  ...more,
+});
+const folder = () => projectDir(env(), room.work);
+const fileOf = (id: string) => join(folder(), `${id}.jsonl`);
+const entry = (uuid: string, parentUuid: string | null) =>
+  `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(1e12).toISOString(), message: { role: 'user', content: 'x' } })}\n`;
+function keep(id: string, content: string): void {
+  mkdirSync(dirname(fileOf(id)), { recursive: true });
+  writeFileSync(fileOf(id), content);
+}
+const record = (n: number): TurnRecord => ({
+  version: 1,
+  n,
+  agent: 'another',
+  sessionId: null,
+  outcome: 'completed',
+  prompt: [{ type: 'text', text: `prompt ${n}` }],
+  parts: [{ type: 'text', text: `answer ${n}` }],
+  failure: null,
+  usage: NO_USAGE,
+  startedAt: n,
+  endedAt: n,
+});
+
+test('the window follows the model, and the ids the version', async () => {
+  expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
+  expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
+  const old = async () => ({ version: '1.0.30', where: 'here', assignsIds: false, noTools: false });
+  expect((await agent({ probe: old }).traits()).id).toBe('issued');
+});
+
+test('a Claude that is missing is asked for again the next time', async () => {
+  let probes = 0;
+  const probe = async () => {
+    probes += 1;
+    if (probes === 1) throw new ThroughlineError('agent_unavailable', 'not there');
+    return { version: '2.1.325', where: 'here', assignsIds: true, noTools: false };
+  };
+  const one = agent({ probe });
+  await expect(one.traits()).rejects.toMatchObject({ code: 'agent_unavailable' });
+  expect((await one.traits()).version).toBe('2.1.325');
+  await one.traits();
+  expect(probes).toBe(2);
+});
+
+test('a session is resumed where its file is whole, and nothing is started where it is not', async () => {
+  keep('whole', entry('a', null) + entry('b', 'a'));
+  const opened = await agent().open(request({ kind: 'resume', id: 'whole' }));
+  expect(opened).toMatchObject({ ok: true, proof: 'proved' });
+  expect(opened.ok && (await opened.session.position())).toBe('2:b');
+  expect(asked.map(({ how }) => how)).toEqual([{ kind: 'resume', id: 'whole' }]);
+
+  keep('damaged', `${entry('a', null)}{"type":"us\n${entry('c', 'b')}`);
+  const damaged = await agent().open(request({ kind: 'resume', id: 'damaged' }));
+  expect(damaged).toMatchObject({
+    ok: false,
+    reason: 'refused',
+    message: expect.stringMatching(/damaged \(.*corrupt/),
+  });
+  expect(await agent().open(request({ kind: 'resume', id: 'none' }))).toMatchObject({ ok: false, reason: 'not_found' });
+  expect(asked).toHaveLength(1);
+});
+
+test('records become a session that is resumed; nothing is left of one that Claude refuses', async () => {
+  const how = { kind: 'rehydrate', id: 'made', from: { records: [record(1), record(2)] } } as const;
+  refusal = new ClaudeRefusal('refused', 'no');
+  expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused', message: 'no' });
+  expect(existsSync(fileOf('made'))).toBe(false);
+  refusal = null;
+  expect(await agent().open(request(how))).toMatchObject({ ok: true, proof: 'proved' });
+  expect(await agent().position('made', room)).toMatch(/^4:/);
+  expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: 'made' });
+});
+
+test('a copy is put back byte for byte, never over another file, and never when it is damaged', async () => {
+  const transcript = Buffer.from(entry('a', null));
+  const how = { kind: 'rehydrate', id: 'copy', from: { transcript, memo: null } } as const;
+  expect(await agent().open(request(how))).toMatchObject({ ok: true });
+  expect(await agent().position('copy', room)).toBe('1:a');
+  keep('copy', entry('theirs', null));
+  expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused' });
+  expect(await agent().position('copy', room)).toBe('1:theirs');
+  const broken = { transcript: Buffer.from(entry('b', 'gone')), memo: null };
+  expect(await agent().open(request({ kind: 'rehydrate', id: 'broken', from: broken }))).toMatchObject({ ok: false });
+  expect(readdirSync(folder())).toEqual(['copy.jsonl']);
+});
+
+test('what cannot be done is refused without starting anything', async () => {
+  const fresh = { kind: 'new', id: '00000000-0000-4000-8000-000000000001' } as const;
+  expect(await agent().open(request(fresh, { noTools: true }))).toMatchObject({ ok: false, reason: 'refused' });
+  expect(await agent().open(request(fresh, { signal: AbortSignal.abort() }))).toMatchObject({ ok: false });
+  expect(await agent().open(request({ kind: 'resume', id: '../x' }))).toMatchObject({ ok: false, reason: 'not_found' });
+  expect(asked).toEqual([]);
+});
+
+test('the tail is what came after a position, and null where that is not in the file', async () => {
+  keep('s', entry('a', null) + entry('b', 'a'));
+  expect(await agent().tail('s', '1:a', room)).toEqual({ updates: [], position: '2:b' });
+  expect(await agent().tail('s', '1:other', room)).toBeNull();
+  expect(await agent().tail('none', null, room)).toBeNull();
+  expect(await agent().position('none', room)).toBeNull();
+});
