@@ -97,7 +97,7 @@ function cachedSteps(situation: Situation, session: Session | null): Step[] {
       rung: 'live',
       open: { how: 'live', session },
       deliver,
-      proof: livingProof(session, traits),
+      proof: livingProof(situation),
     });
   }
   if (traits.resume || traits.load) {
@@ -131,10 +131,13 @@ function freshStep({ head }: Situation): Step {
   return { rung, open: { how: 'new' }, deliver: { what: 'nothing' }, proof: head === 0 ? 'counted' : 'none' };
 }
 
-/** We delivered all of it to this process ourselves, unless the agent has gone on as another: then only its storage can tell. */
-export function livingProof(session: Session, traits: AgentTraits): Proof {
+/**
+ * We delivered all of it to this process ourselves. But an agent that has gone on under another id before may do so again, and
+ * then only its storage could tell what it took along.
+ */
+function livingProof({ sessions, traits }: Situation): Proof {
   if (traits.position) return 'proved';
-  return session.origin === 'rotated' ? 'none' : 'counted';
+  return sessions.some((session) => session.origin === 'rotated') ? 'none' : 'counted';
 }
 
 /** Reopening is proved by the agent's own storage, or shown by the history it repeats; an id alone proves nothing. */

@@ -20,6 +20,8 @@ export interface AttemptRequest {
   readonly turn: Turn;
   readonly signal: TurnSignal;
   readonly restored: Restored & { ok: true };
+  /** Whether the turn may only be answered by a session that is shown to have the context. */
+  readonly required: boolean;
   /** What earlier attempts of the turn have cost. */
   readonly spent: Usage;
 }
@@ -165,6 +167,7 @@ class Attempt {
   /** The agent names its session, or has moved to another: recorded when seen (R1). */
   async #named(id: string): Promise<void> {
     if (id === this.#sessionId && this.#ref !== null) return;
+    if (this.#ref !== null) this.#doubt(id);
     const known = this.#ref;
     const knownId = this.#sessionId;
     const origin = known === null ? this.#open.origin : 'rotated';
@@ -186,6 +189,16 @@ class Attempt {
         message: `The agent answered with the session ${id}, which belongs to another conversation.`,
       });
     }
+  }
+
+  /** It has moved, and nobody can look whether it took along what only the old session was told. */
+  #doubt(id: string): void {
+    const { traits, restored, required } = this.#request;
+    const { carried, delivered } = restored.receipt;
+    if (traits.position || carried === delivered) return;
+    this.#after = 'none';
+    const message = `The agent went on as the session ${id}, and nothing shows that it took the conversation along.`;
+    if (required) this.#stopBecause({ code: 'context_refuted', message });
   }
 
   #openSession(id: string, origin: NewSession['origin'], parent: string | null): Write {

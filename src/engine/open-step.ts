@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { livingProof, type Step } from '../core/continuity.ts';
+import type { Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
 import { isUsable, type Session, type SessionState } from '../core/session.ts';
 import type { Opened, OpenHow } from '../ports/agent.ts';
@@ -12,7 +12,7 @@ type Result = { readonly open: OpenSession; readonly proof: Proof } | StepFailur
 export function openStep(step: Step, request: RestoreRequest): Promise<Result> {
   switch (step.open.how) {
     case 'live':
-      return openLive(step.open.session, request);
+      return openLive(step, step.open.session, request);
     case 'resume':
       return openResumed(step.open.session, request);
     case 'adopt':
@@ -24,14 +24,15 @@ export function openStep(step: Step, request: RestoreRequest): Promise<Result> {
   }
 }
 
-async function openLive(row: Session, request: RestoreRequest): Promise<Result> {
+async function openLive(step: Step, row: Session, request: RestoreRequest): Promise<Result> {
   const { hold, agent, traits } = request;
   const live = hold.living(agent.name);
   if (live === null) return { failure: 'its process has ended' };
   const position = traits.position ? await live.session.position() : null;
   if (traits.position && position !== row.position) return foreignHands(row, position, request);
-  const proof = position === null ? livingProof(row, { ...traits, position: false }) : 'proved';
-  if (tooWeak(proof, request)) return { failure: 'it has gone on under another id, and nothing shows what it knows' };
+  const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
+  if (tooWeak(proof, request))
+    return { failure: 'this agent goes on under other ids, and nothing shows what it takes along' };
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 

@@ -71,7 +71,8 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
       continue;
     }
     const spent: Usage = last?.usage ?? NO_USAGE;
-    const result = await runAttempt({ hold, agent, traits, turn: { ...turn, attempt }, signal, restored, spent }).catch(
+    const prompt = { hold, agent, traits, signal, required: restoring.policy === 'required' };
+    const result = await runAttempt({ ...prompt, turn: { ...turn, attempt }, restored, spent }).catch(
       (error: unknown) => notOurs(error),
     );
     if ('code' in result) return giveUp(result, restored.receipt);

@@ -67,10 +67,26 @@ test('an agent that goes on under another id, and whose storage cannot be read, 
   await using home = new Home({ a: { ids: 'rotating', hollowRotation: true, position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  for (const word of ['amber', 'birch']) await run(engine, 'chat', `The codeword is ${word}.`);
-  const { reply, receipt } = await run(engine, 'chat', WHICH);
+  await run(engine, 'chat', 'The codeword is amber.');
+  // It moves in the middle of this turn: its answer is not taken, and the prompt is sent again with everything.
+  const moving = await run(engine, 'chat', WHICH);
+  expect(known(moving.reply)).toEqual(['amber']);
+  expect(moving.turn.attempt).toBeLessThanOrEqual(2);
+  await run(engine, 'chat', 'The codeword is birch.');
+  const { reply, receipt, turn } = await run(engine, 'chat', WHICH);
   expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(turn.attempt).toBe(1);
   expect(receipt).toMatchObject({ rung: 'transcript', proof: 'counted', dropped: 0 });
+});
+
+test('with the policy "auto" such an agent goes on, and the receipt says that nothing is proved', async () => {
+  await using home = new Home({ a: { ids: 'rotating', position: false } });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat', restore: { policy: 'auto' } });
+  await run(engine, 'chat', 'The codeword is amber.');
+  const { reply, receipt } = await run(engine, 'chat', WHICH);
+  expect(known(reply)).toEqual(['amber']);
+  expect(receipt).toMatchObject({ proof: 'none' });
 });
 
 test('a warm-up without the history leaves the next turn with all of it, and a receipt that says so', async () => {
