@@ -241,7 +241,8 @@ test('whatever the records say: one whole chain, times that rise and lie in the 
 });
 
 test('what is synthesised reads back as what the records said', () => {
-  const parts: RecordPart[] = [{ type: 'text', text: 'a' }, tool('toolu_1'), { type: 'text', text: 'b' }];
+  const listed = { ...tool('toolu_1'), target: 'ls' };
+  const parts: RecordPart[] = [{ type: 'text', text: 'a' }, listed, { type: 'text', text: 'b' }];
   const builder = new PartsBuilder();
   for (const update of updatesOf(entriesOf([record(1, { parts })], { model: 'claude-opus' }))) builder.add(update);
   expect(builder.parts()).toEqual(parts);
