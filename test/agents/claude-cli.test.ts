@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claudeCliAgent } from '../../src/agents/claude/cli/adapter.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { agentContract } from '../contracts/agent.contract.ts';
-import { TestRooms, text } from '../contracts/agent-room.ts';
+import { ask, TestRooms, text } from '../contracts/agent-room.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, userHome } from './claude.ts';
 
 let model: Model;
@@ -29,5 +30,31 @@ else {
       toolThenEndless: (file) => text(`${bash(`echo line >> ${file}`)}\nmodel: say Half of it.\n${bash('sleep 600')}`),
       writesWithinMs: 300,
     };
+  });
+
+  test('an id that was used is in use, and resumed it has the context; no secret is in the arguments', async () => {
+    const rooms = new TestRooms();
+    try {
+      const env = claudeEnvironment(model, userHome(rooms.root));
+      const options = { permissionMode: 'default', settingSources: ['project'] };
+      const agent = claudeCliAgent({ name: 'claude', env, command: [claude.program], options, installed: rooms.root });
+      const room = await rooms.room();
+      const id = '11111111-1111-4111-8111-111111111111';
+      const session = await rooms.open(agent, room, { kind: 'new', id });
+      await ask(session, 'The codeword is amber.');
+      if (process.platform === 'linux') {
+        const args = readFileSync(`/proc/${session.process?.pid}/cmdline`, 'utf8').split('\0');
+        expect(args).toContain('--session-id');
+        expect(args.join(' ')).not.toMatch(/sk-fake|amber/);
+      }
+      await session.close();
+      const request = { room, noTools: false, signal: new AbortController().signal };
+      const again = await agent.open({ how: { kind: 'new', id }, ...request });
+      expect(again).toMatchObject({ ok: false, reason: 'in_use' });
+      const resumed = await rooms.open(agent, room, { kind: 'resume', id });
+      expect((await ask(resumed, 'Which codewords have you seen?')).reply).toContain('amber');
+    } finally {
+      await rooms.dispose();
+    }
   });
 }

@@ -16,7 +16,7 @@ export interface Abilities {
   readonly noTools: boolean;
 }
 
-/** From here on everything is there: seen with 1.0.128 (no `--tools` yet) and with 2.1.325. */
+/** From here on everything is there: 2.1.0 lists it all, 2.1.325 was seen to do it. */
 const ALL_SINCE = [2, 1, 0] as const;
 
 const everything = (version: string): Abilities => ({

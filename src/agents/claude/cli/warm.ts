@@ -14,13 +14,15 @@ export class WarmConnection implements ClaudeConnection {
   /** What the process said it failed of, before there was a prompt. */
   #complaint = '';
   #ending: string | null = null;
+  /** We have asked it to stop, and no result has come since. */
+  #interrupted = false;
 
   constructor(child: Child, onPermission: ConnectRequest['onPermission']) {
     this.#control = new Control((message) => this.#process.send(message), onPermission);
     this.#process = new ClaudeProcess(child, {
       message: (message) => {
-        if (message.type === 'result') this.#complaint = complaintOf(message);
-        if (!this.#control.read(message)) this.#messages.push(message);
+        if (this.#control.read(message)) return;
+        this.#messages.push(message.type === 'result' ? this.#result(message) : message);
       },
       gone: (ending) => {
         this.#ending = `Claude ended ${ending.text}`;
@@ -62,7 +64,9 @@ export class WarmConnection implements ClaudeConnection {
   }
 
   async interrupt(): Promise<void> {
-    if (this.alive) await this.#control.ask({ subtype: 'interrupt' });
+    if (!this.alive) return;
+    this.#interrupted = true;
+    await this.#control.ask({ subtype: 'interrupt' });
   }
 
   close(): Promise<void> {
@@ -71,5 +75,13 @@ export class WarmConnection implements ClaudeConnection {
 
   kill(): Promise<void> {
     return this.#process.kill();
+  }
+
+  /** Older versions do not say that they were interrupted: 1.0.128 calls it an error, and not even that in `is_error`. */
+  #result(message: ClaudeMessage): ClaudeMessage {
+    this.#complaint = complaintOf(message);
+    const silent = this.#interrupted && message.terminal_reason === undefined && message.subtype !== 'success';
+    this.#interrupted = false;
+    return silent ? { ...message, terminal_reason: 'aborted' } : message;
   }
 }

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
+import { abilitiesOf } from './abilities.ts';
+import { cliConnect } from './connect.ts';
+
+// Speaks the control protocol as far as these tests need it. What it does with a prompt, the prompt says.
+const CLAUDE = `
+import { createInterface } from 'node:readline';
+const say = (message) => console.log(JSON.stringify(message));
+const mode = process.env.MODE;
+if (mode === 'dies') { console.error('Cannot find module'); process.exit(3); }
+if (mode === 'unknown') { console.error('No conversation found with session ID: x'); process.exit(1); }
+if (mode === 'says-so') { say({ type: 'result', is_error: true, errors: ['No conversation found with session ID: x'] }); process.exit(1); }
+for await (const line of createInterface({ input: process.stdin })) {
+  const { type, request_id, request, message } = JSON.parse(line);
+  if (type === 'control_request') {
+    say({ type: 'control_response', response: { subtype: 'success', request_id } });
+    if (request.subtype === 'interrupt') say({ type: 'result', subtype: 'error_during_execution', is_error: false });
+  }
+  if (type !== 'user') continue;
+  if (message.content === 'noise') { console.log('not JSON'); console.log('{"no":"type"}'); say({ type: 'result', subtype: 'success' }); }
+  if (message.content === 'last words') { process.stdout.write('{"type":"assistant","n":1}\\n{"type":"assistant","n":2}', () => process.exit(4)); }
+  if (message.content === 'too long') { process.stdout.write('x'.repeat(65 * 1024 * 1024)); }
+}
+`;
+
+let root: string;
+let rooms: TestRooms;
+beforeEach(() => {
+  rooms = new TestRooms();
+  root = mkdtempSync(join(tmpdir(), 'throughline-warm-'));
+  writeFileSync(join(root, 'claude.mjs'), CLAUDE);
+});
+afterEach(async () => {
+  await rooms.dispose();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const id = '44444444-4444-4444-8444-444444444444';
+
+async function connect(mode = '', kind: 'new' | 'resume' = 'resume', more: Partial<ConnectRequest> = {}) {
+  const command = [process.execPath, join(root, 'claude.mjs')];
+  const can = await abilitiesOf(command, '2.1.325', '');
+  if (can === null) throw new Error('this version has everything');
+  const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
+  const find = async () => ({ command, can, where: 'here' });
+  return cliConnect(find, { home: 'user', trustProject: false })({
+    ...{ room: await rooms.room(), env: { MODE: mode }, how: { kind, id }, noTools: false, model: null, onPermission },
+    signal: new AbortController().signal,
+    ...more,
+  });
+}
+
+async function heard(connection: ClaudeConnection, prompt: string, until: (message: ClaudeMessage) => boolean) {
+  const message = { role: 'user', content: prompt } as const;
+  connection.send({ type: 'user', uuid: 'u', session_id: id, parent_tool_use_id: null, message });
+  const messages: ClaudeMessage[] = [];
+  for await (const one of connection.messages) {
+    messages.push(one);
+    if (until(one)) break;
+  }
+  return messages;
+}
+const never = () => false;
+
+test('what is no message is passed over', async () => {
+  const connection = await connect();
+  expect(await heard(connection, 'noise', ({ type }) => type === 'result')).toHaveLength(1);
+  await connection.close();
+  expect(connection.ending).toBe('Claude ended with code 0');
+});
+
+test('everything that it said is handed on before its end is told', async () => {
+  const connection = await connect();
+  expect((await heard(connection, 'last words', never)).map(({ n }) => n)).toEqual([1, 2]);
+  expect(connection.alive).toBe(false);
+  expect(connection.ending).toContain('code 4');
+});
+
+test('a line without an end does not fill the memory: it ends the process', async () => {
+  const connection = await connect();
+  expect(await heard(connection, 'too long', never)).toEqual([]);
+  expect(connection.ending).toContain('a line that is too long');
+});
+
+test('an interrupt that an older version does not own up to counts as one', async () => {
+  const connection = await connect();
+  const interrupted = heard(connection, 'hang', ({ type }) => type === 'result');
+  await connection.interrupt();
+  expect((await interrupted)[0]).toMatchObject({ type: 'result', terminal_reason: 'aborted' });
+  await connection.kill();
+});
+
+test('one that has ended takes nothing, says nothing, and throws nothing', async () => {
+  const connection = await connect();
+  await connection.kill();
+  expect(await heard(connection, 'noise', never)).toEqual([]);
+  await connection.interrupt();
+  await connection.close();
+  await connection.kill();
+});
+
+test.each(['unknown', 'says-so'])('a session that is not there is not found (%s)', async (mode) => {
+  await expect(connect(mode)).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'not_found' });
+});
+
+test('a program that does not come up: with a new session it is not available, else the next step is tried', async () => {
+  await expect(connect('dies', 'new')).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: expect.stringContaining('Cannot find module'),
+  });
+  await expect(connect('dies', 'resume')).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'refused' });
+});
+
+test('an opening that is aborted leaves nothing running', async () => {
+  const abort = new AbortController();
+  const opening = connect('', 'new', { signal: abort.signal });
+  abort.abort();
+  await expect(opening).rejects.toMatchObject({ reason: 'refused', message: 'opening was cancelled' });
+});
