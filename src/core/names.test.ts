@@ -49,3 +49,8 @@ describe('a title that nobody has chosen', () => {
     );
   });
 });
+
+test('a title loses whole terminal sequences, not only the character that begins them', () => {
+  const hostile = 'red\u001b[31m title\u001b]0;pwned\u0007 link\u001b]8;;http://evil\u001b\\x c1\u009b2J end';
+  expect(asTitle(hostile)).toBe('red title linkx c1 end');
+});

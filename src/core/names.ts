@@ -19,11 +19,15 @@ export function checkName(name: unknown, what: string): string {
  * whatever comes of it, save when nothing does.
  */
 export function asTitle(text: string, longest = LONGEST_NAME): string {
-  const line = text.toWellFormed().replaceAll(SPACES, ' ').trim();
+  const line = text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ').trim();
   if (line.length <= longest) return line;
   const start = line.slice(0, longest - 1).replace(HALF_AT_END, '');
   return `${start.trimEnd()}…`;
 }
 
+/** Whole terminal sequences: without their first character, the rest of one would be left over as words. */
+const ESCAPES =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?/gu;
 const SPACES = /[\s\p{Cc}]+/gu;
 const HALF_AT_END = /[\ud800-\udbff]$/;

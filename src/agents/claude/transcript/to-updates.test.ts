@@ -52,7 +52,7 @@ test('records can be made of them: a failed tool, one without an end, a picture'
   ];
   for (const update of updatesOf(entries)) builder.add(update);
   expect(builder.parts()).toMatchObject([
-    { name: 'Bash', kind: 'execute', target: null, input: { command: 'false' }, output: 'exit 1', status: 'failed' },
+    { name: 'Bash', kind: 'execute', target: 'false', input: { command: 'false' }, output: 'exit 1', status: 'failed' },
     { name: 'mcp__x__y', kind: 'other', input: {}, output: null, status: 'unknown' },
     { name: 'Glob', kind: 'search', target: 'src', output: 'a\n[image]', status: 'completed' },
   ]);
