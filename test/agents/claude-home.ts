@@ -7,6 +7,7 @@ import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
 import { acknowledgement, conversationOf, type Model, startModel } from '../../src/testing/index.ts';
 import { Host } from '../e2e/support/host.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
+import { runsIn, saidIn } from './said.ts';
 
 export type ClaudeAdapter = 'claude-sdk' | 'claude-cli';
 
@@ -81,7 +82,10 @@ export class ClaudeHome {
     rmSync(this.path, { recursive: true, force: true });
     expect(this.#bugs, 'faults of the program itself').toEqual([]);
     // What is told as an instruction is obeyed: history has no place there.
-    expect(this.model.systemTexts().join('\n')).not.toMatch(/codeword/i);
+    const instructions = this.model.systemTexts().join('\n');
+    expect(instructions).not.toMatch(/codeword/i);
+    // Claude names its directory there, which prompts and answers may do, too.
+    expect(runsIn(instructions.replaceAll(this.path, '\n'), saidIn(this.model.requests))).toEqual([]);
   }
 }
 
