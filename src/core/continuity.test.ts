@@ -16,6 +16,7 @@ const TRAITS: AgentTraits = {
   embeddedContext: false,
   noTools: false,
   position: true,
+  rewind: false,
   window: 100_000,
 };
 

@@ -16,6 +16,8 @@ export interface AgentTraits {
   readonly noTools: boolean;
   /** Its storage can be read back: the position of a session is known. */
   readonly position: boolean;
+  /** Reopens a session as it was before a failed prompt, which is then no part of its context. */
+  readonly rewind: boolean;
   /** The model's window in tokens. */
   readonly window: number;
 }

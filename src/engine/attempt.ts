@@ -33,6 +33,8 @@ export interface AttemptResult {
   readonly ref: string | null;
   readonly sessionId: string | null;
   readonly sent: Sent;
+  /** What the agent knows the prompt by. */
+  readonly promptId: string;
   readonly outcome: AgentOutcome | { readonly kind: 'refuted' };
   /** Null: it completed. */
   readonly failure: Failure | null;
@@ -63,6 +65,7 @@ class Attempt {
   readonly #desk: PermissionDesk;
   /** Aborts the prompt: by the turn's signal, or because the context was refuted. */
   readonly #abort = new AbortController();
+  readonly #promptId = randomUUID();
   #ref: string | null;
   #sessionId: string | null;
   #usage: Usage;
@@ -94,7 +97,7 @@ class Attempt {
       if (signal.reason) stop();
       const content = [...restored.preface, ...turn.prompt];
       const expected = this.#open.position;
-      const prompt = { id: randomUUID(), content, expected, signal: this.#abort.signal };
+      const prompt = { id: this.#promptId, content, expected, signal: this.#abort.signal };
       for await (const event of this.#session.prompt(prompt)) {
         if (event.type === 'ended') outcome = event.outcome;
         else await this.#handle(event);
@@ -240,6 +243,7 @@ class Attempt {
       ref: this.#ref,
       sessionId: this.#sessionId,
       sent,
+      promptId: this.#promptId,
       outcome: this.#fault === null ? outcome : { kind: 'refuted' },
       failure,
       harmless: readToTheEnd && !parts.toolBegun,

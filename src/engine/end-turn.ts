@@ -94,15 +94,20 @@ async function writeEnd(
   if (result.title !== null) await hold.parts.store.setTitle(owner, id, result.title, 'agent');
 }
 
-/** After an attempt that will be followed by another: the session has seen a prompt that came to nothing. */
-export async function unsettle(hold: Hold, agent: Agent, traits: AgentTraits, result: AttemptResult): Promise<void> {
-  if (result.ref === null) return;
+/**
+ * After an attempt that will be followed by another: the session has seen a prompt that came to nothing. Returns whether its
+ * storage holds that prompt now, as far as can be read.
+ */
+export async function unsettle(hold: Hold, agent: Agent, traits: AgentTraits, result: AttemptResult): Promise<boolean> {
+  if (result.ref === null) return false;
   const { session } = result;
   const { position } = await readStorage(hold, agent, traits, result);
   // Its storage stands where it stood: a session that was only locked has not seen the prompt.
-  if (traits.position && session.alive && position === result.sent.position) return;
+  const moved = traits.position && position !== result.sent.position;
+  if (traits.position && session.alive && !moved) return false;
   const change = { ...unsettled(position, session.alive, traits), process: session.alive ? session.process : null };
   await hold.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
+  return moved;
 }
 
 function outcomeOf(result: AttemptResult): TurnEnd {

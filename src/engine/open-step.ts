@@ -46,13 +46,16 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
     if (position === null) return drop(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) return foreignHands(row, position, request);
   }
-  const opened = await openPatiently({ kind: 'resume', id: row.id, memo: row.memo }, false, request);
+  const rewind = request.rewind?.ref === row.ref ? request.rewind : null;
+  const how = { kind: 'resume', id: row.id, memo: row.memo, rewind } as const;
+  const opened = await openPatiently(how, false, request);
   if ('failure' in opened) return opened;
   if (!opened.ok) {
     const failure = `the agent refused: ${opened.message}`;
     return opened.reason === 'not_found' ? drop(row, 'lost', failure, request) : { failure };
   }
-  const proof = await proveOpened(opened, row.position, request);
+  const position = rewind?.position ?? row.position;
+  const proof = await proveOpened(opened, position, request);
   if (proof === 'refuted') {
     await opened.session.close();
     return drop(row, 'lost', 'after opening, it was not where we left it', request);
@@ -63,8 +66,16 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
   }
   const moved = opened.session.id !== null && opened.session.id !== row.id;
   const open: OpenSession = moved
-    ? { ...inLineage(row), ref: null, origin: 'rotated', parent: row.ref, mirrored: 0, session: opened.session }
-    : { ...inLineage(row), session: opened.session };
+    ? {
+        ...inLineage(row),
+        ref: null,
+        origin: 'rotated',
+        parent: row.ref,
+        mirrored: 0,
+        position,
+        session: opened.session,
+      }
+    : { ...inLineage(row), position, session: opened.session };
   return { open, proof };
 }
 

@@ -6,7 +6,7 @@ import type { ReceiptRung, RestoreSettings } from '../core/restore-settings.ts';
 import type { SessionOrigin } from '../core/session.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Sent } from '../core/turn.ts';
-import type { Agent, AgentSession } from '../ports/agent.ts';
+import type { Agent, AgentSession, Rewind } from '../ports/agent.ts';
 import { type Delivered, deliver, NOTHING_DELIVERED } from './deliver.ts';
 import type { Hold } from './hold.ts';
 import type { LockWait } from './lock-wait.ts';
@@ -23,6 +23,8 @@ export interface RestoreRequest {
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
   readonly attempt: number;
+  /** After an attempt of this turn that failed: where its session goes back to; null: it stays where it is. */
+  readonly rewind: (Rewind & { readonly ref: string }) | null;
   /** How often the block was already refused as too long. */
   readonly shrink: number;
   /** Steps that earlier attempts of this turn have tried; those tried now are added. */
@@ -72,7 +74,8 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   const named = request.explicit === null ? [] : await hold.parts.store.findSessions(owner, request.explicit);
   const entries = named.filter((session) => session.agent === agent.name);
   const sessions = [...newest, ...entries.filter((session) => session.conversation === id)];
-  const live = hold.living(agent.name)?.ref ?? null;
+  // A process has the failed prompt in its context for as long as it lives.
+  const live = request.rewind === null ? (hold.living(agent.name)?.ref ?? null) : null;
   const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
   const receipt = (
     rung: ReceiptRung,
@@ -165,7 +168,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
 }
 
 async function deliverTo(open: OpenSession, step: Step, request: RestoreRequest): Promise<Delivered | StepFailure> {
-  if (step.deliver.what === 'nothing') return withoutDelivery(step);
+  if (step.deliver.what === 'nothing') return withoutDelivery(step, request);
   try {
     return await deliver(step, open, request);
   } catch (error) {
@@ -175,8 +178,8 @@ async function deliverTo(open: OpenSession, step: Step, request: RestoreRequest)
   }
 }
 
-function withoutDelivery(step: Step): Delivered {
-  const unsettled = 'session' in step.open && step.open.session.state === 'unsettled';
+function withoutDelivery(step: Step, { rewind }: RestoreRequest): Delivered {
+  const unsettled = rewind === null && 'session' in step.open && step.open.session.state === 'unsettled';
   return { ...NOTHING_DELIVERED, unsettled };
 }
 

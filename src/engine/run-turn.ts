@@ -3,6 +3,7 @@ import type { Failure } from '../core/errors.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { Receipt, Tried } from '../core/receipt.ts';
 import { effectiveRestore } from '../core/restore-settings.ts';
+import type { AgentTraits } from '../core/traits.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { Agent, AgentSession } from '../ports/agent.ts';
@@ -11,7 +12,7 @@ import type { Changes } from './changes.ts';
 import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
-import { type Restored, restore } from './restore.ts';
+import { type Restored, type RestoreRequest, restore } from './restore.ts';
 import { TurnSignal } from './turn-signal.ts';
 
 /**
@@ -49,6 +50,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   const lock = new LockWait(settings.lock);
   const tried: Tried[] = [];
   let shrink = 0;
+  let rewind: RestoreRequest['rewind'] = null;
   /** The attempt before this one: it was sent, so the turn is part of the history whatever comes now. */
   let last: AttemptResult | null = null;
   const giveUp = (failure: Failure, receipt: Receipt | null) =>
@@ -59,7 +61,19 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
     if (signal.reason === 'shutdown' && last === null) return; // nothing was sent: it stays queued for the next worker
     if (signal.reason) return giveUp(stopped(signal), null);
-    const request = { hold, agent, traits, settings: restoring, explicit, turn, attempt, shrink, tried, lock };
+    const request: Omit<RestoreRequest, 'signal'> = {
+      hold,
+      agent,
+      traits,
+      settings: restoring,
+      explicit,
+      turn,
+      attempt,
+      rewind,
+      shrink,
+      tried,
+      lock,
+    };
     const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) =>
       interrupted(error, signal),
     );
@@ -76,7 +90,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
       (error: unknown) => notOurs(error),
     );
     if ('code' in result) return giveUp(result, restored.receipt);
-    const discarded = await mayTryAgain(result, { tries, shrink, lock, signal, hold, agent, tried });
+    const discarded = await mayTryAgain(result, { tries, shrink, lock, signal, hold, agent, traits, tried });
     if (discarded === 'no') {
       // Stopped while it waited for its next attempt: that is how it ended, and not by the failure before.
       const stoppedNow = result.failure !== null && result.harmless && signal.reason !== null;
@@ -85,7 +99,8 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     }
     const failure = result.failure as Failure;
     if (failure.code === 'too_long') shrink += 1;
-    if (discarded === 'keep') await unsettle(hold, agent, traits, result);
+    const holdsPrompt = discarded === 'keep' && (await unsettle(hold, agent, traits, result));
+    rewind = holdsPrompt && traits.rewind ? rewindOf(result) : null;
     await hold.lease.write({ write: 'retry', turn: turn.id, failure });
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
@@ -101,6 +116,11 @@ function passing({ receipt, leftOut }: Restored & { ok: true }, { options: { res
   return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
 }
 
+/** The model must not be told a prompt twice because the first time came to nothing. */
+function rewindOf({ ref, sent: { position }, promptId }: AttemptResult): RestoreRequest['rewind'] {
+  return ref === null || position === null ? null : { ref, position, drops: promptId };
+}
+
 /** Whatever the reason for trying again: an agent that fails every time must not be tried for ever. */
 const MOST_TRIES = 8;
 
@@ -111,6 +131,7 @@ interface Chance {
   readonly signal: TurnSignal;
   readonly hold: Hold;
   readonly agent: Agent;
+  readonly traits: AgentTraits;
   readonly tried: Tried[];
 }
 
@@ -142,7 +163,11 @@ async function mayTryAgain(result: AttemptResult, chance: Chance): Promise<'no' 
     default:
       if (!result.again || chance.tries >= settings.attempts) return 'no';
       await delay(settings.retryMs * 2 ** (chance.tries - 1), undefined, { signal: signal.signal }).catch(() => {});
-      return signal.reason === null ? 'keep' : 'no';
+      if (signal.reason !== null) return 'no';
+      if (!chance.traits.rewind || result.sent.position !== null) return 'keep';
+      // Before its first prompt there is nothing to go back to.
+      await discard(hold, agent, result, 'closed', 'the only prompt that it was sent has failed');
+      return 'discard';
   }
 }
 

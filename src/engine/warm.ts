@@ -32,6 +32,7 @@ export async function warm(
     explicit: null,
     turn: null,
     attempt: 1,
+    rewind: null,
     shrink: 0,
     tried: [],
     lock: new LockWait(settings.lock),

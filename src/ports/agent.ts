@@ -40,10 +40,21 @@ export interface OpenRequest {
 export type OpenHow =
   /** `id`: the one that we assign, recorded already; null: the agent issues it. */
   | { readonly kind: 'new'; readonly id: string | null }
-  /** `memo`: what the session's adapter wanted to be told; null or left out: nothing. */
-  | { readonly kind: 'resume'; readonly id: string; readonly memo?: string | null }
+  /**
+   * `memo`: what the session's adapter wanted to be told; null or left out: nothing. `rewind`: only where the traits have it;
+   * null or left out: it goes on from where it stands.
+   */
+  | { readonly kind: 'resume'; readonly id: string; readonly memo?: string | null; readonly rewind?: Rewind | null }
   /** Put the history into the agent's own storage under `id`, and open that. */
   | { readonly kind: 'rehydrate'; readonly id: string; readonly from: Rehydration };
+
+/** Go back to where the session stood before a prompt that came to nothing, and leave that out of its context. */
+export interface Rewind {
+  /** The position before the prompt; the opened session stands there. */
+  readonly position: string;
+  /** The id of the prompt. More than this one prompt is never dropped: then opening is refused. */
+  readonly drops: string;
+}
 
 export type Rehydration =
   /** The agent's own file as it was, byte for byte. */

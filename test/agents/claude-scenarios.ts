@@ -1,6 +1,7 @@
 import { describe, test } from 'vitest';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
 import type { ClaudeAdapter } from './claude-home.ts';
+import { apiErrors } from './scenarios/api-errors.ts';
 import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
@@ -18,5 +19,6 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} and a long history`, () => longHistory(adapter));
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
+  describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
 }

@@ -19,6 +19,7 @@ export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   embeddedContext: fc.boolean(),
   noTools: fc.boolean(),
   position: fc.boolean(),
+  rewind: fc.boolean(),
   window: fc.integer({ min: 1_000, max: 200_000 }),
 });
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestRooms } from '../../../test/contracts/agent-room.ts';
@@ -55,6 +55,8 @@ function keep(id: string, content: string): void {
   mkdirSync(dirname(fileOf(id)), { recursive: true });
   writeFileSync(fileOf(id), content);
 }
+/** Claude's own, of where it was. */
+const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 const record = (n: number): TurnRecord => ({
   version: 1,
   n,
@@ -105,6 +107,25 @@ test('a session is resumed where its file is whole, and nothing is started where
     message: expect.stringMatching(/damaged \(.*corrupt/),
   });
   expect(await agent().open(request({ kind: 'resume', id: 'none' }))).toMatchObject({ ok: false, reason: 'not_found' });
+  expect(asked).toHaveLength(1);
+});
+
+test('a session goes back to before a failed prompt, and stands there until the next one is written', async () => {
+  keep('back', `${entry('a', null)}${entry('failed', 'a')}${entry('error', 'failed')}${NOTE}`);
+  const rewind = { position: '1:a', drops: 'failed' };
+  const opened = await agent().open(request({ kind: 'resume', id: 'back', rewind }));
+  expect(asked.map(({ how }) => how)).toEqual([{ kind: 'resume', id: 'back', rewind: { at: 'a', drops: 'failed' } }]);
+  expect(opened.ok && (await opened.session.position())).toBe('1:a');
+  expect(await agent().position('back', room)).toBe('3:error');
+  appendFileSync(fileOf('back'), entry('again', 'a'));
+  expect(opened.ok && (await opened.session.position())).toBe('2:again');
+  // Also when Claude had noted the failed turn as its leaf, which it believes more than the end of the file.
+  expect(await agent().position('back', room)).toBe('2:again');
+
+  for (const position of ['2:a', '1:other', 'nonsense']) {
+    const how = { kind: 'resume', id: 'back', rewind: { position, drops: 'failed' } } as const;
+    expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused' });
+  }
   expect(asked).toHaveLength(1);
 });
 

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { AgentTraits } from '../../core/traits.ts';
-import type { Agent, Opened, OpenRequest, Rehydration } from '../../ports/agent.ts';
+import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { Room } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn } from './environment.ts';
 import type { ClaudeOptions } from './options.ts';
 import { Questions } from './permissions.ts';
 import { parseMemo } from './result.ts';
+import { canRewind, goBack } from './rewind.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 import { SessionFile } from './session-file.ts';
 import { isWhole } from './transcript/chain.ts';
@@ -88,6 +89,7 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, model: string |
     embeddedContext: false,
     noTools,
     position: true,
+    rewind: canRewind(version),
     window: model?.includes('[1m]') ? LONG_WINDOW : WINDOW,
   };
 }
@@ -125,11 +127,28 @@ async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: Claude
   const file = new SessionFile(path);
   const memo = how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null;
   const at = { id: how.id, file, empty: false, cost: parseMemo(memo) };
-  const opened =
-    (await damageOf(file)) ?? (await start({ kind: 'resume', id: how.id }, at, request, parts, facts, storage));
+  const opened = (await damageOf(file)) ?? (await resume(how, at, request, parts, facts, storage));
   // What nobody goes on with is not left behind.
   if (!opened.ok && put?.written) await rm(path, { force: true });
   return opened;
+}
+
+async function resume(
+  how: Exclude<OpenHow, { kind: 'new' }>,
+  at: StartsAt & { readonly file: SessionFile },
+  request: OpenRequest,
+  parts: ClaudeAgentParts,
+  facts: ClaudeFacts,
+  storage: Storage,
+): Promise<Opened> {
+  const { id } = how;
+  const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
+  if (rewind === null) return start({ kind: 'resume', id }, at, request, parts, facts, storage);
+  const rewound = await goBack(at.file, id, rewind);
+  if (typeof rewound === 'string') return refused('refused', rewound);
+  const { at: entry, drops } = rewound;
+  const back = { kind: 'resume', id, rewind: { at: entry, drops } } as const;
+  return start(back, { ...at, rewound }, request, parts, facts, storage);
 }
 
 /** Why the file cannot be resumed: Claude would do it all the same, and tell the model less. Null: all of it is there. */
@@ -158,9 +177,11 @@ async function rehydrate(
   return refused('refused', `its transcript cannot be put back: ${detail}`);
 }
 
+type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost' | 'rewound'>;
+
 async function start(
   how: ConnectRequest['how'],
-  at: Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost'>,
+  at: StartsAt,
   { room, noTools, signal }: OpenRequest,
   { connect, model }: ClaudeAgentParts,
   { version }: ClaudeFacts,

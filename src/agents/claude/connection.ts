@@ -25,7 +25,14 @@ export interface ConnectRequest {
   readonly room: Room;
   /** Everything that the adapter adds to the allowlisted environment. */
   readonly env: Readonly<Record<string, string>>;
-  readonly how: { readonly kind: 'new'; readonly id: string } | { readonly kind: 'resume'; readonly id: string };
+  readonly how:
+    | { readonly kind: 'new'; readonly id: string }
+    /** `rewind`: go on from the entry `at`, and drop the prompt `drops` that came after it. Left out: from where it stands. */
+    | {
+        readonly kind: 'resume';
+        readonly id: string;
+        readonly rewind?: { readonly at: string; readonly drops: string };
+      };
   readonly noTools: boolean;
   /** Null: the one that Claude chooses. */
   readonly model: string | null;

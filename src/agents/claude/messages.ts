@@ -3,6 +3,7 @@ import { RETRACTED, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
 import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensOf } from './result.ts';
+import { canRewind } from './rewind.ts';
 import type { EntryMessage } from './transcript/entries.ts';
 import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './transcript/to-updates.ts';
 
@@ -22,6 +23,7 @@ export class TurnReader {
   cost: CostSoFar | null;
   readonly #prompt: string;
   #version: string;
+  readonly #rewinds: boolean;
   #said: ClaudeMessage | null = null;
   #namesPrompts = false;
   #running = false;
@@ -36,6 +38,7 @@ export class TurnReader {
     this.#prompt = prompt;
     this.cost = cost;
     this.#version = version;
+    this.#rewinds = canRewind(version);
     this.#tellsState = tellsState;
   }
 
@@ -45,7 +48,7 @@ export class TurnReader {
 
   /** How it ended, once the result has come; null: it has not. `over` tells whether it may be believed already. */
   get outcome(): AgentOutcome | null {
-    if (this.#said !== null) return outcomeOf(this.#said);
+    if (this.#said !== null) return outcomeOf(this.#said, this.#rewinds);
     if (!this.#idle) return null;
     return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
   }

@@ -22,8 +22,30 @@ describe('the outcome', () => {
       { kind: 'failed', code: 'too_long' },
     ],
   ])('is judged by is_error and the reason, never by the subtype: %#', (result, outcome) => {
-    expect(outcomeOf({ type: 'result', ...result })).toMatchObject(outcome);
+    expect(outcomeOf({ type: 'result', ...result }, true)).toMatchObject(outcome);
   });
+
+  test.each([
+    [529, true],
+    [500, true],
+    [429, true],
+    [null, true],
+    [400, false],
+    [401, false],
+    [404, false],
+  ])(
+    'after an error of the API with the status %s, another try: %s; never where the prompt would stay',
+    (status, again) => {
+      const result = {
+        type: 'result',
+        is_error: true,
+        terminal_reason: 'api_error',
+        api_error_status: status,
+      } as const;
+      expect(outcomeOf(result, true)).toMatchObject({ kind: 'failed', again });
+      expect(outcomeOf(result, false)).toMatchObject({ kind: 'failed', again: false });
+    },
+  );
 });
 
 describe('the cost', () => {

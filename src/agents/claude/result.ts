@@ -9,16 +9,23 @@ export function promptsOf(message: ClaudeMessage): readonly string[] | null {
   return typeof message.user_message_uuid === 'string' ? [message.user_message_uuid] : null;
 }
 
-/** Judged by `is_error` and `terminal_reason`: errors of the API come with the subtype `success`. */
-export function outcomeOf(result: ClaudeMessage): AgentOutcome {
+/**
+ * Judged by `is_error` and `terminal_reason`: errors of the API come with the subtype `success`. `rewinds`: whether the prompt,
+ * which stays in the session, can be dropped from it; if not, the model would be told it twice.
+ */
+export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome {
   const reason = typeof result.terminal_reason === 'string' ? result.terminal_reason : '';
   if (reason.startsWith('aborted')) return { kind: 'cancelled' };
   if (result.is_error !== true) return { kind: 'completed' };
   const message = complaintOf(result) || reason || 'Claude reported an error without a word';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
-  // Claude has tried again by itself, ten times if need be, and the prompt stays in its session: sent once more within the
-  // turn, the model would be told it twice.
-  return { kind: 'failed', code, message, again: false };
+  const again = rewinds && code === 'agent_failed' && reason === 'api_error' && mayPass(result.api_error_status);
+  return { kind: 'failed', code, message, again };
+}
+
+/** Whether the API may answer the same request another time: not when it said that the request, or its key, is no good. */
+function mayPass(status: unknown): boolean {
+  return typeof status !== 'number' || status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
 function isTooLong(reason: string, message: string): boolean {

@@ -35,6 +35,11 @@ export class SessionFile {
     return this.#reader.present && !this.#unreadable ? this.#reader.chain : null;
   }
 
+  /** Where the session stood when this entry was its last, as of the last read; null: it is not there, or too long ago. */
+  positionAt(uuid: string): string | null {
+    return this.#reader.positionAt(uuid);
+  }
+
   /** Whatever comes from here on is new. */
   async mark(): Promise<void> {
     await this.read();

@@ -5,6 +5,7 @@ import { Inbox } from './inbox.ts';
 import { TurnReader } from './messages.ts';
 import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
+import type { Rewound } from './rewind.ts';
 import { SessionFile } from './session-file.ts';
 import { probeWritable } from './transcript/write.ts';
 import { userMessage } from './user-message.ts';
@@ -24,6 +25,8 @@ export interface ClaudeSessionParts {
   /** Nobody has prompted it: it must be empty. */
   readonly empty: boolean;
   readonly cost: CostSoFar | null;
+  /** It was opened as it was before a failed prompt; null or left out: as it stands in its file. */
+  readonly rewound?: Rewound | null;
   readonly version: string;
 }
 
@@ -92,7 +95,9 @@ export class ClaudeSession implements AgentSession {
   }
 
   async position(): Promise<string | null> {
-    return this.#unwritten || this.#file === null ? null : this.#file.position();
+    const position = this.#unwritten || this.#file === null ? null : await this.#file.position();
+    const { rewound } = this.#parts;
+    return rewound && position === rewound.filePosition ? rewound.position : position;
   }
 
   async transcript(from: number): Promise<Uint8Array | null> {

@@ -67,6 +67,7 @@ function traitsOf(options: ScriptedOptions): AgentTraits {
     embeddedContext: options.embeddedContext,
     noTools: options.noTools,
     position: onDisk && options.position,
+    rewind: false,
     window: options.window,
   };
 }

@@ -19,6 +19,7 @@ const PLAIN: AgentTraits = {
   embeddedContext: false,
   noTools: false,
   position: true,
+  rewind: false,
   window: 100_000,
 };
 

@@ -32,6 +32,12 @@ test('a new session is given its id, a resumed one is resumed', () => {
   expect(resumed).not.toContain('--session-id');
 });
 
+test('a session that goes back says where to, and which prompt that drops', () => {
+  const how = { kind: 'resume', id, rewind: { at: 'leaf', drops: 'prompt' } } as const;
+  const args = argumentsFor({ how, ...plain }, {}, ALL);
+  expect(args.slice(-6)).toEqual(['--resume', id, '--resume-session-at', 'leaf', '--resume-drops-turn', 'prompt']);
+});
+
 test('no settings file is edited: the period after which Claude deletes sessions is given inline', () => {
   const args = argumentsFor({ how: { kind: 'resume', id }, ...plain }, {}, ALL);
   expect(args[args.indexOf('--settings') + 1]).toBe('{"cleanupPeriodDays":36500}');

@@ -35,7 +35,10 @@ function sourceArguments(sources: ClaudeOptions['settingSources']): string[] {
 
 /** `--session-id` opens an id that we have recorded, once; ever after it is resumed. */
 function sessionArguments(how: ConnectRequest['how'], can: Abilities): string[] {
-  if (how.kind === 'resume') return ['--resume', how.id];
+  if (how.kind === 'resume') {
+    const { id, rewind } = how;
+    return ['--resume', id, ...(rewind ? ['--resume-session-at', rewind.at, '--resume-drops-turn', rewind.drops] : [])];
+  }
   return can.assignsIds ? ['--session-id', how.id] : [];
 }
 

@@ -53,7 +53,7 @@ function optionsFor(
   return {
     cwd: room.work,
     env: { ...env },
-    ...(how.kind === 'new' ? { sessionId: how.id } : { resume: how.id }),
+    ...sessionOptions(how),
     ...(model === null ? {} : { model }),
     ...(command[0] === undefined ? {} : { pathToClaudeCodeExecutable: command[0] }),
     ...(permissionMode === undefined ? {} : { permissionMode }),
@@ -75,6 +75,12 @@ function optionsFor(
       return process;
     },
   };
+}
+
+function sessionOptions(how: ConnectRequest['how']) {
+  if (how.kind === 'new') return { sessionId: how.id };
+  const { id, rewind } = how;
+  return { resume: id, ...(rewind && { resumeSessionAt: rewind.at, resumeDropsTurn: rewind.drops }) };
 }
 
 function questionOf(toolName: string, input: Record<string, unknown>, about: ToolQuestion) {

@@ -19,6 +19,8 @@ export interface SdkOptions {
   readonly cwd: string;
   readonly env: Record<string, string>;
   readonly resume?: string;
+  readonly resumeSessionAt?: string;
+  readonly resumeDropsTurn?: string;
   readonly sessionId?: string;
   readonly model?: string;
   readonly pathToClaudeCodeExecutable?: string;

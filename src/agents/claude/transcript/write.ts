@@ -51,6 +51,17 @@ export async function probeWritable(dir: string): Promise<string | null> {
   }
 }
 
+/** Adds a line to a transcript that no process has open; null: it is there, else why not. Never through a link. */
+export async function appendLine(file: string, entry: object): Promise<string | null> {
+  try {
+    await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    await handle.appendFile(`${JSON.stringify(entry)}\n`);
+    return null;
+  } catch (error) {
+    return `nothing can be added to ${file}: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
 const PROBE_BYTES = 8_192;
 const WRITE_BYTES = 256 * 1024;
 

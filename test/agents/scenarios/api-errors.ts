@@ -1,0 +1,67 @@
+// The API fails until Claude gives up; the engine asks once more.
+import { expect, test } from 'vitest';
+import { ended } from '../../e2e/support/conversations.ts';
+import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, FIRST, FOURTH, SECOND } from '../claude-home.ts';
+
+/** Claude asks twice, and then gives up. */
+const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
+
+export function apiErrors(adapter: ClaudeAdapter): void {
+  test('the next attempt goes to the same session, without the prompt that failed; that holds after a kill', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    await chat.ask(FIRST);
+    const [before] = await tl.engine.sessions('chat');
+    const failing = 'model: fail 529 2 times #kept';
+    const { turn, receipt } = await chat.ask(failing);
+    expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
+    home.expectTold(FIRST, failing);
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 1, unsettled: false, proof: 'proved', tried: [] });
+    expect(receipt.sessionId).toBe(before?.id);
+    // While it is warm, and after a death that left it no time to write a word.
+    await chat.ask(SECOND);
+    home.expectTold(FIRST, failing, SECOND);
+    const [session] = await tl.engine.sessions('chat');
+    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    await tl.close();
+    const again = await (await home.open()).conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, failing, SECOND, FOURTH);
+    expect(again.receipt).toMatchObject({ rung: 'resume', carried: 3, proof: 'proved', sessionId: before?.id });
+  });
+
+  test('killed right after the attempt that worked: the session goes on from that, and not from the failed one', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    const tl = await home.open();
+    const failing = 'model: fail 529 2 times #killed';
+    await tl.conversation('chat').ask(FIRST);
+    await tl.conversation('chat').ask(failing);
+    const [session] = await tl.engine.sessions('chat');
+    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    await tl.close();
+    const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
+    home.expectTold(FIRST, failing, SECOND);
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 2, proof: 'proved', sessionId: session?.id });
+  });
+
+  test('the first prompt of a session has nothing to go back to: the next attempt has a new one', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    const tl = await home.open();
+    const failing = 'model: fail 529 2 times #first';
+    const { turn } = await tl.conversation('chat').ask(failing);
+    expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
+    home.expectTold(failing);
+    await tl.conversation('chat').ask(SECOND);
+    home.expectTold(failing, SECOND);
+    expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
+  });
+
+  test('no second attempt where a tool had begun, or the API says that the request is no good', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    const tl = await home.open();
+    for (const prompt of [`${bash('true')}\nmodel: fail 529 9 times #tool`, 'model: fail 400 9 times']) {
+      const { turn } = await tl.conversation('chat').send(prompt).accepted;
+      expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', attempt: 1 });
+    }
+  });
+}
