@@ -217,10 +217,3 @@ describe('for every situation', () => {
     });
   });
 });
-
-test('a lineage of 10,000 sessions is planned at once', () => {
-  const lineage = Array.from({ length: 10_000 }, (_, place) => session(place, { watermark: 9_999 }));
-  const start = performance.now();
-  for (const explicit of [null, 'id-9999', 'elsewhere']) planContinuity(situation({ sessions: lineage, explicit }));
-  expect(performance.now() - start).toBeLessThan(20);
-});

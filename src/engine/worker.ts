@@ -4,8 +4,10 @@ import { hasEnded, type Turn } from '../core/turn.ts';
 import type { Claim, ClaimRequest } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 import { endUnsent } from './end-turn.ts';
+import { isStorageFault } from './faults.ts';
 import { Hold } from './hold.ts';
 import { Lease } from './lease.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
 import type { EngineParts } from './parts.ts';
 import { recover } from './recover.ts';
 import { runTurn } from './run-turn.ts';
@@ -28,20 +30,20 @@ export class Worker {
   readonly #wanted = new Map<string, Map<string, { id: string; owner: string }>>();
   readonly #warm: WarmSessions<Entry>;
   readonly #leaving = new Set<Promise<void>>();
+  readonly #keeper: LeaseKeeper;
   readonly #shutdown = new AbortController();
   readonly #stopListening: () => void;
-  #heartbeat: NodeJS.Timeout | null = null;
-  #deathWatch: NodeJS.Timeout | null = null;
   #claiming: Promise<void> | null = null;
   #wokenAgain = false;
   #closed = false;
-  #reapedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
     this.#changes = changes;
     const { maxWarm, idleMs } = parts.settings;
     this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
+    const leases = () => [...this.#holds.values()].map((entry) => entry.hold.lease);
+    this.#keeper = new LeaseKeeper(parts, this.#id, leases, () => this.#wake());
     this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
     if (parts.settings.claims === 'all') this.#wake();
   }
@@ -94,8 +96,7 @@ export class Worker {
     await Promise.all([...this.#holds.values()].map((entry) => this.#letGo(entry)));
     await Promise.all(this.#leaving);
     this.#warm.close();
-    if (this.#heartbeat) clearInterval(this.#heartbeat);
-    if (this.#deathWatch) clearInterval(this.#deathWatch);
+    this.#keeper.stop();
   }
 
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,14 +136,14 @@ export class Worker {
 
   async #claimReady(): Promise<void> {
     while (this.#hasRoom() && (await this.#claim())) {}
-    if (await this.#reap()) this.#wokenAgain = true;
+    if (await this.#keeper.reap()) this.#wokenAgain = true;
   }
 
   async #claimWanted(conversation: string): Promise<void> {
     if (this.#holds.has(conversation) || !this.#hasRoom() || this.#closed) return;
     if (!(await this.#stillWanted(conversation))) return;
     if (await this.#claim(conversation)) return;
-    if (await this.#reap()) await this.#claim(conversation);
+    if (await this.#keeper.reap()) await this.#claim(conversation);
   }
 
   /** Another process may have run our turns meanwhile. */
@@ -156,7 +157,7 @@ export class Worker {
 
   async #claim(conversation?: string, waiting = 0): Promise<Entry | null> {
     const { store, sandboxes, agents, settings, processes } = this.#parts;
-    this.#beat();
+    this.#keeper.start();
     const request: ClaimRequest = {
       worker: { id: this.#id, process: processes.self() },
       place: sandboxes.place,
@@ -303,53 +304,6 @@ export class Worker {
     const { id } = entry.hold.conversation;
     if (this.#holds.get(id) === entry) this.#holds.delete(id);
   }
-
-  // ── keeping ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #beat(): void {
-    const { leaseMs } = this.#parts.settings;
-    this.#heartbeat ??= setInterval(() => void this.#onBeat(), leaseMs / 3).unref();
-    // More often than the heart beats: it costs a look, and who waits for a dead worker waits for nothing.
-    this.#deathWatch ??= setInterval(() => void this.#onDeathWatch(), Math.min(leaseMs / 3, DEATH_WATCH_MS)).unref();
-  }
-
-  async #onBeat(): Promise<void> {
-    const { store, settings } = this.#parts;
-    try {
-      const fences = [...this.#holds.values()].map((entry) => entry.hold.lease.fence);
-      const lost = fences.length > 0 ? await store.renew(fences, settings.leaseMs) : [];
-      for (const fence of lost) {
-        const lease = this.#holds.get(fence.conversation)?.hold.lease;
-        if (lease?.fence.epoch === fence.epoch)
-          lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
-      }
-      this.#wake();
-    } catch (error) {
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'heartbeat');
-    }
-  }
-
-  async #onDeathWatch(): Promise<void> {
-    try {
-      if (await this.#reap()) this.#wake();
-    } catch (error) {
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'looking for dead workers');
-    }
-  }
-
-  /** Frees the leases of workers that are provably dead (R2). True: some were. */
-  async #reap(): Promise<boolean> {
-    const { store, processes, clock } = this.#parts;
-    if (clock.monotonic() - this.#reapedAt < REAP_EVERY_MS) return false;
-    this.#reapedAt = clock.monotonic();
-    let freed = false;
-    for (const worker of await store.workers()) {
-      if (worker.id === this.#id || processes.status(worker.process) !== 'dead') continue;
-      await store.forgetWorker(worker.id);
-      freed = true;
-    }
-    return freed;
-  }
 }
 
 /** The signal aborts when this process is about to end. */
@@ -376,20 +330,10 @@ async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error
   }
 }
 
-const REAP_EVERY_MS = 100;
-const DEATH_WATCH_MS = 1_000;
-
 function isLost(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'lease_lost';
 }
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
-}
-
-function isStorageFault(error: unknown): boolean {
-  return (
-    error instanceof ThroughlineError &&
-    (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost')
-  );
 }

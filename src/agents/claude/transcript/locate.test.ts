@@ -33,7 +33,7 @@ describe('the config directory', () => {
   });
 
   test('is found in the working directory when it is relative, and is that directory when it is empty', () => {
-    expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: 'c/d' }, '/work')).toBe('/work/c/d');
+    expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: 'c/d' }, '/elsewhere')).toBe('/elsewhere/c/d');
     expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: '' }, '/work')).toBe('/work');
   });
 });
