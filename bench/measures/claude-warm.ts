@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { runClaude } from '../../test/agents/claude.ts';
 import type { Measure } from '../finding.ts';
 import { ClaudeBench, type Seen } from '../support/claude-bench.ts';
@@ -5,6 +6,9 @@ import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = 'model: say Hello.';
+const SLOWLY = 'model: stream 20 25ms';
+/** Claude still works for a while after its answer; the next turn, of another Claude, must not have to share with it. */
+const REST_MS = 100;
 
 /**
  * A turn in a warm session of the real Claude, with the stand-in model: through Throughline, through the SDK alone, and with
@@ -16,9 +20,9 @@ const measure: Measure = async ({ quick }) => {
   const { engine, queue } = await bench.home.open({ agent: bench.agent() });
   const { id } = await engine.ensure({ key: 'bench' });
   const watch = new TurnWatch(engine, id, 0);
-  const through = async (): Promise<Seen> => {
+  const through = async (prompt = PROMPT): Promise<Seen> => {
     const start = performance.now();
-    const { turn } = await engine.submit(id, PROMPT);
+    const { turn } = await engine.submit(id, prompt);
     const first = (await watch.first(turn.id)) - start;
     return { first, ended: (await watch.ended(turn.id)) - start };
   };
@@ -37,11 +41,22 @@ const measure: Measure = async ({ quick }) => {
   const commits = queue.commits;
   const rounds = quick ? 10 : 100;
   for (let i = 0; i < rounds; i += 1) {
+    await delay(REST_MS);
     times.theirs.push(await direct.ask(PROMPT));
+    await delay(REST_MS);
     times.ours.push(await through());
+    await delay(REST_MS);
     if (i % (quick ? 5 : 10) === 0) times.each.push(await each());
   }
   const perTurn = (queue.commits - commits) / rounds;
+  const slow: { ours: number[]; theirs: number[] } = { ours: [], theirs: [] };
+  for (let i = 0; i < rounds / 5; i += 1) {
+    slow.theirs.push((await direct.ask(SLOWLY)).ended);
+    await delay(REST_MS);
+    slow.ours.push((await through(SLOWLY)).ended);
+    await delay(REST_MS);
+  }
+
   await direct.close();
   await watch.stop();
   const [ours, theirs] = [median(times.ours.map((one) => one.ended)), median(times.theirs.map((one) => one.ended))];
@@ -63,6 +78,13 @@ const measure: Measure = async ({ quick }) => {
       unit: '×',
       target: null,
       note: `${first[0].toFixed(1)} and ${first[1].toFixed(1)} ms; the model stands in for one and answers at once`,
+    },
+    {
+      name: 'the same, with an answer that takes half a second, p50',
+      value: median(slow.ours) / median(slow.theirs),
+      unit: '×',
+      target: null,
+      note: `${median(slow.ours).toFixed(0)} and ${median(slow.theirs).toFixed(0)} ms to the end; 20 pieces with 25 ms between them`,
     },
     {
       name: '`claude -p --resume` for every prompt ÷ a warm turn, p50',

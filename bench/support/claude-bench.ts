@@ -67,6 +67,10 @@ export class ClaudeBench {
       includePartialMessages: true,
       verbatimPrompts: true,
       systemPrompt: { type: 'preset', preset: 'claude_code' },
+      settings: { cleanupPeriodDays: 36_500 },
+      strictMcpConfig: true,
+      // A program that can be asked offers the model one tool more, and every request is longer by that.
+      canUseTool: async () => ({ behavior: 'deny', message: 'Nobody is there.' }),
       ...more,
     });
   }
