@@ -6,7 +6,7 @@ import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
-import { effects, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { effects, expectSound, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // What a session says of itself is not believed: it stands where we left it, or it is not used.
@@ -76,13 +76,14 @@ test('a hollow resume is found out after sending, and the prompt is tried again 
   await expectSound(tl.engine, 'chat');
 });
 
-/** The agent's storage is read a little late: the proof is told only after the first tool has begun. */
-function provedLate(agent: Agent): Agent {
+/** The agent's storage is read a little late: the proof is told only after the first tool has begun, and has had its effect. */
+function provedLate(agent: Agent, effect: () => Promise<void>): Agent {
   const slow = (session: AgentSession) =>
     changedPrompt(session, async function* (request) {
       let held: AgentEvent | null = null;
       for await (const one of session.prompt(request)) {
         const begun = one.type === 'update' && one.update.sessionUpdate === 'tool_call';
+        if (held && begun) await effect();
         if (one.type === 'proof') held = one;
         else if (held && (begun || one.type === 'ended')) yield* begun ? [one, held] : [held, one];
         else yield one;
@@ -95,8 +96,10 @@ function provedLate(agent: Agent): Agent {
 test('a hollow resume in which a tool has begun is interrupted, and the tool does not run twice', async () => {
   await using home = new Home({ a: { resume: 'hollow' } });
   await told(home);
-  const engine = await home.engine({ agent: provedLate });
-  const log = join(home.sandboxes, (await engine.conversation('chat')).sandbox, 'work', 'effects.log');
+  let log = '';
+  const effect = () => until('the tool has had its effect', () => effects(log) === 1);
+  const engine = await home.engine({ agent: (agent) => provedLate(agent, effect) });
+  log = join(home.sandboxes, (await engine.conversation('chat')).sandbox, 'work', 'effects.log');
   const { turn, receipt } = await run(engine, 'chat', '/slow-tool write effects.log 60000');
   expect(effects(log)).toBe(1);
   expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'context_refuted' } });
