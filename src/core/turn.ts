@@ -66,6 +66,8 @@ export interface Turn {
 /** The fact that a prompt left us, written before its first byte does (R6). */
 export interface Sent {
   readonly attempt: number;
+  /** The prompt's own id, by which the agent's storage is searched for it where it keeps that; null: it was not ours to give. */
+  readonly prompt: string | null;
   /** Our reference of the session; null: the agent has not named it yet. */
   readonly session: string | null;
   /** The session's position before the prompt; null: new, or not readable. */

@@ -33,8 +33,6 @@ export interface AttemptResult {
   readonly ref: string | null;
   readonly sessionId: string | null;
   readonly sent: Sent;
-  /** What the agent knows the prompt by. */
-  readonly promptId: string;
   readonly outcome: AgentOutcome | { readonly kind: 'refuted' };
   /** Null: it completed. */
   readonly failure: Failure | null;
@@ -128,6 +126,7 @@ class Attempt {
       writes.push(this.#openSession(session.id, this.#open.origin, this.#open.parent));
     const sent: Sent = {
       attempt: turn.attempt,
+      prompt: this.#promptId,
       session: this.#ref,
       position: this.#open.position,
       rung: restored.receipt.rung,
@@ -243,7 +242,6 @@ class Attempt {
       ref: this.#ref,
       sessionId: this.#sessionId,
       sent,
-      promptId: this.#promptId,
       outcome: this.#fault === null ? outcome : { kind: 'refuted' },
       failure,
       harmless: readToTheEnd && !parts.toolBegun,

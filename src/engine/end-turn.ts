@@ -4,7 +4,7 @@ import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../c
 import type { AgentTraits } from '../core/traits.ts';
 import type { Turn, TurnEnd } from '../core/turn.ts';
 import { NO_USAGE } from '../core/usage.ts';
-import type { Agent } from '../ports/agent.ts';
+import type { Agent, SentPrompt } from '../ports/agent.ts';
 import type { SessionChange, Write } from '../ports/store.ts';
 import type { AttemptResult } from './attempt.ts';
 import type { Hold } from './hold.ts';
@@ -144,17 +144,17 @@ async function readStorage(
 ): Promise<{ position: string | null; found: RecordPart[] }> {
   if (!traits.position || sessionId === null) return { position: null, found: [] };
   if (failure === null || session.alive) return { position: await session.position(), found: [] };
-  return readTail(hold, agent, sessionId, sent.position);
+  return readTail(hold, agent, sessionId, sent);
 }
 
-/** What the agent's own storage holds after a position: the part of a turn that nobody saw. */
+/** What the agent's own storage holds of a prompt: the part of a turn that nobody saw. */
 export async function readTail(
   hold: Hold,
   agent: Agent,
   sessionId: string,
-  position: string | null,
+  sent: SentPrompt,
 ): Promise<{ position: string | null; found: RecordPart[] }> {
-  const tail = await agent.tail(sessionId, position, await hold.room());
+  const tail = await agent.tail(sessionId, sent, await hold.room());
   const parts = new PartsBuilder();
   for (const update of tail?.updates ?? []) parts.add(update);
   return { position: tail?.position ?? null, found: parts.parts() };

@@ -58,7 +58,7 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
 /** What nobody saw of the turn. Null: it cannot be read, and the turn has to end all the same (R4). */
 async function unseen(hold: Hold, agent: Agent, sessionId: string, turn: Turn) {
   try {
-    return await readTail(hold, agent, sessionId, turn.sent?.position ?? null);
+    return turn.sent && (await readTail(hold, agent, sessionId, turn.sent));
   } catch (error) {
     // Its directory is gone, or the agent is: no fault of ours.
     if (!(error instanceof ThroughlineError)) hold.parts.onBug(error, `reading what is left of turn ${turn.id}`);

@@ -117,8 +117,8 @@ function passing({ receipt, leftOut }: Restored & { ok: true }, { options: { res
 }
 
 /** The model must not be told a prompt twice because the first time came to nothing. */
-function rewindOf({ ref, sent: { position }, promptId }: AttemptResult): RestoreRequest['rewind'] {
-  return ref === null || position === null ? null : { ref, position, drops: promptId };
+function rewindOf({ ref, sent: { position, prompt } }: AttemptResult): RestoreRequest['rewind'] {
+  return ref === null || position === null || prompt === null ? null : { ref, position, drops: prompt };
 }
 
 /** Whatever the reason for trying again: an agent that fails every time must not be tried for ever. */

@@ -23,7 +23,16 @@ export interface Outcome {
 export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
   if (turn.sent !== null) return [];
   const rung = session === null ? 'new' : 'resume';
-  const sent: Sent = { attempt: turn.attempt, session, position: null, rung, delivered: null, process: null, at };
+  const sent: Sent = {
+    attempt: turn.attempt,
+    prompt: null,
+    session,
+    position: null,
+    rung,
+    delivered: null,
+    process: null,
+    at,
+  };
   return [{ write: 'send', turn: turn.id, sent }];
 }
 

@@ -23,10 +23,10 @@ export interface Agent {
   /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
   position(sessionId: string, room: Room): Promise<string | null>;
   /**
-   * What the agent's own storage holds after `position`: the part of a turn that nobody saw. Called after the agent's process
-   * was ended. Null: the storage cannot be read.
+   * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called after the agent's
+   * process was ended. Null: the storage cannot be read.
    */
-  tail(sessionId: string, position: string | null, room: Room): Promise<Tail | null>;
+  tail(sessionId: string, sent: SentPrompt, room: Room): Promise<Tail | null>;
 }
 
 export interface OpenRequest {
@@ -142,8 +142,15 @@ export type AgentOutcome =
   /** The process ended or the stream broke: nobody knows what happened. */
   | { readonly kind: 'lost'; readonly message: string };
 
-/** The part of a turn that was found in the agent's storage, and where that storage stands now. */
+/** A prompt that left us: its id, as it was given to `prompt`, and where the session stood before it. */
+export interface SentPrompt {
+  readonly prompt: string | null;
+  readonly position: string | null;
+}
+
+/** What follows from a prompt in the agent's storage, and nothing that anybody else has caused there. */
 export interface Tail {
   readonly updates: readonly Update[];
+  /** Where the storage stands now; null: not known, or at something that does not follow from the prompt. */
   readonly position: string | null;
 }

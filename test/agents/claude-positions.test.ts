@@ -8,11 +8,12 @@ import type { Readable, Writable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Entry, isLink } from '../../src/agents/claude/transcript/entries.ts';
 import { slugOf, transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
-import { entriesAfter, readPosition } from '../../src/agents/claude/transcript/position.ts';
+import { entriesFrom, readPosition } from '../../src/agents/claude/transcript/position.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { updatesOf } from '../../src/agents/claude/transcript/to-updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import { PartsBuilder } from '../../src/core/record.ts';
+import { until } from '../contracts/agent-room.ts';
 import { modelForTests } from '../model/speaking.ts';
 import { type ClaudeLine, claudeOrSkip, runClaude } from './claude.ts';
 import { type ClaudePlace, claudePlace, rehydrate, toldTo, turnRecord } from './transcripts.ts';
@@ -53,9 +54,12 @@ class Follower {
     expect(Buffer.concat(this.#mirror)).toEqual(readFileSync(this.#place.file));
     const cold = await readPosition(this.#place.file);
     expect(cold).toMatchObject({ whole: true, position: this.#reader.position });
-    // Lines that are no links may come late, after the position of the turn before.
-    const after = await entriesAfter(this.#place.file, this.position);
-    expect(after?.entries.filter(isLink)).toEqual(entries.filter(isLink));
+    const links = entries.filter(isLink);
+    const at = links.findIndex(({ type }) => type === 'user');
+    const sent = { prompt: links[at]?.uuid ?? null, position: this.position };
+    const from = await entriesFrom(this.#place.file, sent);
+    expect(from?.position).toBe(this.#reader.position);
+    expect(from?.entries.filter(isLink)).toEqual(links.slice(at + 1));
     this.position = this.#reader.position;
     return entries;
   }
@@ -106,7 +110,12 @@ describe('after every turn', { timeout: 240_000 }, () => {
       }
       const { position } = follower;
       await claude.title();
-      const titled = await follower.turn();
+      // It answers before the title is in the file.
+      let titled: Entry[] = [];
+      await until('the title is written', async () => {
+        titled = await follower.turn();
+        return titled.length > 0;
+      });
       expect(updatesOf(titled)).toEqual([{ sessionUpdate: 'session_info_update', title: expect.any(String) }]);
       expect(follower.position).toBe(position);
       await claude.ask('three');

@@ -232,12 +232,13 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       const session = await open();
       await ask(session, given.tell('amber'));
       const before = await session.position();
-      for await (const event of send(session, given.toolThenEndless('tail.log'))) {
+      const prompt = crypto.randomUUID();
+      for await (const event of send(session, given.toolThenEndless('tail.log'), { id: prompt })) {
         if (event.type !== 'update' || event.update.sessionUpdate !== 'agent_message_chunk') continue;
         await new Promise((resolve) => setTimeout(resolve, given.writesWithinMs ?? 0));
         await session.kill();
       }
-      const tail = await agent.tail(idOf(session), before, room);
+      const tail = await agent.tail(idOf(session), { prompt, position: before }, room);
       if (!traits.position) {
         expect(tail).toBeNull();
         return;
@@ -246,7 +247,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(kinds).toContain('tool_call');
       expect(kinds).toContain('agent_message_chunk');
       expect(tail?.position).toBe(await agent.position(idOf(session), room));
-      expect(await agent.tail('no-such-session', null, room)).toBeNull();
+      expect(await agent.tail('no-such-session', { prompt, position: null }, room)).toBeNull();
     });
 
     test('a tool runs once; in the no-tools profile it does not run, until tools are allowed', async () => {

@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 
 /**
  * Runs random sequences of commands and, when one breaks a rule, shrinks it to the shortest that still does and prints it
  * line by line. THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it ten times as long.
+ *
+ * The seed comes from the committed tree: every change is tried on sequences of its own, and the same commit always on the
+ * same ones, so that a second run is no second chance. In the long mode, and outside a checkout, it is a new one every time.
  */
 export interface Sequences<Setup, Command> {
   readonly name: string;
@@ -51,8 +55,21 @@ export async function checkSequences<Setup, Command>(sequences: Sequences<Setup,
   );
 }
 
+/** Null: this is no checkout. */
+function seedOfTree(): number | null {
+  try {
+    const hash = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return Number.parseInt(hash.slice(0, 7), 16);
+  } catch {
+    return null;
+  }
+}
+
 function seedOf(given: string | undefined): number {
-  if (given === undefined || given === '') return Date.now() % 0x7fffffff;
+  if (!given) return (process.env.THROUGHLINE_LONG ? null : seedOfTree()) ?? Date.now() % 0x7fffffff;
   const seed = Number(given);
   if (!Number.isSafeInteger(seed)) throw new Error(`THROUGHLINE_SEED must be a whole number, not ${given}`);
   return seed;

@@ -161,10 +161,9 @@ test('what cannot be done is refused without starting anything', async () => {
   expect(asked).toEqual([]);
 });
 
-test('the tail is what came after a position, and null where that is not in the file', async () => {
+test('the tail is what follows from the prompt, and null where there is no file', async () => {
   keep('s', entry('a', null) + entry('b', 'a'));
-  expect(await agent().tail('s', '1:a', room)).toEqual({ updates: [], position: '2:b' });
-  expect(await agent().tail('s', '1:other', room)).toBeNull();
-  expect(await agent().tail('none', null, room)).toBeNull();
+  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, room)).toEqual({ updates: [], position: '2:b' });
+  expect(await agent().tail('none', { prompt: 'b', position: null }, room)).toBeNull();
   expect(await agent().position('none', room)).toBeNull();
 });

@@ -13,7 +13,7 @@ import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 import { SessionFile } from './session-file.ts';
 import { isWhole } from './transcript/chain.ts';
 import { projectDir, transcriptFile } from './transcript/locate.ts';
-import { entriesAfter, readPosition } from './transcript/position.ts';
+import { entriesFrom, readPosition } from './transcript/position.ts';
 import { synthesise } from './transcript/synthesise.ts';
 import { updatesOf } from './transcript/to-updates.ts';
 import { putTranscript } from './transcript/write.ts';
@@ -70,9 +70,9 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       const file = storageOf(room, parts).fileOf(sessionId);
       return file === null ? null : ((await readPosition(file))?.position ?? null);
     },
-    async tail(sessionId, position, room) {
+    async tail(sessionId, sent, room) {
       const file = storageOf(room, parts).fileOf(sessionId);
-      const found = file === null ? null : await entriesAfter(file, position);
+      const found = file === null ? null : await entriesFrom(file, sent);
       return found && { updates: updatesOf(found.entries), position: found.position };
     },
   };

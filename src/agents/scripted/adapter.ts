@@ -6,7 +6,7 @@ import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { Room } from '../../ports/sandbox.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
-import { entriesAfter, positionAt, readPosition, storageDir, storageFile } from './storage.ts';
+import { readPosition, storageDir, storageFile, tailOf } from './storage.ts';
 
 /** Raised whenever the program behaves differently. */
 const VERSION = '1';
@@ -37,15 +37,9 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
       const file = fileOf(sessionId, room);
       return file === null ? null : readPosition(file);
     },
-    async tail(sessionId, position, room) {
+    async tail(sessionId, sent, room) {
       const file = fileOf(sessionId, room);
-      const entries = file === null ? null : entriesAfter(file, position);
-      if (entries === null) return null;
-      const last = entries.at(-1);
-      return {
-        updates: entries.flatMap((entry) => (entry.role === 'agent' ? [entry.update] : [])),
-        position: last === undefined ? position : positionAt(last.n, last.uuid),
-      };
+      return file === null ? null : tailOf(file, sent);
     },
   };
 }

@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   { type: 'opened', id: null },
-  { type: 'accepted', prompt: 'p', uuid: 'u', parent: null },
+  { type: 'accepted', prompt: 'p', parent: null },
   { type: 'update', update: { sessionUpdate: 'plan', entries: [] } },
   { type: 'ended', prompt: 'p', outcome: { kind: 'completed' } },
 ])('%j is a message', (message) => {

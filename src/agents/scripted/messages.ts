@@ -8,7 +8,7 @@ const isTextOrNull = (value: unknown) => value === null || isText(value);
 const REQUIRED: { readonly [T in FromProgram['type']]: { readonly [field: string]: (value: unknown) => boolean } } = {
   opened: { id: isTextOrNull },
   refused: { reason: isText, message: isText },
-  accepted: { prompt: isText, uuid: isText, parent: isTextOrNull },
+  accepted: { prompt: isText, parent: isTextOrNull },
   session: { id: isText },
   update: { update: (value) => isObject(value) && isText(value.sessionUpdate) },
   permission: { id: isText, title: isText, options: Array.isArray },

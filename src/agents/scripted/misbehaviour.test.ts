@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -193,23 +194,24 @@ describe('refusing', () => {
 });
 
 describe('dying', () => {
+  const prompt = randomUUID();
   test('/die: the turn is lost, and the prompt stays in the storage', async () => {
     const agent = agentWith({});
     const session = await open(agent);
-    const { outcome, reply } = await ask(session, '/say Half of\n/die');
+    const { outcome, reply } = await ask(session, '/say Half of\n/die', { id: prompt });
     expect(outcome).toMatchObject({ kind: 'lost', message: expect.stringContaining('SIGKILL') });
     expect(reply).toBe('Half of');
-    const tail = await agent.tail(session.id ?? '', null, room);
+    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, room);
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'agent_message_chunk', content: { text: 'Half of' } }]);
   });
 
   test('/die after-tool: the effect is there, and the storage knows only of the beginning', async () => {
     const agent = agentWith({});
     const session = await open(agent);
-    const { outcome } = await ask(session, '/die after-tool\n/tool write out.log');
+    const { outcome } = await ask(session, '/die after-tool\n/tool write out.log', { id: prompt });
     expect(outcome.kind).toBe('lost');
     expect(effects(join(room.work, 'out.log'))).toBe(1);
-    const tail = await agent.tail(session.id ?? '', null, room);
+    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, room);
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'tool_call', status: 'in_progress' }]);
   });
 

@@ -4,17 +4,17 @@ import { findEntry, positionAt } from './storage.ts';
 export interface Landing {
   /** The session's storage. */
   readonly file: string;
-  /** The entry that the program says the prompt became, and the one before it. */
-  readonly uuid: string;
+  /** The prompt's id, and the entry that the program says it came after. */
+  readonly prompt: string;
   readonly parent: string | null;
   /** Where the prompt was to land; null: in an empty session. */
   readonly expected: string | null;
 }
 
 /** Looks in the session's own storage whether the prompt landed where it should have. */
-export function proofOf({ file, uuid, parent, expected }: Landing): Extract<AgentEvent, { type: 'proof' }> {
+export function proofOf({ file, prompt, parent, expected }: Landing): Extract<AgentEvent, { type: 'proof' }> {
   const refuted = (detail: string) => ({ type: 'proof', proof: 'refuted', detail }) as const;
-  const entry = findEntry(file, uuid);
+  const entry = findEntry(file, prompt);
   if (entry === null) return refuted('the prompt is not in the session’s storage');
   if (entry.parent !== parent) return refuted('the agent and its storage disagree on what came before the prompt');
   const landed = positionAt(entry.n - 1, entry.parent);

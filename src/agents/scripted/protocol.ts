@@ -31,8 +31,8 @@ export type ToProgram =
 export type FromProgram =
   | { readonly type: 'opened'; readonly id: string | null }
   | { readonly type: 'refused'; readonly reason: RefusalReason; readonly message: string }
-  /** The prompt is in the session: as entry `uuid`, told after `parent`. */
-  | { readonly type: 'accepted'; readonly prompt: string; readonly uuid: string; readonly parent: string | null }
+  /** The prompt is in the session: as the entry of its own id, told after `parent`. */
+  | { readonly type: 'accepted'; readonly prompt: string; readonly parent: string | null }
   | { readonly type: 'session'; readonly id: string }
   | { readonly type: 'update'; readonly update: Update }
   | {
@@ -49,6 +49,7 @@ export type RefusalReason = 'not_found' | 'locked' | 'in_use' | 'refused';
 
 /** One line of a session's storage. The entries of a session are chained: each names the one that it was told after. */
 export type Entry = {
+  /** Of a prompt: the id that it was given by whoever sent it. */
   readonly uuid: string;
   readonly parent: string | null;
   /** Its number in the file, from 1. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Entry } from './protocol.ts';
-import { entriesAfter, findEntry, readPosition, storageFile } from './storage.ts';
+import { findEntry, readPosition, storageFile, tailOf } from './storage.ts';
 
 let dir: string;
 let file: string;
@@ -42,16 +42,40 @@ test('a torn last line and noise are no entries', () => {
   write(entry(1), entry(2));
   appendFileSync(file, 'null\n42\n{}\n{"uuid":"u3","n":3,"text":"to');
   expect(readPosition(file)).toBe('2:u2');
-  expect(entriesAfter(file, '1:u1')?.map(({ uuid }) => uuid)).toEqual(['u2']);
+  expect(tailOf(file, { prompt: 'u2', position: '1:u1' })).toEqual({ updates: [], position: '2:u2' });
 });
 
-test('what comes after a position, and nothing when that position is not there', () => {
-  write(entry(1), entry(2), entry(3));
-  expect(entriesAfter(file, '1:u1')?.map(({ uuid }) => uuid)).toEqual(['u2', 'u3']);
-  expect(entriesAfter(file, '3:u3')).toEqual([]);
-  expect(entriesAfter(file, null)).toHaveLength(3);
-  expect(entriesAfter(file, '1:u2')).toBeNull();
-  expect(entriesAfter(join(dir, 'other.jsonl'), null)).toBeNull();
+const said = (n: number, parent: number): Entry => {
+  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: `${n}` } } as const;
+  return { uuid: `u${n}`, parent: `u${parent}`, n, role: 'agent', update, at: 0 };
+};
+const wordsOf = (prompt: string | null, position: string | null) => {
+  const tail = tailOf(file, { prompt, position });
+  const words = tail?.updates.map((update) => 'content' in update && (update.content as { text: string }).text);
+  return words && [...words, tail?.position];
+};
+
+test('the tail is what follows from the prompt, whatever stands before, beside and after it', () => {
+  write(entry(1), said(2, 1), entry(3), said(4, 3), said(5, 4));
+  expect(wordsOf('u3', '2:u2')).toEqual(['4', '5', '5:u5']);
+  // The place before the prompt need not be known.
+  expect(wordsOf('u3', null)).toEqual(['4', '5', '5:u5']);
+  // Somebody else went on from the same place, or after us: where it stands now is not ours.
+  write(entry(1), said(2, 1), { ...entry(3), parent: 'u2' }, { ...entry(4), parent: 'u2' }, said(5, 3), said(6, 4));
+  expect(wordsOf('u3', '2:u2')).toEqual(['5', null]);
+  write(entry(1), said(2, 1), entry(3), said(4, 3));
+  expect(wordsOf('u1', null)).toEqual(['2', null]);
+});
+
+test('of a prompt that never came there is nothing, and the storage stands where it stood, or at another’s', () => {
+  write(entry(1), said(2, 1));
+  expect(wordsOf('u3', '2:u2')).toEqual(['2:u2']);
+  expect(wordsOf('u3', '1:u1')).toEqual([null]);
+  expect(wordsOf(null, '1:u1')).toEqual([null]);
+  writeFileSync(file, '');
+  expect(wordsOf('u3', null)).toEqual([null]);
+  rmSync(file);
+  expect(tailOf(file, { prompt: 'u3', position: null })).toBeNull();
 });
 
 test('reading the position of a long session costs no more than that of a short one', () => {
@@ -63,7 +87,7 @@ test('reading the position of a long session costs no more than that of a short 
     return performance.now() - begun;
   };
   const position = timed(() => expect(readPosition(file)).toBe('40000:u40000'));
-  const whole = timed(() => expect(entriesAfter(file, null)).toHaveLength(40_000));
+  const whole = timed(() => expect(tailOf(file, { prompt: 'u1', position: null })).not.toBeNull());
   expect(position).toBeLessThan(whole / 4);
 });
 

@@ -1,5 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Update } from '../../core/update.ts';
+import type { SentPrompt, Tail } from '../../ports/agent.ts';
 import type { Room } from '../../ports/sandbox.ts';
 import type { ScriptedOptions } from './options.ts';
 import type { Entry } from './protocol.ts';
@@ -36,18 +38,26 @@ export function findEntry(file: string, uuid: string): Entry | null {
   return lastEntry(file, (entry) => entry.uuid === uuid);
 }
 
-/** The entries after a position. Null: no storage, or the position is not in it. */
-export function entriesAfter(file: string, position: string | null): Entry[] | null {
+/** What the agent did for a prompt, up to the next one. Null: no storage. */
+export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | null {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch {
     return null;
   }
-  const entries = text.split('\n').flatMap((line) => parseLine(line) ?? []);
-  if (position === null) return entries;
-  const at = entries.findIndex((entry) => positionAt(entry.n, entry.uuid) === position);
-  return at === -1 ? null : entries.slice(at + 1);
+  const follows = new Set<string | null>(prompt === null ? [] : [prompt]);
+  const updates: Update[] = [];
+  let last: Entry | null = null;
+  for (const line of text.split('\n')) {
+    const entry = parseLine(line);
+    last = entry ?? last;
+    if (entry?.role !== 'agent' || !follows.has(entry.parent)) continue;
+    follows.add(entry.uuid);
+    updates.push(entry.update);
+  }
+  const stands = last && positionAt(last.n, last.uuid);
+  return { updates, position: stands === position || follows.has(last?.uuid ?? null) ? stands : null };
 }
 
 const FIRST_READ = 4_096;

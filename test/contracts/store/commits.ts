@@ -144,6 +144,7 @@ export function commits(world: World): void {
     const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
     const sent = {
       attempt: 1,
+      prompt: 'prompt-1',
       session: opened.ref,
       position: 'p',
       rung: 'new',

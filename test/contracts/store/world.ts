@@ -164,6 +164,7 @@ export function opening(opened: NewSession, turn: string | null = null): Write {
 export function sending(turn: string, set: Partial<Sent> = {}): Write {
   const sent = {
     attempt: 1,
+    prompt: null,
     session: null,
     position: null,
     rung: 'new',

@@ -11,6 +11,7 @@ import type {
   Opened,
   OpenRequest,
   PromptRequest,
+  SentPrompt,
   Tail,
 } from '../../../src/ports/agent.ts';
 import type { Gate } from './gate.ts';
@@ -123,16 +124,21 @@ export class AgentDouble implements Agent {
     return gate.through(async () => (this.profile.traits.position ? storage.position(sessionId) : null));
   }
 
-  tail(sessionId: string, position: string | null): Promise<Tail | null> {
+  tail(sessionId: string, { prompt }: SentPrompt): Promise<Tail | null> {
     const { gate, storage } = this.around;
     return gate.through(async () => {
       const entries = storage.sessions.get(sessionId);
       if (entries === undefined) return null;
-      const after = entries.slice(Number.parseInt(position ?? '0', 10));
-      const said = after.filter((entry) => entry.startsWith(ANSWER));
+      const at = entries.findIndex((entry) => entry.startsWith(promptedBy(prompt)));
+      const said = at === -1 ? [] : entries.slice(at).filter((entry) => entry.startsWith(ANSWER));
       return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: storage.position(sessionId) };
     });
   }
+}
+
+/** How the entry of a prompt begins. */
+function promptedBy(id: string | null): string {
+  return `prompt ${id}: `;
 }
 
 /** The storage of a session as a file: a line an entry, so that it only ever grows at its end. */
@@ -259,7 +265,7 @@ class SessionDouble implements AgentSession {
   }
 
   async #work(
-    { content, expected, signal }: PromptRequest,
+    { id, content, expected, signal }: PromptRequest,
     events: Mailbox<AgentEvent>,
     delivery: Delivery,
   ): Promise<AgentOutcome> {
@@ -269,7 +275,7 @@ class SessionDouble implements AgentSession {
     await this.#step(signal);
     const before = this.#manner.hollow === 'no' ? storage.position(this.#id) : '0 hollow';
     if (rotates === 'prompt' && this.#manner.hollow === 'no') this.#move(events);
-    this.#entries.push(promptText(content));
+    this.#entries.push(`${promptedBy(id)}${promptText(content)}`);
     if (!this.#named) this.#name(events);
     if (traits.position && expected !== null) {
       const proof = before === expected ? 'proved' : 'refuted';

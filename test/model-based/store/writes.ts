@@ -59,7 +59,7 @@ function receiptOf({ turn, attempt }: { turn: string; attempt: number }, convers
 }
 
 function sentTo(session: string | null): Sent {
-  return { attempt: 1, session, position: null, rung: 'new', delivered: null, process: null, at: 0 };
+  return { attempt: 1, prompt: null, session, position: null, rung: 'new', delivered: null, process: null, at: 0 };
 }
 
 function newPermission(id: string): NewPermission {

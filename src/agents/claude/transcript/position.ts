@@ -1,4 +1,5 @@
-import { type Chain, isWhole, leafOf, positionOf } from './chain.ts';
+import type { SentPrompt } from '../../../ports/agent.ts';
+import { type Chain, isWhole, positionOf } from './chain.ts';
 import type { Entry } from './entries.ts';
 import { TranscriptReader } from './reader.ts';
 
@@ -17,28 +18,29 @@ export async function readPosition(file: string): Promise<ColdPosition | null> {
   return isWhole(chain) && position !== null ? { whole: true, position, chain } : { whole: false, position, chain };
 }
 
-/** What a transcript holds after a position. */
-export interface EntriesAfter {
+/** What follows from a prompt in a transcript. */
+export interface EntriesFrom {
+  /** In the order of the file, the prompt left out. */
   readonly entries: readonly Entry[];
-  /** Where it stands now. */
+  /** Where the session stands now; null: at an entry that does not follow from the prompt. */
   readonly position: string | null;
-  readonly chain: Chain;
 }
 
-/** `position` null: from the beginning. The result is null when there is no file, or the position is not in it. */
-export async function entriesAfter(file: string, position: string | null): Promise<EntriesAfter | null> {
+/** Of a prompt that is not in the file there are no entries. The result is null when there is no file. */
+export async function entriesFrom(file: string, { prompt, position }: SentPrompt): Promise<EntriesFrom | null> {
   const reader = new TranscriptReader(file, Number.POSITIVE_INFINITY);
-  const leaf = position === null ? null : leafOf(position);
-  let passed = position === null;
+  const follows = new Set<string>(prompt === null ? [] : [prompt]);
   const entries: Entry[] = [];
   for await (const growth of reader.read()) {
     for (const entry of growth.entries) {
-      if (passed) entries.push(entry);
-      else passed = leaf !== null && entry.uuid === leaf;
+      const parent = entry.parentUuid ?? entry.logicalParentUuid;
+      if (typeof parent !== 'string' || !follows.has(parent)) continue;
+      if (typeof entry.uuid === 'string') follows.add(entry.uuid);
+      entries.push(entry);
     }
   }
-  if (!reader.present || !passed) return null;
-  // The same entry at another depth: what came before it is no longer what it was.
-  if (leaf !== null && reader.positionAt(leaf) !== position) return null;
-  return { entries, position: reader.position, chain: reader.chain };
+  if (!reader.present) return null;
+  const { leaf } = reader.chain;
+  const ours = reader.position === position || (leaf !== null && follows.has(leaf));
+  return { entries, position: ours ? reader.position : null };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Entry } from './entries.ts';
-import { entriesAfter, readPosition } from './position.ts';
+import { entriesFrom, readPosition } from './position.ts';
 import { type Growth, TranscriptReader } from './reader.ts';
 
 let scratch = '';
@@ -136,19 +136,22 @@ describe('a session that nobody has open', () => {
     expect(await readPosition(scratch)).toBeNull();
   });
 
-  test('has the entries after a position, as long as the position is still in it', async () => {
+  test('has the entries that follow from a prompt, and nothing that stands before or beside it', async () => {
     writeFileSync(file, lines(1, 6));
-    const uuidsAfter = async (position: string | null) => {
-      return (await entriesAfter(file, position))?.entries.map(({ uuid }) => uuid) ?? null;
+    const from = async (prompt: string | null, position: string | null) => {
+      const found = await entriesFrom(file, { prompt, position });
+      return found && [...found.entries.map(({ uuid }) => uuid), found.position];
     };
-    expect(await uuidsAfter('4:u4')).toEqual(['u5', 'u6']);
-    expect(await uuidsAfter('6:u6')).toEqual([]);
-    expect(await uuidsAfter(null)).toHaveLength(6);
-    expect(await uuidsAfter('3:u4')).toBeNull();
-    expect(await uuidsAfter('4:nobody')).toBeNull();
-    expect(await uuidsAfter('nonsense')).toBeNull();
-    expect((await entriesAfter(file, '4:u4'))?.position).toBe('6:u6');
+    expect(await from('u4', '3:u3')).toEqual(['u5', 'u6', '6:u6']);
+    expect(await from('u6', '5:u5')).toEqual(['6:u6']);
+    // It never arrived: nothing has changed, or only by somebody else.
+    expect(await from('nobody', '6:u6')).toEqual(['6:u6']);
+    expect(await from('nobody', '4:u4')).toEqual([null]);
+    expect(await from(null, null)).toEqual([null]);
+    const theirs = { type: 'user', uuid: 'theirs', parentUuid: 'u3', message: { role: 'user', content: 'Theirs.' } };
+    writeFileSync(file, `${lines(1, 6)}${JSON.stringify(theirs)}\n`);
+    expect(await from('u4', '3:u3')).toEqual(['u5', 'u6', null]);
     rmSync(file);
-    expect(await uuidsAfter(null)).toBeNull();
+    expect(await from('u4', null)).toBeNull();
   });
 });

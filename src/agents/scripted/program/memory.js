@@ -70,7 +70,7 @@ export class Memory {
 
   /**
    * Remembers, before anybody is told.
-   * @param {{ role: 'user', text: string } | { role: 'agent', update: Update }} what
+   * @param {{ uuid: string, role: 'user', text: string } | { role: 'agent', update: Update }} what
    * @returns {Entry}
    */
   add(what) {

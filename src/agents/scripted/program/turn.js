@@ -95,12 +95,12 @@ export class Turn {
       throw failed('too_long', `prompt is too long: more than ${maxPromptTokens} tokens`, false);
     }
     const rotated = session.rotate();
-    const { uuid, parent } = session.memory.add({ role: 'user', text });
+    const { parent } = session.memory.add({ uuid: this.#prompt.id, role: 'user', text });
     if (rotated !== null) {
       session.unnamed = false;
       this.connection.send({ type: 'session', id: rotated });
     }
-    this.connection.send({ type: 'accepted', prompt: this.#prompt.id, uuid, parent });
+    this.connection.send({ type: 'accepted', prompt: this.#prompt.id, parent });
   }
 
   /** @param {string} message */
