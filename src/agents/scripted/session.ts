@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { EventQueue } from './event-queue.ts';
+import { EventQueue } from '../shared/event-queue.ts';
 import type { ScriptedOptions } from './options.ts';
 import { ProgramProcess } from './program-process.ts';
 import { proofOf } from './proof.ts';
@@ -40,7 +40,7 @@ export class ScriptedSession implements AgentSession {
     this.#answer.promise.catch(() => {}); // it may come when nobody waits for it any more
     this.#program = new ProgramProcess(child, {
       message: (message) => this.#receive(message),
-      room: async () => this.#flight?.events.room(),
+      room: () => this.#flight?.events.room(),
       gone: (how) => this.#gone(how),
     });
   }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { Child } from '../../../ports/sandbox.ts';
-import { StderrTail } from '../cli/stderr-tail.ts';
+import { StderrTail } from '../../shared/stderr-tail.ts';
 
 /**
  * A process of the sandbox as the SDK wants it. The SDK must have it at once and the sandbox takes a moment to start it, so

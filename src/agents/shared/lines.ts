@@ -1,18 +1,26 @@
 const NEWLINE = 10;
-/** Longer lines are dropped as they come, so that an endless one costs no memory. */
-export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Cuts bytes into lines. Never throws, holds at most one line, and counts what it drops. */
+/**
+ * A line can hold what a tool gave back, pictures too: the largest that a model takes is 7 MB. Anything beyond this is no
+ * message, and must not fill our memory.
+ */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Cuts bytes into lines. Holds at most one line; a longer one than the limit is told once and dropped as it comes, so that an
+ * endless one costs no memory. Never throws.
+ */
 export class LineReader {
-  dropped = 0;
   readonly #onLine: (line: string) => void;
+  readonly #onTooLong: () => void;
   readonly #limit: number;
   #partial: Uint8Array[] = [];
   #bytes = 0;
   #dropping = false;
 
-  constructor(onLine: (line: string) => void, limit = MAX_LINE_BYTES) {
+  constructor(onLine: (line: string) => void, onTooLong: () => void, limit = MAX_LINE_BYTES) {
     this.#onLine = onLine;
+    this.#onTooLong = onTooLong;
     this.#limit = limit;
   }
 
@@ -26,6 +34,11 @@ export class LineReader {
     this.#keep(chunk.subarray(from));
   }
 
+  /** The output has ended: what came without a newline is a line, too. */
+  end(): void {
+    if (this.#bytes > 0) this.#finish();
+  }
+
   #keep(bytes: Uint8Array): void {
     if (this.#dropping || bytes.length === 0) return;
     this.#bytes += bytes.length;
@@ -35,11 +48,11 @@ export class LineReader {
     }
     this.#dropping = true;
     this.#partial = [];
+    this.#onTooLong();
   }
 
   #finish(): void {
     const line = this.#dropping ? null : Buffer.concat(this.#partial).toString('utf8');
-    if (line === null) this.dropped += 1;
     this.#partial = [];
     this.#bytes = 0;
     this.#dropping = false;
