@@ -11,6 +11,7 @@ import type { ConversationSpec, Engine, ForkOptions, SubmitOptions, Submitted } 
 import { Changes } from './changes.ts';
 import { newConversation } from './conversations.ts';
 import { follow } from './follow.ts';
+import { hints } from './hints.ts';
 import type { EngineParts } from './parts.ts';
 import { exportConversation, importConversation } from './portable.ts';
 import { listAgents, showConversation } from './views.ts';
@@ -41,16 +42,18 @@ interface Machinery {
 
 class EmbeddedEngine implements Engine {
   readonly owner: string;
+  readonly #by: string;
   readonly #machinery: Machinery;
 
-  constructor(machinery: Machinery, owner: string) {
+  constructor(machinery: Machinery, owner: string, by = owner) {
     this.#machinery = machinery;
     // Halves of characters are all the same to a database, and so would be those whose names have one.
     this.owner = checkText(owner, 'owner');
+    this.#by = checkText(by, 'name of who acts');
   }
 
-  as(owner: string): Engine {
-    return new EmbeddedEngine(this.#machinery, owner);
+  as(owner: string, by?: string): Engine {
+    return new EmbeddedEngine(this.#machinery, owner, by);
   }
 
   get #parts(): EngineParts {
@@ -130,7 +133,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async cancel(turn: string): Promise<Turn> {
-    const cancelled = await this.#store.requestCancel(this.owner, turn, this.owner);
+    const cancelled = await this.#store.requestCancel(this.owner, turn, this.#by);
     // Its worker may be dead: then this process ends the turn.
     if (!hasEnded(cancelled.state)) this.#machinery.worker.want(this.owner, cancelled.conversation, turn);
     return cancelled;
@@ -160,6 +163,10 @@ class EmbeddedEngine implements Engine {
   async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
     const { id } = await this.conversation(conversation);
     yield* follow(this.#store, this.#machinery.changes, this.owner, id, checkAfter(options.after), options.signal);
+  }
+
+  hints(options: { signal?: AbortSignal } = {}) {
+    return hints(this.#store, this.#machinery.changes, this.owner, options.signal);
   }
 
   async warm(
@@ -197,7 +204,7 @@ class EmbeddedEngine implements Engine {
   }
 
   answer(permission: string, optionId: string) {
-    return this.#store.answer(this.owner, permission, optionId, this.owner);
+    return this.#store.answer(this.owner, permission, optionId, this.#by);
   }
 
   // ── copies, search, the rest ──

@@ -17,8 +17,8 @@ import type { SearchHit, UsageRow } from './store.ts';
  */
 export interface Engine {
   readonly owner: string;
-  /** The same engine on behalf of another owner. */
-  as(owner: string): Engine;
+  /** The same engine on behalf of another owner. `by`: who acts, as the record has it (answers, cancels); else the owner. */
+  as(owner: string, by?: string): Engine;
 
   /** Finds the conversation by its key or makes it. What is set and pinned otherwise already is `refused` (R7, R8). */
   ensure(spec: ConversationSpec): Promise<Conversation>;
@@ -39,6 +39,11 @@ export interface Engine {
 
   /** Yields events after `after` in order, without gaps or doubles, and waits for more until the signal aborts. */
   follow(conversation: string, options?: { after?: number; signal?: AbortSignal }): AsyncIterable<ConversationEvent>;
+  /**
+   * Yields which conversations of this owner have news, as they do, until the signal aborts. Only hints to look again: they may
+   * come late, twice or for nothing, and several changes of one conversation may be one hint.
+   */
+  hints(options?: { signal?: AbortSignal }): AsyncIterable<Hint>;
   /** Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation. */
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<Receipt | null>;
 
@@ -61,6 +66,13 @@ export interface Engine {
 
   /** Stops taking turns, lets running ones end within `graceMs`, interrupts the rest, and closes. Idempotent. */
   close(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface Hint {
+  /** Null: any may have changed. */
+  readonly conversation: string | null;
+  /** The number of its last event; null: any may have changed. */
+  readonly seq: number | null;
 }
 
 export interface ConversationSpec {

@@ -1,0 +1,107 @@
+import * as z from 'zod';
+import { BASE_PATH, OPERATIONS, type Operation } from './operations.ts';
+import { PROBLEM_TYPE, Problem } from './problem.ts';
+import { NAMED } from './registry.ts';
+
+const REFERENCE = '#/components/schemas/';
+
+/** The OpenAPI 3.1 document: the very schemas that validate, written down. */
+export function openApi(version: string): OpenApi {
+  const paths: OpenApi['paths'] = {};
+  for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
+    const path = `${BASE_PATH}${operation.path}`;
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described(name, operation) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Throughline',
+      version,
+      description: 'Conversations that outlive agent sessions.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    security: [{ bearer: [] }, { cookie: [] }],
+    paths,
+    components: {
+      schemas: componentSchemas(),
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'The token of the data home, or a key.' },
+        cookie: { type: 'apiKey', in: 'cookie', name: 'throughline', description: 'From the one-time link.' },
+      },
+    },
+  };
+}
+
+export interface OpenApi {
+  readonly openapi: '3.1.0';
+  readonly info: object;
+  readonly security: readonly object[];
+  readonly paths: Record<string, Record<string, DescribedOperation>>;
+  readonly components: { readonly schemas: Record<string, object>; readonly securitySchemes: object };
+}
+
+export interface DescribedOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly parameters?: readonly { name: string; in: 'path' | 'query' | 'header'; required: boolean; schema: object }[];
+  readonly requestBody?: { required: boolean; content: { 'application/json': { schema: object } } };
+  readonly responses: Readonly<Record<string, { description: string; content: Record<string, { schema: object }> }>>;
+  readonly 'x-scope': string;
+}
+
+function described(name: string, operation: Operation): DescribedOperation {
+  const { summary, params, query, body, stream, status, answer, scope } = operation;
+  const parameters = [...parametersIn('path', params), ...parametersIn('query', query)];
+  if (stream) parameters.push({ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } });
+  const type = stream ? 'text/event-stream' : 'application/json';
+  return {
+    operationId: name,
+    summary,
+    'x-scope': scope,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: { 'application/json': { schema: schemaOf(body) } },
+      },
+    }),
+    responses: {
+      [status]: {
+        description: stream ? 'A stream of server-sent events; the data of each is this, as JSON.' : 'Done.',
+        content: { [type]: { schema: schemaOf(answer) } },
+      },
+      default: { description: 'What went wrong.', content: { [PROBLEM_TYPE]: { schema: schemaOf(Problem) } } },
+    },
+  };
+}
+
+function parametersIn(place: 'path' | 'query', fields: z.ZodObject | undefined) {
+  return Object.entries(fields?.shape ?? {}).map(([name, schema]) => {
+    const required = !(schema as z.ZodType).safeParse(undefined).success;
+    return { name, in: place as 'path' | 'query' | 'header', required, schema: parameterSchema(schema as z.ZodType) };
+  });
+}
+
+/** A number is described as one, although it is text in the address; what has parts is described as that text. */
+function parameterSchema(schema: z.ZodType): object {
+  const meaning = plain(z.toJSONSchema(schema, { io: 'output' }));
+  return (meaning as { type?: string }).type === 'object' ? plain(z.toJSONSchema(schema, { io: 'input' })) : meaning;
+}
+
+/** Every body and every answer has a name. */
+function schemaOf(schema: z.ZodType): object {
+  const id = NAMED.get(schema)?.id;
+  if (id === undefined) throw new Error('A schema of the interface has no name.');
+  return { $ref: `${REFERENCE}${id}` };
+}
+
+function componentSchemas(): Record<string, object> {
+  const { schemas } = z.toJSONSchema(NAMED, { io: 'input', uri: (id) => `${REFERENCE}${id}` });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
+}
+
+/** Without what only a file of its own needs. */
+function plain(schema: object): object {
+  const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>;
+  return rest;
+}

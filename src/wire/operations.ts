@@ -1,0 +1,11 @@
+import { conversations } from './operations/conversations.ts';
+import { rest } from './operations/rest.ts';
+import { turns } from './operations/turns.ts';
+
+/** Everything that can be asked for below `/v1`. The server, its clients and the OpenAPI document are made from this table. */
+export const OPERATIONS = { ...conversations, ...turns, ...rest } as const;
+
+export type OperationName = keyof typeof OPERATIONS;
+
+export type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf, Scope } from './operations/operation.ts';
+export { BASE_PATH, MEBIBYTE, SCOPES } from './operations/operation.ts';

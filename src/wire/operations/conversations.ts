@@ -1,0 +1,167 @@
+import * as z from 'zod';
+import { After, Cursor, InConversation, Limit, Words } from '../parameters.ts';
+import { named } from '../registry.ts';
+import { Count, Id, RestoreOverride } from '../values/common.ts';
+import { Conversation, Summary } from '../values/conversation.ts';
+import { ConversationEvent } from '../values/event.ts';
+import { ExportedConversation } from '../values/portable.ts';
+import { ConversationView } from '../values/rest.ts';
+import { Receipt, Session } from '../values/session.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
+
+const optional = z.exactOptional;
+const Name = z.string().min(1).max(512);
+const Directory = z.string().min(1).max(4_096);
+const inOne = { params: InConversation } as const;
+
+export const conversations = {
+  listConversations: {
+    method: 'GET',
+    path: '/conversations',
+    summary: 'Conversations, most recently changed first; with `q`, those that have turns with all the words.',
+    scope: 'read',
+    query: z.strictObject({ limit: optional(Limit), before: optional(Cursor), q: optional(Words) }),
+    status: 200,
+    answer: named(
+      'Conversations',
+      z.strictObject({ conversations: z.array(Conversation), next: z.string().nullable() }),
+    ),
+  },
+  ensureConversation: {
+    method: 'POST',
+    path: '/conversations',
+    summary: 'Finds the conversation by its key, or makes it. What is pinned otherwise already is refused.',
+    scope: 'prompt',
+    body: named(
+      'NewConversation',
+      z.strictObject({
+        key: optional(Name),
+        agent: optional(Id),
+        title: optional(Name),
+        cwd: optional(Directory),
+        sandbox: optional(Name),
+        restore: optional(RestoreOverride),
+      }),
+    ),
+    begins: true,
+    status: 200,
+    answer: Conversation,
+  },
+  getConversation: {
+    method: 'GET',
+    path: '/conversations/{conversation}',
+    summary: 'One conversation, by our id or by the key of the caller.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: Conversation,
+  },
+  renameConversation: {
+    method: 'PATCH',
+    path: '/conversations/{conversation}',
+    summary: 'Gives a conversation another title.',
+    scope: 'prompt',
+    ...inOne,
+    body: named('NewTitle', z.strictObject({ title: Name })),
+    status: 200,
+    answer: Conversation,
+  },
+  summarise: {
+    method: 'GET',
+    path: '/conversations/{conversation}/summary',
+    summary: 'A conversation at a glance; costs the same at any length.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: Summary,
+  },
+  show: {
+    method: 'GET',
+    path: '/conversations/{conversation}/view',
+    summary: 'A whole conversation: turns with their answers, lineage and receipts.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: ConversationView,
+  },
+  listSessions: {
+    method: 'GET',
+    path: '/conversations/{conversation}/sessions',
+    summary: 'The sessions that a conversation has lived in, most recently used first, and every receipt.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: named('Lineage', z.strictObject({ sessions: z.array(Session), receipts: z.array(Receipt) })),
+  },
+  follow: {
+    method: 'GET',
+    path: '/conversations/{conversation}/events',
+    summary:
+      'Events after a number (`after`, or the header Last-Event-ID), without gaps or doubles, and then as they come.',
+    scope: 'read',
+    ...inOne,
+    query: z.strictObject({ after: optional(After) }),
+    stream: true,
+    status: 200,
+    answer: ConversationEvent,
+  },
+  warm: {
+    method: 'POST',
+    path: '/conversations/{conversation}/warm',
+    summary: 'Restores the session ahead of a prompt; null: another process holds the conversation.',
+    scope: 'prompt',
+    ...inOne,
+    body: named('WarmUp', z.strictObject({ agent: optional(Id), restore: optional(RestoreOverride) })),
+    begins: true,
+    status: 200,
+    answer: named('Warmed', z.strictObject({ receipt: Receipt.nullable() })),
+  },
+  fork: {
+    method: 'POST',
+    path: '/conversations/{conversation}/fork',
+    summary: 'Goes on from a turn in a conversation of its own; left out: from the last one.',
+    scope: 'prompt',
+    ...inOne,
+    body: named(
+      'NewFork',
+      z.strictObject({
+        turn: optional(Count),
+        key: optional(Name),
+        title: optional(Name),
+        cwd: optional(Directory),
+      }),
+    ),
+    begins: true,
+    status: 201,
+    answer: Conversation,
+  },
+  exportConversation: {
+    method: 'GET',
+    path: '/conversations/{conversation}/export',
+    summary: 'A conversation as one JSON value, to be imported elsewhere.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: ExportedConversation,
+  },
+  importConversation: {
+    method: 'POST',
+    path: '/imports',
+    summary: 'Makes a conversation from one that was exported.',
+    scope: 'prompt',
+    body: named('Import', z.strictObject({ exported: z.unknown(), key: optional(Name), cwd: optional(Directory) })),
+    mostBytes: 64 * MEBIBYTE,
+    begins: true,
+    status: 201,
+    answer: Conversation,
+  },
+  verify: {
+    method: 'GET',
+    path: '/conversations/{conversation}/verify',
+    summary: 'Walks the chain of events; `broken` is the first number that does not fit, null when the chain is whole.',
+    scope: 'read',
+    ...inOne,
+    status: 200,
+    answer: named('Verified', z.strictObject({ broken: Count.nullable() })),
+  },
+} as const satisfies Record<string, Operation>;

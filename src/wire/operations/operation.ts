@@ -1,0 +1,36 @@
+import type * as z from 'zod';
+
+/** What a key may do. `read` looks, `prompt` speaks to agents, `approve` answers their questions, `admin` reaches the machine. */
+export const SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** One thing that can be asked for over HTTP: what is checked, what is answered, and what the OpenAPI document says of it. */
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below the base path, with parameters in braces. */
+  readonly path: string;
+  readonly summary: string;
+  readonly scope: Scope;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  /** Left out: there is no body. An absent body stands for `{}`. */
+  readonly body?: z.ZodObject;
+  /** The most bytes of a body; left out: a mebibyte. */
+  readonly mostBytes?: number;
+  /** Begins work: refused while the server is about to end. */
+  readonly begins?: boolean;
+  readonly status: number;
+  readonly answer: z.ZodType;
+  /** The answer is a stream of server-sent events, each with this as its data. */
+  readonly stream?: boolean;
+}
+
+export const BASE_PATH = '/v1';
+export const MEBIBYTE = 1_048_576;
+
+export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
+  ? z.infer<O['params']>
+  : Record<never, never>;
+export type QueryOf<O extends Operation> = O['query'] extends z.ZodObject ? z.infer<O['query']> : Record<never, never>;
+export type BodyOf<O extends Operation> = O['body'] extends z.ZodObject ? z.infer<O['body']> : Record<never, never>;
+export type AnswerOf<O extends Operation> = z.infer<O['answer']>;

@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import { Day, Limit, Words } from '../parameters.ts';
+import { named } from '../registry.ts';
+import { Agent, Hint, SearchHit, UsageRow } from '../values/rest.ts';
+import type { Operation } from './operation.ts';
+
+export const rest = {
+  hints: {
+    method: 'GET',
+    path: '/events',
+    summary:
+      'Says which conversations of the caller to look at again, as they change. Hints only: nothing depends on them.',
+    scope: 'read',
+    stream: true,
+    status: 200,
+    answer: Hint,
+  },
+  search: {
+    method: 'GET',
+    path: '/search',
+    summary: 'Turns whose prompt or answer has all the words, best first.',
+    scope: 'read',
+    query: z.strictObject({ q: Words, limit: z.exactOptional(Limit) }),
+    status: 200,
+    answer: named('SearchHits', z.strictObject({ hits: z.array(SearchHit) })),
+  },
+  usage: {
+    method: 'GET',
+    path: '/usage',
+    summary: 'What was used, by day (UTC) and agent, newest first.',
+    scope: 'read',
+    query: z.strictObject({ since: z.exactOptional(Day) }),
+    status: 200,
+    answer: named('UsageRows', z.strictObject({ usage: z.array(UsageRow) })),
+  },
+  listAgents: {
+    method: 'GET',
+    path: '/agents',
+    summary: 'The agents there are, what they can do, and what is wrong with one that is not available.',
+    scope: 'read',
+    status: 200,
+    answer: named('Agents', z.strictObject({ agents: z.array(Agent) })),
+  },
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,32 @@
+import * as z from 'zod';
+import { Id } from './values/common.ts';
+
+/** What stands in an address is text; what it means is a number or a yes. */
+
+const digits = z.string().regex(/^\d{1,15}$/);
+const numeric = (number: z.ZodInt) =>
+  z.codec(digits, number, { decode: (text) => Number(text), encode: (value) => String(value) });
+
+export const Limit = numeric(z.int().min(1).max(1_000));
+export const After = numeric(z.int().min(0));
+export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
+  decode: (text) => text === 'true',
+  encode: (value) => (value ? ('true' as const) : ('false' as const)),
+});
+export const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
+export const Words = z.string().min(1).max(512);
+
+/** Where a page ended, as `next` of its answer has it: the time of the last change and the id of its last conversation. */
+export const Cursor = z.codec(
+  z.string().regex(/^\d{1,15}_[0-9a-f-]{36}$/),
+  z.strictObject({ updatedAt: z.int().min(0), id: z.string() }),
+  {
+    decode: (text) => ({ updatedAt: Number(text.slice(0, -37)), id: text.slice(-36) }),
+    encode: ({ updatedAt, id }) => `${updatedAt}_${id}`,
+  },
+);
+
+/** Our id, or the caller's own key. */
+export const InConversation = z.strictObject({ conversation: Id });
+export const InTurn = z.strictObject({ turn: Id });
+export const InPermission = z.strictObject({ permission: Id });

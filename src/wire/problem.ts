@@ -1,0 +1,78 @@
+import * as z from 'zod';
+import { ERROR_CODES, type ErrorCode } from '../core/errors.ts';
+import { named } from './registry.ts';
+
+/** What only HTTP can get wrong, beside the codes of this program. */
+const HTTP_CODES = [
+  'unauthenticated',
+  'forbidden',
+  'misdirected',
+  'method_not_allowed',
+  'too_large',
+  'unsupported_media_type',
+  'too_many',
+] as const;
+
+export const PROBLEM_CODES = [...ERROR_CODES, ...HTTP_CODES] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
+
+/** Does not compile while a code has no status. */
+export const STATUS: Readonly<Record<ProblemCode, number>> = {
+  invalid: 400,
+  not_found: 404,
+  conflict: 409,
+  refused: 422,
+  agent_unavailable: 422,
+  too_long: 422,
+  session_locked: 423,
+  agent_failed: 424,
+  agent_died: 424,
+  restore_failed: 424,
+  context_refuted: 424,
+  permission_denied: 409,
+  cancelled: 409,
+  interrupted: 409,
+  lease_lost: 503,
+  storage_full: 507,
+  storage_readonly: 507,
+  storage_damaged: 500,
+  storage_newer: 500,
+  storage_busy: 503,
+  closed: 503,
+  internal: 500,
+  unauthenticated: 401,
+  forbidden: 403,
+  misdirected: 421,
+  method_not_allowed: 405,
+  too_large: 413,
+  unsupported_media_type: 415,
+  too_many: 429,
+};
+
+/** RFC 9457: what went wrong (`detail`), and what to do about it (`hint`). */
+export const Problem = named(
+  'Problem',
+  z.strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum(PROBLEM_CODES),
+    detail: z.string(),
+    hint: z.exactOptional(z.string()),
+  }),
+);
+export type Problem = z.infer<typeof Problem>;
+
+export const PROBLEM_TYPE = 'application/problem+json';
+
+export function problem(code: ProblemCode, detail: string, hint?: string): Problem {
+  const title = code.replaceAll('_', ' ');
+  const known = { type: `urn:throughline:problem:${code}`, title, status: STATUS[code], code, detail };
+  return hint === undefined ? known : { ...known, hint };
+}
+
+/** The code of this program that a problem amounts to, for a client that knows only those. */
+export function errorCodeOf(code: ProblemCode): ErrorCode {
+  const known = (ERROR_CODES as readonly string[]).includes(code);
+  return known ? (code as ErrorCode) : code === 'too_large' ? 'invalid' : 'refused';
+}

@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
+import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore-settings.ts';
+import type { Usage as UsageValue } from '../../core/usage.ts';
+import { named } from '../registry.ts';
+
+/*
+ * The values of this program as they travel. `satisfies` holds each schema to the type it stands for: a field that is added
+ * there and not here does not compile.
+ */
+
+export const Count = z.int().min(0);
+/** Milliseconds since 1970. */
+export const Time = z.int().min(0);
+export const Id = z.string().min(1).max(512);
+
+export const Failure = named(
+  'Failure',
+  z.strictObject({ code: z.enum(ERROR_CODES), message: z.string(), hint: z.exactOptional(z.string()) }),
+) satisfies z.ZodType<FailureValue>;
+
+export const Usage = named(
+  'Usage',
+  z.strictObject({
+    inputTokens: z.number(),
+    outputTokens: z.number(),
+    cacheReadTokens: z.number(),
+    cacheWriteTokens: z.number(),
+    costMicros: z.number(),
+    modelCalls: z.number(),
+  }),
+) satisfies z.ZodType<UsageValue>;
+
+export const RestoreOverride = named(
+  'RestoreOverride',
+  z.strictObject({
+    policy: z.exactOptional(z.enum(POLICIES)),
+    rung: z.exactOptional(z.enum(RUNGS).nullable()),
+    budgetTokens: z.exactOptional(Count.nullable()),
+    lastTurns: z.exactOptional(Count.nullable()),
+    allowTools: z.exactOptional(z.boolean()),
+  }),
+) satisfies z.ZodType<RestoreOverrideValue>;
+
+export const Process = named(
+  'Process',
+  z.strictObject({
+    pid: z.int(),
+    started: z.string(),
+    boot: z.string(),
+    namespace: z.string(),
+    mark: z.exactOptional(z.string()),
+  }),
+) satisfies z.ZodType<ProcessIdentity>;

@@ -1,0 +1,82 @@
+import * as z from 'zod';
+import { TITLE_SOURCES } from '../../core/conversation.ts';
+import type { EventKind, EventPayloads, ConversationEvent as EventValue } from '../../core/event.ts';
+import { RUNGS } from '../../core/restore-settings.ts';
+import type { Update as UpdateValue } from '../../core/update.ts';
+import { named } from '../registry.ts';
+import { Count, Failure, Time, Usage } from './common.ts';
+import { Parent } from './conversation.ts';
+import { PermissionOption } from './permission.ts';
+import { Receipt, SessionOrigin, SessionState, Tried } from './session.ts';
+import { Sent, TurnEnd } from './turn.ts';
+
+/** An ACP `session/update` value, passed on as the agent gave it. */
+const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
+
+const PAYLOADS = {
+  'conversation.created': z.strictObject({
+    key: z.string().nullable(),
+    agent: z.string().nullable(),
+    cwd: z.string().nullable(),
+  }),
+  'conversation.forked': Parent,
+  'conversation.imported': z.strictObject({ turns: Count }),
+  'conversation.titled': z.strictObject({ title: z.string(), source: z.enum(TITLE_SOURCES) }),
+  'turn.queued': z.strictObject({
+    n: Count,
+    agent: z.string(),
+    requestId: z.string().nullable(),
+    retryOf: z.string().nullable(),
+    preview: z.string(),
+  }),
+  'turn.started': z.strictObject({ n: Count, attempt: Count }),
+  'turn.requeued': z.strictObject({ n: Count, attempt: Count }),
+  'turn.sent': z.strictObject({ n: Count, sent: Sent }),
+  'turn.update': z.strictObject({ acp: z.int(), update: Update }),
+  'turn.retrying': z.strictObject({ n: Count, attempt: Count, failure: Failure }),
+  'turn.cancel_requested': z.strictObject({ n: Count, by: z.string() }),
+  'turn.ended': z.strictObject({
+    n: Count,
+    outcome: TurnEnd,
+    failure: Failure.nullable(),
+    reply: z.string(),
+    usage: Usage,
+  }),
+  'session.opened': z.strictObject({
+    id: z.string(),
+    agent: z.string(),
+    origin: SessionOrigin,
+    parent: z.string().nullable(),
+  }),
+  'session.changed': z.strictObject({
+    id: z.string(),
+    state: SessionState,
+    watermark: Count,
+    reason: z.string().nullable(),
+  }),
+  'session.locked': z.strictObject({ id: z.string().nullable(), waits: Count, ms: z.number() }),
+  'restore.progress': z.strictObject({ rung: z.enum(RUNGS), done: Count, total: Count }),
+  'restore.tried': Tried,
+  'restore.receipt': Receipt,
+  'permission.asked': z.strictObject({
+    id: z.string(),
+    title: z.string(),
+    toolCall: z.unknown(),
+    options: z.array(PermissionOption),
+  }),
+  'permission.answered': z.strictObject({ id: z.string(), optionId: z.string(), by: z.string() }),
+  'permission.withdrawn': z.strictObject({ id: z.string(), reason: z.string() }),
+} satisfies { [K in EventKind]: z.ZodType<EventPayloads[K]> };
+
+const kinds = Object.entries(PAYLOADS).map(([kind, payload]) =>
+  z.strictObject({
+    conversation: z.string(),
+    seq: Count,
+    kind: z.literal(kind),
+    turn: z.string().nullable(),
+    at: Time,
+    payload,
+  }),
+);
+
+export const ConversationEvent = named('Event', z.union(kinds)) as unknown as z.ZodType<EventValue>;

@@ -1,0 +1,64 @@
+import * as z from 'zod';
+import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation as ExportedValue } from '../../core/portable.ts';
+import type { TurnRecord as RecordValue } from '../../core/record.ts';
+import { named } from '../registry.ts';
+import { Count, Failure, RestoreOverride, Usage } from './common.ts';
+import { Prompt } from './prompt.ts';
+import { SessionOrigin } from './session.ts';
+import { TurnEnd } from './turn.ts';
+
+const RecordPart = z.union([
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('thought'), text: z.string() }),
+  z.strictObject({
+    type: z.literal('tool'),
+    id: z.string(),
+    name: z.string(),
+    kind: z.string(),
+    target: z.string().nullable(),
+    input: z.unknown(),
+    output: z.string().nullable(),
+    status: z.enum(['completed', 'failed', 'unknown']),
+  }),
+]);
+
+export const TurnRecord = named(
+  'TurnRecord',
+  z.strictObject({
+    version: z.literal(1),
+    n: Count,
+    agent: z.string(),
+    sessionId: z.string().nullable(),
+    outcome: TurnEnd,
+    prompt: Prompt,
+    parts: z.array(RecordPart),
+    failure: Failure.nullable(),
+    usage: Usage,
+    startedAt: z.number(),
+    endedAt: z.number(),
+  }),
+) satisfies z.ZodType<RecordValue>;
+
+export const ExportedConversation = named(
+  'ExportedConversation',
+  z.strictObject({
+    format: z.literal(EXPORT_FORMAT),
+    version: z.literal(EXPORT_VERSION),
+    conversation: z.strictObject({
+      key: z.string().nullable(),
+      title: z.string(),
+      agent: z.string().nullable(),
+      restore: RestoreOverride,
+    }),
+    records: z.array(TurnRecord),
+    sessions: z.array(
+      z.strictObject({
+        id: z.string(),
+        agent: z.string(),
+        origin: SessionOrigin,
+        parent: z.string().nullable(),
+        watermark: Count,
+      }),
+    ),
+  }),
+) satisfies z.ZodType<ExportedValue>;

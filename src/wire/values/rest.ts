@@ -1,0 +1,67 @@
+import * as z from 'zod';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
+import type { SearchHit as HitValue, UsageRow as UsageRowValue } from '../../ports/store.ts';
+import { named } from '../registry.ts';
+import { Count, Usage } from './common.ts';
+import { Conversation } from './conversation.ts';
+import { Receipt, SessionView } from './session.ts';
+import { TurnView } from './turn.ts';
+
+export const SearchHit = named(
+  'SearchHit',
+  z.strictObject({
+    conversation: z.string(),
+    key: z.string().nullable(),
+    title: z.string(),
+    n: Count,
+    snippet: z.string(),
+  }),
+) satisfies z.ZodType<HitValue>;
+
+export const UsageRow = named(
+  'UsageRow',
+  z.strictObject({ day: z.string(), agent: z.string(), turns: Count, usage: Usage }),
+) satisfies z.ZodType<UsageRowValue>;
+
+const Traits = z.strictObject({
+  version: z.string(),
+  id: z.enum(['issued', 'assigned']),
+  resume: z.boolean(),
+  load: z.boolean(),
+  list: z.boolean(),
+  rehydrate: z.boolean(),
+  embeddedContext: z.boolean(),
+  noTools: z.boolean(),
+  position: z.boolean(),
+  rewind: z.boolean(),
+  window: z.number(),
+}) satisfies z.ZodType<AgentTraits>;
+
+export const Agent = named(
+  'Agent',
+  z.strictObject({
+    name: z.string(),
+    adapter: z.string(),
+    isDefault: z.boolean(),
+    where: z.string().nullable(),
+    traits: Traits.nullable(),
+    problem: z.string().nullable(),
+  }),
+) satisfies z.ZodType<AgentValue>;
+
+export const ConversationView = named(
+  'ConversationView',
+  z.strictObject({
+    conversation: Conversation,
+    turns: z.array(TurnView),
+    sessions: z.array(SessionView),
+    receipts: z.array(Receipt),
+  }),
+) satisfies z.ZodType<ViewValue>;
+
+/** Says which conversation to look at again; null: any may have changed. */
+export const Hint = named(
+  'Hint',
+  z.strictObject({ conversation: z.string().nullable(), seq: Count.nullable() }),
+) satisfies z.ZodType<HintValue>;

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import type { Receipt as ReceiptValue, Tried as TriedValue } from '../../core/receipt.ts';
+import { RUNGS } from '../../core/restore-settings.ts';
+import { SESSION_ORIGINS, SESSION_STATES, type Session as SessionValue } from '../../core/session.ts';
+import type { SessionView as SessionViewValue } from '../../ports/engine.ts';
+import { named } from '../registry.ts';
+import { Count, Process, Time, Usage } from './common.ts';
+
+export const SessionState = z.enum(SESSION_STATES);
+export const SessionOrigin = z.enum(SESSION_ORIGINS);
+export const ReceiptRung = z.enum([...RUNGS, 'new', 'fresh', 'none']);
+const Proof = z.enum(['proved', 'consistent', 'counted', 'none', 'refuted']);
+
+export const Session = named(
+  'Session',
+  z.strictObject({
+    ref: z.string(),
+    id: z.string(),
+    conversation: z.string(),
+    agent: z.string(),
+    origin: SessionOrigin,
+    parent: z.string().nullable(),
+    watermark: Count,
+    dropped: Count,
+    state: SessionState,
+    position: z.string().nullable(),
+    mirrored: Count,
+    memo: z.string().nullable(),
+    process: Process.nullable(),
+    turns: Count,
+    usage: Usage,
+    openedAt: Time,
+    usedAt: Time,
+  }),
+) satisfies z.ZodType<SessionValue>;
+
+export const SessionView = named(
+  'SessionView',
+  Session.omit({ ref: true, memo: true }),
+) satisfies z.ZodType<SessionViewValue>;
+
+export const Tried = z.strictObject({
+  rung: ReceiptRung,
+  sessionId: z.string().nullable(),
+  failure: z.string(),
+}) satisfies z.ZodType<TriedValue>;
+
+export const Receipt = named(
+  'Receipt',
+  z.strictObject({
+    turn: Count.nullable(),
+    attempt: Count,
+    agent: z.string(),
+    rung: ReceiptRung,
+    sessionId: z.string().nullable(),
+    carried: Count,
+    dropped: Count,
+    delivered: Count,
+    deliveredTokens: z.number(),
+    unsettled: z.boolean(),
+    modelCalls: Count,
+    usage: Usage,
+    toolsRan: z.array(z.string()),
+    proof: Proof,
+    before: Proof,
+    after: Proof.nullable(),
+    tried: z.array(Tried),
+    lockWaits: z.strictObject({ count: Count, ms: z.number() }),
+    ms: z.number(),
+  }),
+) satisfies z.ZodType<ReceiptValue>;
