@@ -2,6 +2,7 @@ import type { Prompt } from '../core/content.ts';
 import type { Conversation, Driver, TitleSource } from '../core/conversation.ts';
 import type { Failure } from '../core/errors.ts';
 import type { ConversationEvent, EventDraft } from '../core/event.ts';
+import type { ApiKey } from '../core/key.ts';
 import type { Permission, PermissionOption } from '../core/permission.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Receipt } from '../core/receipt.ts';
@@ -115,6 +116,16 @@ export interface Store {
   /** Walks the chain of a conversation's events. Null: whole. Else the first number that does not fit. */
   verify(owner: string, conversation: string): Promise<number | null>;
 
+  // ── keys to the HTTP interface ───────────────────────────────────────────────────────────────────────────────────────
+  /** `conflict` when the id is taken. */
+  createKey(owner: string, key: NewKey): Promise<ApiKey>;
+  /** Whoever's it is: the key says on whose behalf it acts. Also one that has expired or was revoked; null: there is none. */
+  findKey(id: string): Promise<ApiKey | null>;
+  /** All of the owner's, newest first. */
+  keys(owner: string): Promise<ApiKey[]>;
+  /** From now on it opens nothing. One that was revoked before stays as it is. Throws `not_found`. */
+  revokeKey(owner: string, id: string): Promise<ApiKey>;
+
   // ── the bell ─────────────────────────────────────────────────────────────────────────────────────────────────────────
   /**
    * Calls back when something may have changed, in this process or another: with the ids of conversations that have new
@@ -143,6 +154,8 @@ export interface NewConversation {
   readonly place: string;
   readonly restore: RestoreOverride;
 }
+
+export type NewKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'hash' | 'expiresAt'>;
 
 export interface NewTurn {
   readonly id: string;

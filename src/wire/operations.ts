@@ -7,5 +7,5 @@ export const OPERATIONS = { ...conversations, ...turns, ...rest } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
 
-export type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf, Scope } from './operations/operation.ts';
-export { BASE_PATH, MEBIBYTE, SCOPES } from './operations/operation.ts';
+export type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from './operations/operation.ts';
+export { BASE_PATH, MEBIBYTE } from './operations/operation.ts';

@@ -5,6 +5,7 @@ import { commits } from './store/commits.ts';
 import { conversations } from './store/conversations.ts';
 import { copies } from './store/copies.ts';
 import { finding } from './store/finding.ts';
+import { keys } from './store/keys.ts';
 import { leases } from './store/leases.ts';
 import { owners } from './store/owners.ts';
 import { permissions } from './store/permissions.ts';
@@ -33,7 +34,7 @@ export function storeContract(harness: StoreHarness): void {
       },
     };
     const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
-    for (const [name, part] of Object.entries({ ...parts, owners, bell })) describe(name, () => part(world));
+    for (const [name, part] of Object.entries({ ...parts, owners, keys, bell })) describe(name, () => part(world));
   });
 }
 

@@ -19,6 +19,7 @@ import { fork, importConversation } from './copy.ts';
 import type { Database } from './database.ts';
 import { enqueue } from './enqueue.ts';
 import { storageFault } from './faults.ts';
+import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
 import { forgetWorker, release, renew, workers } from './leases.ts';
 import { transcript } from './mirrors.ts';
 import { openDatabase } from './open.ts';
@@ -144,6 +145,11 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
         await breathe();
       }
     },
+
+    createKey: (owner, key) => write((tx) => createKey(tx, owner, key)),
+    findKey: (id) => read((from) => findKey(from, id)),
+    keys: (owner) => read((from) => keysOf(from, owner)),
+    revokeKey: (owner, id) => write((tx) => revokeKey(tx, owner, id)),
 
     listen(listener) {
       checkOpen();

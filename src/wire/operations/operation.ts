@@ -1,8 +1,5 @@
 import type * as z from 'zod';
-
-/** What a key may do. `read` looks, `prompt` speaks to agents, `approve` answers their questions, `admin` reaches the machine. */
-export const SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
-export type Scope = (typeof SCOPES)[number];
+import type { Scope } from '../../core/key.ts';
 
 /** One thing that can be asked for over HTTP: what is checked, what is answered, and what the OpenAPI document says of it. */
 export interface Operation {

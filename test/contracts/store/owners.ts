@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Store } from '../../../src/ports/store.ts';
+import { newKey } from './keys.ts';
 import {
   ANN,
   BOB,
@@ -56,6 +57,8 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   usage: (store) => store.usage(BOB),
   search: (store) => store.search(BOB, 'answer', 9),
   verify: (store, { conversation }) => store.verify(BOB, conversation),
+  keys: (store) => store.keys(BOB),
+  revokeKey: (store, { key }) => store.revokeKey(BOB, key),
 };
 
 export function owners(world: World): void {
@@ -87,6 +90,7 @@ interface Anns {
   readonly open: string;
   readonly native: string;
   readonly permission: string;
+  readonly key: string;
   readonly fence: { conversation: string; owner: string; epoch: number };
 }
 
@@ -103,5 +107,6 @@ async function everything(store: Store): Promise<Anns> {
   const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] as const;
   const permission = { id, attempt: 1, title: 'May I?', toolCall: {}, options };
   await holder.write({ write: 'ask', turn: open.id, permission });
-  return { conversation, open: open.id, native: native.id, permission: id, fence };
+  const { id: key } = await store.createKey(ANN, newKey());
+  return { conversation, open: open.id, native: native.id, permission: id, key, fence };
 }
