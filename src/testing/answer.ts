@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Api, type Reply, textOf } from './api.ts';
 import { cutOff, firstHalf, pause, sendFrames, sendHalf, sendJson } from './connection.ts';
-import { type Count, type Plan, planFor, tooLong } from './plan.ts';
+import { type Count, type Failure, type Plan, planFor, tooLong } from './plan.ts';
 import type { Json, ModelAnswer, ModelRequest } from './request.ts';
 import { isSideCall } from './side-call.ts';
 import { tokensIn } from './tokens.ts';
@@ -24,7 +24,7 @@ export interface Asked {
 /** Records the request, decides what to do about it, does it, and records that. */
 export async function answerRequest(asked: Asked, response: ServerResponse, context: AnswerContext): Promise<void> {
   const { api, path, raw, inputTokens } = asked;
-  const body = api.read(raw);
+  const body = api.read(raw, path);
   const side = isSideCall({ ...body, raw });
   const n = context.requests.length + 1;
   const request = { n, at: Date.now(), path, api: api.name, ...body, side, raw, answer: null as ModelAnswer | null };
@@ -45,10 +45,10 @@ export async function answerRequest(asked: Asked, response: ServerResponse, cont
       request.answer = { ...said, status: 200, usage: null, broken: true };
       await halfOf(reply, request, api, response, gone);
     } else {
-      if (request.stream) await sendFrames(response, api.frames(reply), gone);
+      if (request.stream) await sendFrames(response, api.frames(reply, raw), gone);
       // Before the end is sent: whoever has read it finds the usage counted.
       request.answer = { ...said, status: 200, usage: reply.usage };
-      if (request.stream) response.end();
+      if (request.stream) response.end(api.streamEnd);
       else sendJson(response, 200, api.whole(reply));
     }
   } catch {
@@ -65,7 +65,7 @@ function replyFor({ chunks, tool }: Plan, { model }: ModelRequest, { api, inputT
 }
 
 async function refuse(
-  failure: NonNullable<Plan['failure']>,
+  failure: Failure,
   { id }: Reply,
   { stream }: ModelRequest,
   { api }: Asked,
@@ -80,13 +80,13 @@ async function refuse(
 
 async function halfOf(
   reply: Reply,
-  { stream }: ModelRequest,
+  { stream, raw }: ModelRequest,
   api: Api,
   response: ServerResponse,
   gone: AbortSignal,
 ): Promise<void> {
   if (!stream) return sendHalf(response, api.whole(reply));
-  await sendFrames(response, firstHalf(api.frames(reply)), gone);
+  await sendFrames(response, firstHalf(api.frames(reply, raw)), gone);
   cutOff(response);
 }
 

@@ -1,4 +1,4 @@
-import type { Chunk, Plan } from './plan.ts';
+import type { Chunk, Failure } from './plan.ts';
 import type { ApiName, Json, ModelUsage, RequestBody, ToolUse } from './request.ts';
 
 /** An answer that is ready to be written. */
@@ -13,7 +13,8 @@ export interface Reply {
 
 /** One event of a streamed answer. */
 export interface Frame {
-  readonly event: string;
+  /** Absent: this way of speaking does not name its events. */
+  readonly event?: string;
   readonly data: Json;
   /** How long to wait before it is sent. */
   readonly waitMs?: number;
@@ -24,14 +25,18 @@ export interface Frame {
 /** One way of speaking to a model. Pure: the server reads, waits and writes. */
 export interface Api {
   readonly name: ApiName;
-  /** Where it is spoken to. */
-  readonly path: string;
-  read(body: Json): RequestBody;
+  /** Where it is spoken to, with the query. */
+  readonly path: RegExp;
+  /** Some of what others say in the body, Gemini says in the path. */
+  read(body: Json, path: string): RequestBody;
   whole(reply: Reply): Json;
-  frames(reply: Reply): Frame[];
-  failure(failure: NonNullable<Plan['failure']>): Json;
+  /** `body`: what was asked, which may say how the answer is to be streamed. */
+  frames(reply: Reply, body: Json): Frame[];
+  /** What follows the frames of a complete stream, as it is written. */
+  readonly streamEnd?: string;
+  failure(failure: Failure): Json;
   /** How a stream says that the request was refused, where a status is not how it is said. Null: it is. */
-  failureFrames(failure: NonNullable<Plan['failure']>, id: string): Frame[] | null;
+  failureFrames(failure: Failure, id: string): Frame[] | null;
   toolUseId(id: string): string;
 }
 

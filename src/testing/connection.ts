@@ -37,7 +37,8 @@ export async function sendFrames(response: ServerResponse, frames: readonly Fram
   response.flushHeaders();
   for (const { event, data, waitMs = 0 } of frames) {
     await pause(waitMs, signal);
-    response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const name = event === undefined ? '' : `event: ${event}\n`;
+    response.write(`${name}data: ${JSON.stringify(data)}\n\n`);
   }
 }
 

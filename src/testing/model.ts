@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { type AnswerContext, answerRequest } from './answer.ts';
 import { anthropicMessages } from './anthropic/messages.ts';
 import type { Api } from './api.ts';
+import { openaiChat } from './chat/completions.ts';
 import { bodyOf, sendJson } from './connection.ts';
+import { geminiGenerateContent } from './gemini/generate-content.ts';
 import { isJson, type Json, type ModelRequest, type ModelUsage } from './request.ts';
 import { openaiResponses } from './responses/responses.ts';
 import { tokensIn } from './tokens.ts';
@@ -37,7 +39,7 @@ export interface ModelOptions {
 }
 
 /** The literal list of what it speaks. */
-const APIS: readonly Api[] = [anthropicMessages, openaiResponses];
+const APIS: readonly Api[] = [anthropicMessages, openaiResponses, openaiChat, geminiGenerateContent];
 
 export async function startModel(options: ModelOptions = {}): Promise<Model> {
   const requests: ModelRequest[] = [];
@@ -88,7 +90,7 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
 async function handle(incoming: IncomingMessage, response: ServerResponse, context: AnswerContext, others: string[]) {
   const path = incoming.url ?? '/';
   const [route = '/'] = path.split('?');
-  const api = APIS.find((one) => route === one.path);
+  const api = APIS.find((one) => one.path.test(path));
   if (incoming.method === 'POST' && api) {
     const bytes = await bodyOf(incoming);
     const raw = parsed(bytes);
@@ -96,24 +98,32 @@ async function handle(incoming: IncomingMessage, response: ServerResponse, conte
       return sendJson(
         response,
         400,
-        api.failure({ status: 400, message: 'the body is no JSON object', tooLong: false }),
+        api.failure({ status: 400, message: 'the body is no JSON object', tooLong: null }),
       );
     }
     return answerRequest({ api, path, raw, inputTokens: tokensIn(bytes.length) }, response, context);
   }
   others.push(`${incoming.method} ${path}`);
   const bytes = await bodyOf(incoming);
-  if (route === '/v1/messages/count_tokens') return sendJson(response, 200, { input_tokens: tokensIn(bytes.length) });
-  if (route === '/v1/models') return sendJson(response, 200, MODELS);
+  const counted = COUNTED.find(([at]) => at.test(route))?.[1];
+  if (counted) return sendJson(response, 200, { [counted]: tokensIn(bytes.length) });
+  if (/^\/v1(?:beta)?\/models$/.test(route)) return sendJson(response, 200, MODELS);
   if (route === '/' || route === '/v1') return void response.end();
   sendJson(response, 404, { type: 'error', error: { type: 'not_found_error', message: `nothing at ${route}` } });
 }
 
-/** In both shapes at once: each reader passes over the fields of the other. */
+/** Where tokens are counted ahead, and what the count is called there. */
+const COUNTED: readonly (readonly [RegExp, string])[] = [
+  [/^\/v1\/messages\/count_tokens$/, 'input_tokens'],
+  [/^\/v1(?:beta)?\/models\/[^/:]+:countTokens$/, 'totalTokens'],
+];
+
+/** In every shape at once: each reader passes over the fields of the others. */
 const MODELS = {
   object: 'list',
   data: [{ id: 'stand-in', type: 'model', object: 'model', display_name: 'Stand-in', created: 0, owned_by: 'tests' }],
   has_more: false,
+  models: [{ name: 'models/stand-in', supportedGenerationMethods: ['generateContent', 'countTokens'] }],
 };
 
 function parsed(bytes: Buffer): Json | null {

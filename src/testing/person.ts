@@ -10,6 +10,7 @@ import type { ModelMessage, ModelRequest, RequestBody } from './request.ts';
 const AROUND = [
   /<conversation-record ([^>\s]*)>[\s\S]*?(?:<\/conversation-record \1>|$)/g,
   /<(system-reminder|context|environment_context|user_instructions|INSTRUCTIONS)\b[^>]*>[\s\S]*?<\/\1>/g,
+  /<(session_context|current_datetime|turn-context)\b[^>]*>[\s\S]*?<\/\1>/g,
   /^# AGENTS\.md instructions for .*$/gm,
   /^\[Request interrupted by user[^\]]*\]$/gm,
 ];
@@ -50,9 +51,16 @@ export function conversationOf(
   });
 }
 
-/** Only a block that is nothing but a reminder: inside of a record or a question the words belong to it. */
+/**
+ * Only a block that is nothing but a reminder, and what agents put at its very ends (Copilot before, goose after it): inside of
+ * a record or a question the words belong to it.
+ */
 function withoutReminders(block: string): string {
-  return /^\s*<(system-reminder|environment_context|user_instructions)\b[\s\S]*<\/\1>\s*$/.test(block) ? '' : block;
+  if (/^\s*<(system-reminder|environment_context|user_instructions|session_context)\b[\s\S]*<\/\1>\s*$/.test(block))
+    return '';
+  return block
+    .replace(/^\s*<current_datetime>[^<]*<\/current_datetime>/, '')
+    .replace(/<turn-context>(?:(?!<turn-context>)[\s\S])*<\/turn-context>\s*$/, '');
 }
 
 const CODEWORD = /\bcodeword(?: is|:)\s+([A-Za-z0-9][\w-]*)/gi;

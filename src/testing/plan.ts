@@ -10,10 +10,17 @@ export interface Chunk {
   readonly waitMs: number;
 }
 
+export interface Failure {
+  readonly status: number;
+  readonly message: string;
+  /** Null: the length of the request is not what is wrong. */
+  readonly tooLong: { readonly tokens: number; readonly window: number } | null;
+}
+
 /** What to do about a request. */
 export interface Plan {
   readonly waitMs: number;
-  readonly failure: { readonly status: number; readonly message: string; readonly tooLong: boolean } | null;
+  readonly failure: Failure | null;
   readonly chunks: readonly Chunk[];
   readonly tool: { readonly name: string; readonly input: unknown } | null;
   readonly breakOff: boolean;
@@ -54,15 +61,16 @@ function follow(plan: Plan, directive: Directive, offered: readonly string[], co
       return count(directive.line) < directive.times ? { ...plan, failure: plan.failure ?? TOO_LONG } : plan;
     case 'fail': {
       if (count(directive.line) >= directive.times) return plan;
-      const failure = { status: directive.status, message: 'failed as asked', tooLong: false };
+      const failure = { status: directive.status, message: 'failed as asked', tooLong: null };
       return { ...plan, failure: plan.failure ?? failure };
     }
   }
 }
 
-/** In the words of the real model, which agents look for. */
-export function tooLong(tokens: number, window: number): NonNullable<Plan['failure']> {
-  return { status: 400, message: `prompt is too long: ${tokens} tokens > ${window} maximum`, tooLong: true };
+/** In the words of Anthropic's model, which agents look for; other ways of speaking have words of their own. */
+export function tooLong(tokens: number, window: number): Failure {
+  const message = `prompt is too long: ${tokens} tokens > ${window} maximum`;
+  return { status: 400, message, tooLong: { tokens, window } };
 }
 const TOO_LONG = tooLong(200_001, 200_000);
 

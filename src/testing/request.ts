@@ -1,6 +1,6 @@
 /** What a request to the stand-in model said, whichever way of speaking it came in. */
 
-export type ApiName = 'anthropic' | 'openai-responses';
+export type ApiName = 'anthropic' | 'openai-responses' | 'openai-chat' | 'gemini';
 
 export type Json = Record<string, unknown>;
 
@@ -89,6 +89,15 @@ export function isJson(value: unknown): value is Json {
 /** The objects of a list; anything else counts as none, because a stand-in does not judge what it is sent. */
 export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isJson) : [];
+}
+
+/** What a text says as JSON; the text itself, where it is none. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 export function str(value: unknown): string {

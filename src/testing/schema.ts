@@ -1,6 +1,6 @@
 import { isJson, type Json } from './request.ts';
 
-/** The plainest value that a JSON schema allows, for errands that want their answer in a certain form. */
+/** The plainest value that a JSON schema (or Gemini's, whose types are in capitals) allows, for errands that want their answer in a certain form. */
 export function filled(schema: unknown): unknown {
   if (!isJson(schema)) return null;
   if ('const' in schema) return schema.const;
@@ -8,7 +8,7 @@ export function filled(schema: unknown): unknown {
   const [choice] = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
   if (choice !== undefined) return filled(choice);
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  return PLAIN[String(type)]?.(schema) ?? null;
+  return PLAIN[String(type).toLowerCase()]?.(schema) ?? null;
 }
 
 const PLAIN: Record<string, (schema: Json) => unknown> = {

@@ -1,9 +1,18 @@
-import type { Json, ModelRequest } from './request.ts';
+import { isJson, type Json, type RequestBody } from './request.ts';
 
-/** Titles, topics and probes: small questions without tools, put to a small model or with an instruction of their own. */
-export function isSideCall({ tools, model, system, raw }: Pick<ModelRequest, 'tools' | 'model' | 'system' | 'raw'>) {
+/**
+ * Titles, topics and probes: small questions without tools, put to a small model, with an instruction of their own, or for an
+ * answer in a certain form (Gemini CLI has each prompt's difficulty judged that way).
+ */
+export function isSideCall({
+  tools,
+  model,
+  system,
+  schema,
+  raw,
+}: Omit<RequestBody, 'messages'> & { readonly raw: Json }) {
   if (tools.length > 0) return false;
-  return /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
+  return schema !== null || /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
 }
 
 /** Claude 2.1 asks for a title with "You are naming a coding session …". */
@@ -13,6 +22,7 @@ const ERRAND =
 const LONG = 8_000;
 
 /** One token is asked for by who only wants to know whether somebody answers. */
-function isProbe({ max_tokens, max_output_tokens }: Json): boolean {
-  return max_tokens === 1 || max_output_tokens === 1;
+function isProbe({ max_tokens, max_output_tokens, max_completion_tokens, generationConfig }: Json): boolean {
+  const gemini = isJson(generationConfig) ? generationConfig.maxOutputTokens : undefined;
+  return [max_tokens, max_output_tokens, max_completion_tokens, gemini].includes(1);
 }

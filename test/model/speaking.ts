@@ -53,8 +53,10 @@ export async function stream(
 }
 
 function eventOf(frame: string): Event[] {
-  const match = /^event: (.*)\ndata: (.*)$/.exec(frame);
-  return match ? [{ event: match[1] ?? '', data: JSON.parse(match[2] ?? '') }] : [];
+  const match = /^(?:event: (.*)\n)?data: (.*)$/.exec(frame);
+  if (!match) return [];
+  const [, event = '', data = ''] = match;
+  return [{ event, data: data === '[DONE]' ? data : JSON.parse(data) }];
 }
 
 export const user = (...texts: string[]) => ({

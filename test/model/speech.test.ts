@@ -165,8 +165,9 @@ describe('the server', () => {
     const { url, others } = model.current;
     expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
     expect(await (await fetch(`${url}/v1/models?limit=9`)).json()).toMatchObject({ data: [{ id: 'stand-in' }] });
+    expect(await (await fetch(`${url}/v1beta/models`)).json()).toMatchObject({ models: [{ name: 'models/stand-in' }] });
     expect((await fetch(`${url}/api/hello`)).status).toBe(404);
-    expect(others.slice(-3)).toEqual(['HEAD /', 'GET /v1/models?limit=9', 'GET /api/hello']);
+    expect(others.slice(-4)).toEqual(['HEAD /', 'GET /v1/models?limit=9', 'GET /v1beta/models', 'GET /api/hello']);
   });
 
   test('refuses what is no JSON object', async () => {

@@ -5,7 +5,7 @@ import { readMessages } from './read.ts';
 /** Anthropic Messages, as Claude uses it. */
 export const anthropicMessages: Api = {
   name: 'anthropic',
-  path: '/v1/messages',
+  path: /^\/v1\/messages(?:\?|$)/,
   read: readMessages,
   whole: (reply) => ({ ...head(reply), content: content(reply), stop_reason: stopReason(reply), usage: usage(reply) }),
   frames,

@@ -1,4 +1,13 @@
-import { isJson, type Json, type ModelMessage, message, objects, type RequestBody, str } from '../request.ts';
+import {
+  isJson,
+  type Json,
+  jsonOrText,
+  type ModelMessage,
+  message,
+  objects,
+  type RequestBody,
+  str,
+} from '../request.ts';
 
 /** The body of `POST /v1/responses`: each item of the input is a message of its own. */
 export function readResponses(body: Json): RequestBody {
@@ -49,12 +58,7 @@ function outputOf(output: unknown): { text: string; isError: boolean } {
 }
 
 function inputOf({ arguments: given, input, action }: Json): unknown {
-  if (typeof given !== 'string') return input ?? action ?? null;
-  try {
-    return JSON.parse(given);
-  } catch {
-    return given;
-  }
+  return typeof given === 'string' ? jsonOrText(given) : (input ?? action ?? null);
 }
 
 function schemaOf({ text }: Json): Json | null {

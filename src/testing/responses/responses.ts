@@ -1,31 +1,25 @@
 import { type Api, type Frame, type Reply, textOf } from '../api.ts';
-import type { Plan } from '../plan.ts';
+import { openaiError } from '../openai-error.ts';
+import type { Failure } from '../plan.ts';
 import type { Json, ToolUse } from '../request.ts';
 import { readResponses } from './read.ts';
 
 /** OpenAI Responses, as Codex uses it. */
 export const openaiResponses: Api = {
   name: 'openai-responses',
-  path: '/v1/responses',
+  path: /^\/v1\/responses(?:\?|$)/,
   read: readResponses,
   whole: (reply) => ({ ...response(reply), status: 'completed', output: output(reply), usage: usage(reply) }),
   frames: (reply) => numbered(frames(reply)),
-  failure: (failure) => ({ error: errorOf(failure) }),
+  failure: (failure) => ({ error: openaiError(failure) }),
   failureFrames,
   toolUseId: (id) => `call_${id}`,
 };
 
-function errorOf({ status, message, tooLong }: NonNullable<Plan['failure']>): Json {
-  const code = tooLong ? 'context_length_exceeded' : (CODES[status] ?? null);
-  return { message, type: status < 500 ? 'invalid_request_error' : 'server_error', param: null, code };
-}
-
-const CODES: Record<number, string> = { 429: 'rate_limit_exceeded', 500: 'server_error', 503: 'server_is_overloaded' };
-
 /** A stream that is too long is accepted first and fails then. */
-function failureFrames(failure: NonNullable<Plan['failure']>, id: string): Frame[] | null {
+function failureFrames(failure: Failure, id: string): Frame[] | null {
   if (!failure.tooLong) return null;
-  const { code, message } = errorOf(failure);
+  const { code, message } = openaiError(failure);
   const failed = { id: `resp_${id}`, object: 'response', status: 'failed', error: { code, message }, output: [] };
   return numbered([
     { event: 'response.created', data: { response: { ...failed, status: 'in_progress', error: null } } },

@@ -1,0 +1,82 @@
+import { type Api, type Frame, type Reply, textOf } from '../api.ts';
+import { openaiError } from '../openai-error.ts';
+import type { Failure } from '../plan.ts';
+import { isJson, type Json, type ToolUse } from '../request.ts';
+import { readChat } from './read.ts';
+
+/** OpenAI Chat Completions, as most other agents use it. */
+export const openaiChat: Api = {
+  name: 'openai-chat',
+  path: /^\/v1\/chat\/completions(?:\?|$)/,
+  read: readChat,
+  whole,
+  frames,
+  streamEnd: 'data: [DONE]\n\n',
+  failure: (failure) => ({ error: openaiError({ ...failure, message: inItsWords(failure) }) }),
+  failureFrames: () => null,
+  toolUseId: (id) => `call_${id}`,
+};
+
+function inItsWords({ message, tooLong }: Failure): string {
+  if (!tooLong) return message;
+  return `This model's maximum context length is ${tooLong.window} tokens. However, your messages resulted in ${tooLong.tokens} tokens.`;
+}
+
+function whole(reply: Reply): Json {
+  const { chunks, toolUses } = reply;
+  const content = chunks.length > 0 ? textOf(chunks) : null;
+  const calls = toolUses.length > 0 ? { tool_calls: toolUses.map(toolCall) } : {};
+  const message = { role: 'assistant', content, refusal: null, ...calls };
+  return {
+    ...head(reply, 'chat.completion'),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(reply) }],
+    usage: usage(reply),
+  };
+}
+
+function head({ id, model }: Reply, object: string): Json {
+  return { id: `chatcmpl-${id}`, object, created: 0, model };
+}
+
+const finishReason = ({ toolUses }: Reply) => (toolUses.length > 0 ? 'tool_calls' : 'stop');
+
+function toolCall({ id, name, input }: ToolUse): Json {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+}
+
+function usage({ usage: { inputTokens, outputTokens } }: Reply): Json {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  };
+}
+
+/** The usage comes in a chunk of its own, and only to who asks for it. */
+function frames(reply: Reply, { stream_options }: Json): Frame[] {
+  const counted = isJson(stream_options) && stream_options.include_usage === true;
+  const chunk = (choices: Json[], used: Json | null = null): Json => ({
+    ...head(reply, 'chat.completion.chunk'),
+    choices,
+    ...(counted ? { usage: used } : {}),
+  });
+  const delta = (delta: Json, finish_reason: string | null = null) =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason }]);
+  return [
+    { data: delta({ role: 'assistant', content: '' }) },
+    ...reply.chunks.map(({ text, waitMs }) => ({ data: delta({ content: text }), waitMs, delta: true })),
+    ...reply.toolUses.flatMap((use, index) => toolDeltas(use, index).map((tool) => ({ data: delta(tool) }))),
+    { data: delta({}, finishReason(reply)) },
+    ...(counted ? [{ data: chunk([], usage(reply)) }] : []),
+  ];
+}
+
+/** The name first, the arguments after it. */
+function toolDeltas({ id, name, input }: ToolUse, index: number): Json[] {
+  return [
+    { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },
+    { tool_calls: [{ index, function: { arguments: JSON.stringify(input) } }] },
+  ];
+}

@@ -1,0 +1,15 @@
+import type { Failure } from './plan.ts';
+import type { Json } from './request.ts';
+
+/** How OpenAI says what is wrong, in each of its ways of speaking. */
+export function openaiError({ status, message, tooLong }: Failure): Json {
+  const code = tooLong ? 'context_length_exceeded' : (CODES[status] ?? null);
+  return { message, type: status < 500 ? 'invalid_request_error' : 'server_error', param: null, code };
+}
+
+const CODES: Record<number, string> = {
+  429: 'rate_limit_exceeded',
+  500: 'server_error',
+  503: 'server_is_overloaded',
+  529: 'server_is_overloaded',
+};
