@@ -100,6 +100,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Agent {
     traits: async () => (await agent()).traits(),
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),
+    storage: async (room) => (await (await agent()).storage?.(room)) ?? name,
     tail: async (...args) => (await agent()).tail(...args),
     where: async () => (await (await agent()).where?.()) ?? null,
   };

@@ -123,7 +123,7 @@ class Attempt {
     const writes: Write[] = [];
     const { session } = this.#open;
     if (this.#ref === null && session.id !== null)
-      writes.push(this.#openSession(session.id, this.#open.origin, this.#open.parent));
+      writes.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
     const sent: Sent = {
       attempt: turn.attempt,
       prompt: this.#promptId,
@@ -173,7 +173,7 @@ class Attempt {
     const known = this.#ref;
     const knownId = this.#sessionId;
     const origin = known === null ? this.#open.origin : 'rotated';
-    const open = this.#openSession(id, origin, known ?? this.#open.parent);
+    const open = await this.#openSession(id, origin, known ?? this.#open.parent);
     const writes: Write[] = [open];
     if (known !== null) {
       const change = { state: 'dormant', process: null } as const;
@@ -203,12 +203,14 @@ class Attempt {
     if (required) this.#stopBecause({ code: 'context_refuted', message });
   }
 
-  #openSession(id: string, origin: NewSession['origin'], parent: string | null): Write {
-    const { turn, agent } = this.#request;
+  async #openSession(id: string, origin: NewSession['origin'], parent: string | null): Promise<Write> {
+    const { hold, turn, agent } = this.#request;
+    const storage = await hold.storage(agent);
     const session: NewSession = {
       ref: randomUUID(),
       id,
       agent: agent.name,
+      storage,
       origin,
       parent,
       // What it was told is not known to be in it before a turn completes (R9).

@@ -172,7 +172,8 @@ class PassedSessions {
     const origin = this.last === null ? this.#open.origin : 'rotated';
     const ref = crypto.randomUUID();
     const unused = { watermark: 0, dropped: 0, state: 'closed', position: null, process: null } as const;
-    const session = { ref, id: left, agent: agent.name, origin, parent, ...unused };
+    const storage = await hold.storage(agent);
+    const session = { ref, id: left, agent: agent.name, storage, origin, parent, ...unused };
     await hold.lease.write({ write: 'open-session', session, turn: null });
     this.last = ref;
   }

@@ -29,6 +29,11 @@ export class Hold {
     return this.#room;
   }
 
+  /** Where the agent's sessions of this conversation live. */
+  async storage(agent: Agent): Promise<string> {
+    return agent.storage === undefined ? agent.name : agent.storage(await this.room());
+  }
+
   /** The living session of an agent; null: there is none, or its process has ended. */
   living(agent: string): LiveSession | null {
     const live = this.live.get(agent);

@@ -203,7 +203,8 @@ async function recordAssigned(
 ): Promise<string> {
   const ref = randomUUID();
   const unused = { watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
-  const session = { ref, id, agent: agent.name, parent, origin, ...unused };
+  const storage = await hold.storage(agent);
+  const session = { ref, id, agent: agent.name, storage, parent, origin, ...unused };
   await hold.lease.write({ write: 'open-session', session, turn: null });
   return ref;
 }

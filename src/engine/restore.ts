@@ -72,8 +72,8 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   const { owner, id, head } = hold.conversation;
   const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
   const named = request.explicit === null ? [] : await hold.parts.store.findSessions(owner, request.explicit);
-  const entries = named.filter((session) => session.agent === agent.name);
-  const sessions = [...newest, ...entries.filter((session) => session.conversation === id)];
+  const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
+  const sessions = [...newest, ...own];
   // A process has the failed prompt in its context for as long as it lives.
   const live = request.rewind === null ? (hold.living(agent.name)?.ref ?? null) : null;
   const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
@@ -108,7 +108,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
     const lost = hold.conversation.historyCount;
     return { ok: false, failure, receipt: receipt('none', null, 'none', NOTHING_DELIVERED, lost) };
   };
-  if (entries.some((session) => session.conversation !== id)) {
+  if (request.explicit !== null && (await isElsewhere(request.explicit, request))) {
     return fail(refusal(request, 'it belongs to another conversation'));
   }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
@@ -142,6 +142,12 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
       settings.policy === 'required' ? ', or allow unproved steps with the policy "auto"' : ''
     }.`,
   });
+}
+
+/** Also under another agent's name, or another owner's: what counts is where the session lives (R1). */
+async function isElsewhere(id: string, { hold, agent }: RestoreRequest): Promise<boolean> {
+  const { owner, id: conversation } = hold.conversation;
+  return hold.parts.store.sessionIsElsewhere(owner, conversation, { storage: await hold.storage(agent), id });
 }
 
 type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { effectiveRestore, type RestoreOverride } from '../core/restore-settings.ts';
+import type { Agent } from '../ports/agent.ts';
 import type { Write } from '../ports/store.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
@@ -46,7 +47,7 @@ export async function warm(
   };
   try {
     await hold.lease.write(write);
-    if (restored.ok) await keep(hold, agent.name, restored);
+    if (restored.ok) await keep(hold, agent, restored);
   } catch (error) {
     // Nobody else knows of a process that was opened just now.
     if (restored.ok) await restored.open.session.kill();
@@ -56,7 +57,7 @@ export async function warm(
 }
 
 /** Keeps the opened session for the next turn, which finds it in the lineage. One that has no name yet cannot be found. */
-async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }): Promise<void> {
+async function keep(hold: Hold, agent: Agent, restored: Restored & { ok: true }): Promise<void> {
   const { session, origin, parent, dropped } = restored.open;
   if (session.id === null) return session.close();
   // What is only put before the prompt has not been told yet: the next turn puts it there.
@@ -73,7 +74,8 @@ async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }
     const row = {
       ref,
       id: session.id,
-      agent,
+      agent: agent.name,
+      storage: await hold.storage(agent),
       origin,
       parent,
       watermark,
@@ -87,5 +89,5 @@ async function keep(hold: Hold, agent: string, restored: Restored & { ok: true }
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped } : {}) } as const;
     await hold.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
   }
-  hold.live.set(agent, { ref, session, unsettled });
+  hold.live.set(agent.name, { ref, session, unsettled });
 }

@@ -21,6 +21,11 @@ export interface Agent {
    */
   open(request: OpenRequest): Promise<Opened>;
   /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
+  /**
+   * Names the storage in which a room's sessions are kept. Agents that give the same name have the same sessions, whatever they
+   * are called and whoever uses them. Left out: they are this agent's own.
+   */
+  storage?(room: Room): Promise<string>;
   position(sessionId: string, room: Room): Promise<string | null>;
   /**
    * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called after the agent's

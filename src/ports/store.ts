@@ -100,6 +100,11 @@ export interface Store {
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
   /** The lineage, most recently used first. */
   sessions(owner: string, conversation: string, filter?: { agent?: string; limit?: number }): Promise<Session[]>;
+  /**
+   * Whether a native session belongs to another conversation, whoever owns that: to the one that can use it, else to the last
+   * that had it (R1). Throws `not_found`.
+   */
+  sessionIsElsewhere(owner: string, conversation: string, native: NativeSession): Promise<boolean>;
   /** By the agent's id, in any of this owner's conversations; most recently used first. */
   findSessions(owner: string, id: string): Promise<Session[]>;
   /** Our copy of a session's own transcript file, byte for byte; null: there is none. */
@@ -235,10 +240,18 @@ export type Write =
   | { readonly write: 'withdraw'; readonly permission: string; readonly turn: string; readonly reason: string }
   | { readonly write: 'end'; readonly turn: string; readonly end: EndOfTurn };
 
+/** A session by where it lives and the id that it has there. */
+export interface NativeSession {
+  readonly storage: string;
+  readonly id: string;
+}
+
 export interface NewSession {
   readonly ref: string;
   readonly id: string;
   readonly agent: string;
+  /** Where it lives: another agent over the same storage has the same sessions. Left out: it is known by its agent's name. */
+  readonly storage?: string;
   readonly origin: SessionOrigin;
   readonly parent: string | null;
   readonly watermark: number;

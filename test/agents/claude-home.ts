@@ -23,7 +23,8 @@ export class ClaudeHome {
   readonly #opened: Throughline[] = [];
   readonly #hosts: Host[] = [];
   readonly #bugs: unknown[] = [];
-  readonly settings: OpenOptions['settings'];
+  /** How its Claude is set. */
+  readonly claude: object;
 
   /** `settings`: the person's own, of Claude; `options`: ours, of the agent. */
   static async make(
@@ -40,11 +41,15 @@ export class ClaudeHome {
     const home = userHome(this.path, settings);
     this.config = join(home, '.claude');
     this.env = { ...claudeEnvironment(model, home), ...env };
-    this.settings = { agents: { claude: { adapter, package: packageFolder, env: this.env, options } } };
+    this.claude = { adapter, package: packageFolder, env: this.env, options };
   }
 
-  async open(): Promise<Throughline> {
-    const tl = await open({ home: this.path, settings: this.settings, onBug: (error) => this.#bugs.push(error) });
+  get settings(): OpenOptions['settings'] {
+    return { agents: { claude: this.claude } };
+  }
+
+  async open(settings = this.settings): Promise<Throughline> {
+    const tl = await open({ home: this.path, settings, onBug: (error) => this.#bugs.push(error) });
     this.#opened.push(tl);
     return tl;
   }

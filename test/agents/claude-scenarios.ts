@@ -6,6 +6,7 @@ import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
+import { oneStorage } from './scenarios/one-storage.ts';
 import { whileWarm } from './scenarios/while-warm.ts';
 
 /** What the real program does with a conversation of ours, however it is run. */
@@ -20,5 +21,6 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
+  describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
 }

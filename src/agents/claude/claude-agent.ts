@@ -11,6 +11,7 @@ import { parseMemo } from './result.ts';
 import { canRewind, goBack } from './rewind.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 import { SessionFile } from './session-file.ts';
+import { storageName } from './storage-name.ts';
 import { isWhole } from './transcript/chain.ts';
 import { projectDir, transcriptFile } from './transcript/locate.ts';
 import { entriesFrom, readPosition } from './transcript/position.ts';
@@ -66,6 +67,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     traits: async () => traitsOf(await known(), parts.model),
     where: async () => (await known()).where,
     open: async (request) => open(request, parts, await known()),
+    storage: async (room) => storageName(environmentOf(room, parts).whole, room.work),
     async position(sessionId, room) {
       const file = storageOf(room, parts).fileOf(sessionId);
       return file === null ? null : ((await readPosition(file))?.position ?? null);
@@ -102,9 +104,14 @@ interface Storage {
   fileOf(id: string): string | null;
 }
 
-function storageOf(room: Room, { env: settings, options }: ClaudeAgentParts): Storage {
+/** What Claude gets from us in this room, and the whole by which it finds its files. */
+function environmentOf(room: Room, { env: settings, options }: ClaudeAgentParts) {
   const env = environmentIn(room, process.env, settings, options.home);
-  const whole = { HOME: process.env.HOME, ...env };
+  return { env, whole: { HOME: process.env.HOME, ...env } };
+}
+
+function storageOf(room: Room, parts: ClaudeAgentParts): Storage {
+  const { env, whole } = environmentOf(room, parts);
   return { env, folder: projectDir(whole, room.work), fileOf: (id) => transcriptFile(whole, room.work, id) };
 }
 

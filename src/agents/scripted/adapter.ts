@@ -33,6 +33,7 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
     name,
     traits: async () => (traits ??= traitsOf(options)),
     open: (request) => open(request, options, env),
+    storage: async (room) => `scripted:${storageDir(room, options)}`,
     async position(sessionId, room) {
       const file = fileOf(sessionId, room);
       return file === null ? null : readPosition(file);

@@ -16,8 +16,8 @@ const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
-const SESSION_HOME = `
-  SELECT conv FROM sessions WHERE agent = ? AND id = ? AND state IN ('live', 'dormant', 'unsettled')`;
+const SESSION_HOMES = `
+  SELECT conv FROM sessions WHERE id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
 const INSERT = `
   INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
     attempt, retry_of, was_sent, cancel_requested, usage, created_at)
@@ -115,11 +115,15 @@ function known(agent: string, agents: readonly string[] | undefined): string {
   });
 }
 
-/** A native session belongs to one conversation (R1). Whose it is stays unsaid. */
+/**
+ * A native session belongs to one conversation (R1). Whose it is stays unsaid. This is what can be told without opening
+ * anything; whether it is in use under another agent's name is found out where the turn is restored.
+ */
 function checkSession(db: Database, ledger: Ledger, agent: string, { options }: NewTurn): void {
   if (options.session === undefined) return;
-  const home = db.one<{ conv: number }>(SESSION_HOME, agent, options.session);
-  if (home === undefined || home.conv === ledger.row.conv) return;
+  const homes = db.all<{ conv: number }>(SESSION_HOMES, options.session, agent);
+  // The same agent may have one of that id in several places: then it is the own one that was named.
+  if (homes.length === 0 || homes.some(({ conv }) => conv === ledger.row.conv)) return;
   throw new ThroughlineError(
     'refused',
     `The session "${options.session}" cannot be used here: it is in use elsewhere.`,

@@ -120,6 +120,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.countRecordsAfter(ANN, conversation, 0);
   await store.sessions(ANN, conversation);
   await store.sessions(ANN, conversation, { agent: 'a' });
+  await store.sessionIsElsewhere(ANN, conversation, { storage: 'any', id: opened.id });
   await store.findSessions(ANN, opened.id);
   await store.receipts(ANN, conversation);
   await store.receipts(ANN, conversation, { turn: 1 });

@@ -4,6 +4,7 @@ import type { Permission } from '../../core/permission.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { Session } from '../../core/session.ts';
 import type { Turn } from '../../core/turn.ts';
+import type { NativeSession } from '../../ports/store.ts';
 import { conversationNo, conversationRow } from './conversations.ts';
 import { type Database, LIMIT } from './database.ts';
 import {
@@ -36,6 +37,10 @@ const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIM
 const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
 const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
 const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
+// The one that can use it, else the last that had it.
+const SESSION_HOME = `
+  SELECT conv FROM sessions WHERE id = ? AND storage = ?
+  ORDER BY state IN ('live', 'dormant', 'unsettled') DESC, no DESC LIMIT 1`;
 const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
 const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? ORDER BY p.no`;
@@ -109,6 +114,12 @@ export function sessions(db: Database, owner: string, id: string, filter: Sessio
       : db.all<SessionRow>(SESSIONS_OF_AGENT, id, owner, filter.agent, limit);
   if (rows.length === 0) conversationNo(db, owner, id);
   return rows.map(sessionOf);
+}
+
+export function sessionIsElsewhere(db: Database, owner: string, id: string, native: NativeSession): boolean {
+  const conv = conversationNo(db, owner, id);
+  const home = db.one<{ conv: number }>(SESSION_HOME, native.id, native.storage);
+  return home !== undefined && home.conv !== conv;
 }
 
 export function findSessions(db: Database, owner: string, id: string): Session[] {

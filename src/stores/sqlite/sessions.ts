@@ -12,9 +12,9 @@ const NAME = 'SELECT no, id FROM sessions WHERE ref = ? AND conv = ?';
 const USAGE = 'SELECT no, usage FROM sessions WHERE ref = ? AND conv = ?';
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
-  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, turns,
-    usage, opened_at, used_at, used_seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, storage,
+    turns, usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = 'UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ? WHERE no = ?';
 // Apart, because naming the state rewrites the index of usable sessions.
 const CHANGE_MEMO = 'UPDATE sessions SET memo = ? WHERE no = ?';
@@ -56,6 +56,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
       session.state,
       session.position,
       session.process === null ? null : JSON.stringify(session.process),
+      session.storage ?? agent,
       JSON.stringify(NO_USAGE),
       tx.now,
       tx.now,

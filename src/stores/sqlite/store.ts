@@ -126,6 +126,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     recordsAfter: (owner, id, page) => read((from) => reads.recordsAfter(from, owner, id, page)),
     countRecordsAfter: (owner, id, after) => read((from) => reads.countRecordsAfter(from, owner, id, after)),
     sessions: (owner, id, filter) => read((from) => reads.sessions(from, owner, id, filter)),
+    sessionIsElsewhere: (owner, id, native) => read((from) => reads.sessionIsElsewhere(from, owner, id, native)),
     findSessions: (owner, id) => read((from) => reads.findSessions(from, owner, id)),
     transcript: (owner, id, ref) => read((from) => transcript(from, owner, id, ref)),
     receipts: (owner, id, page) => read((from) => receipts(from, owner, id, page)),

@@ -44,6 +44,8 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   recordsAfter: (store, { conversation }) => store.recordsAfter(BOB, conversation, { after: 0, limit: 9 }),
   countRecordsAfter: (store, { conversation }) => store.countRecordsAfter(BOB, conversation, 0),
   sessions: (store, { conversation }) => store.sessions(BOB, conversation),
+  sessionIsElsewhere: (store, { conversation, native }) =>
+    store.sessionIsElsewhere(BOB, conversation, { storage: 'any', id: native }),
   findSessions: (store, { native }) => store.findSessions(BOB, native),
   receipts: (store, { conversation }) => store.receipts(BOB, conversation),
   permissions: (store) => store.permissions(BOB, {}),

@@ -5,14 +5,19 @@ import {
   ANN,
   allEvents,
   begun,
+  claim,
   codeOf,
   ending,
+  enqueue,
   fresh,
+  Holder,
+  newConversation,
   opening,
   receipt,
   runTurn,
   sending,
   session,
+  spec,
   usage,
   type World,
 } from './world.ts';
@@ -63,6 +68,46 @@ export function sessions(world: World): void {
     expect(await codeOf(a.holder.write(opening(session({ id: opened.id }))))).toBe('conflict');
     expect(await site.contents()).toBe(before);
     expect(await codeOf(b.holder.write(opening(session({ id: opened.id, agent: 'other' }))))).toBeNull();
+  });
+
+  test('it is told apart by where it lives, whatever its agent is called and whoever owns the conversation', async () => {
+    const { store, site } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const opened = session({ storage: '/shared' });
+    await a.holder.write(opening(opened));
+    const before = await site.contents();
+    const another = session({ id: opened.id, agent: 'other', storage: '/shared' });
+    expect(await codeOf(b.holder.write(opening(another)))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+    expect(await codeOf(b.holder.write(opening({ ...another, storage: '/its own' })))).toBeNull();
+    expect(await codeOf(b.holder.write(opening(session({ id: opened.id }))))).toBeNull();
+    // The own one is meant where the same agent has one of that id elsewhere, too.
+    for (const { conversation } of [a, b])
+      expect(await codeOf(enqueue(store, conversation, { options: { session: opened.id } }))).toBeNull();
+  });
+
+  test('a native session is elsewhere where another conversation can use it, or had it last', async () => {
+    const { store } = world;
+    const { conversation: a, holder } = await begun(store);
+    const ofA = session({ storage: '/shared' });
+    const native = { storage: '/shared', id: ofA.id };
+    const id = await newConversation(store);
+    const bobs = await store.ensureConversation('bob', spec());
+    const elsewhere = async () => [
+      await store.sessionIsElsewhere(ANN, a, native),
+      await store.sessionIsElsewhere(ANN, id, native),
+      await store.sessionIsElsewhere('bob', bobs.conversation.id, native),
+    ];
+    expect(await elsewhere()).toEqual([false, false, false]);
+    await holder.write(opening(ofA));
+    expect(await elsewhere()).toEqual([false, true, true]);
+    expect(await store.sessionIsElsewhere(ANN, id, { ...native, storage: '/its own' })).toBe(false);
+    await holder.write(changing(ofA.ref, { state: 'lost' }));
+    expect(await elsewhere()).toEqual([false, true, true]);
+    await enqueue(store, id);
+    const { fence } = await claim(store, { conversation: id });
+    await new Holder(store, fence).write(opening(session({ ...native, agent: 'other' })));
+    expect(await elsewhere()).toEqual([true, false, true]);
   });
 
   test.each(['diverged', 'lost', 'closed'] as const)(

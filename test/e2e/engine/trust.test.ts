@@ -7,7 +7,7 @@ import type { Agent, AgentEvent, AgentSession } from '../../../src/ports/agent.t
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { effects, expectSound, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
-import { Home } from '../support/home.ts';
+import { Home, ONE_STORAGE } from '../support/home.ts';
 
 // What a session says of itself is not believed: it stands where we left it, or it is not used.
 
@@ -236,7 +236,7 @@ function answeringAs(id: () => string | null): (agent: Agent) => Agent {
 }
 
 test('an agent that answers in the name of another conversation’s session is stopped', async () => {
-  await using home = new Home();
+  await using home = new Home({ scripted: { dir: ONE_STORAGE } });
   let forged: string | null = null;
   const engine = await home.engine({ agent: answeringAs(() => forged) });
   for (const key of ['one', 'two']) await engine.ensure({ key });

@@ -22,6 +22,9 @@ export interface Change {
   readonly store?: (store: Store) => Store;
 }
 
+/** The `dir` of an agent whose sandboxes all keep their sessions in one folder of the home. */
+export const ONE_STORAGE = '../../storage';
+
 /** One data home in a temporary directory, and every process that works in it. */
 export class Home {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-e2e-')));

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home, ONE_STORAGE } from '../support/home.ts';
+
+const SHARED = { a: { dir: ONE_STORAGE }, b: { dir: ONE_STORAGE } };
+
+test('two agents over one storage: a session in use by one conversation is refused to another’s, with the reason', async () => {
+  await using home = new Home(SHARED);
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'one', agent: 'a' });
+  const { turn } = await run(engine, 'one', 'The codeword is amber.');
+  const session = turn.sessionId ?? expect.unreachable();
+  for (const whose of [engine, engine.as('ann')]) {
+    await whose.ensure({ key: 'two', agent: 'b' });
+    const refused = await run(whose, 'two', 'The codeword is birch.', { session });
+    expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
+    expect(refused.turn.failure?.message).toBe(
+      `The session ${session} of b cannot be used: it belongs to another conversation.`,
+    );
+    expect(refused.receipt.rung).toBe('none');
+  }
+  expect(known((await run(engine, 'one', WHICH)).reply)).toEqual(['amber']);
+});
+
+test('it stays refused when its conversation was let go, and after a restart', async () => {
+  await using home = new Home(SHARED);
+  const before = await home.open();
+  const { turn } = await before.conversation('one', { agent: 'a' }).ask('The codeword is amber.');
+  await before.close();
+  const tl = await home.open();
+  const session = turn.sessionId ?? expect.unreachable();
+  const asked = tl.conversation('two', { agent: 'b' }).ask(WHICH, { session });
+  await refusedWith('refused', asked, /belongs to another conversation/);
+});
+
+test('an agent that keeps its sessions in the sandbox has a storage for each', async () => {
+  await using home = new Home({ a: {} });
+  const { engine } = await home.open();
+  for (const key of ['one', 'two']) await engine.ensure({ key });
+  await run(engine, 'one', 'The codeword is amber.');
+  await run(engine, 'two', 'The codeword is birch.');
+  const storages = home.query<{ storage: string }>('SELECT storage FROM sessions');
+  expect(new Set(storages.map(({ storage }) => storage)).size).toBe(2);
+});
