@@ -5,6 +5,7 @@ import { ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
 import { createEngine } from './engine/engine.ts';
+import { observed } from './engine/observed-store.ts';
 import {
   type ConfiguredAgent,
   DEFAULT_ENGINE_SETTINGS,
@@ -18,6 +19,7 @@ import { reportBug } from './host/report-bug.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Store } from './ports/store.ts';
+import type { Telemetry } from './ports/telemetry.ts';
 import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 
 /** The only file that names concrete parts: settings in, a running engine out. */
@@ -33,6 +35,8 @@ export interface ComposeOptions {
   /** What this process wants otherwise than the defaults. */
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
   readonly onBug?: EngineParts['onBug'];
+  /** Told of what is done here. */
+  readonly telemetry?: Telemetry;
 }
 
 export interface Composed {
@@ -63,7 +67,16 @@ const MAKE_AGENT: Record<AdapterName, MakeAgent> = {
     const { claudeCliAgent } = await import('./agents/claude/cli/adapter.ts');
     return claudeCliAgent({ name, ...programSettings(settings, where), installed: installedClaude(where.home) });
   },
+  acp: async (name, settings, where) => {
+    const { acpAgent } = await import('./agents/acp/adapter.ts');
+    return acpAgent({ name, ...programSettings(settings, where), ...acpFolders(where.home) });
+  },
 };
+
+/** Where agents that speak the Agent Client Protocol are installed, and where what was learnt of them is kept. */
+function acpFolders(home: string) {
+  return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
+}
 
 /** The folder filled by `throughline agents install claude`. */
 export function installedClaude(home: string): string {
@@ -80,12 +93,18 @@ function programSettings(given: AgentSettings, { base }: Whereabouts) {
   };
 }
 
-/** What a person has who has set nothing: Claude where it is found, and an agent that needs no model. */
+/** What a person has who has set nothing: Claude and whatever else is found, and an agent that needs no model. */
 async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
   const { availableClaude } = await import('./agents/claude/available.ts');
   const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
+  const { availableAgents } = await import('./agents/acp/find.ts');
   const plain = { env: {}, options: {} };
-  return { ...(adapter && { claude: { adapter, ...plain } }), scripted: { adapter: 'scripted', ...plain } };
+  const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
+  return {
+    ...(adapter && { claude: { adapter, ...plain } }),
+    ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
+    scripted: { adapter: 'scripted', ...plain },
+  };
 }
 
 /** Loads the agent when it is first used: one that nobody asked for must not slow down the others. */
@@ -118,8 +137,9 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
   }
   const [firstAgent = null] = agents.keys();
+  const store = await openStore(settings.store, base, home);
   const parts: EngineParts = {
-    store: await openStore(settings.store, base, home),
+    store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents,
     sandboxes: directorySandboxes({
       root: sandboxRoot(settings, base, home),

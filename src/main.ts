@@ -1,11 +1,12 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
-import type { Parts } from './faces/cli/cli.ts';
+import type { Parts, ServeRequest, Serving } from './faces/cli/cli.ts';
 import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
 import { run } from './faces/cli/run.ts';
 
 const { stdout, stderr, env } = process;
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /*
  * The executable: gives the command line its parts, and its exit code to the process. The process then ends by itself, so
@@ -29,17 +30,78 @@ const parts: Parts = {
     ]);
     return installClaude({ folder: installedClaude(resolve(home ?? dataHome())), version, env, signal });
   },
+  serve: serveHome,
+  async keys({ home, config, as: owner = 'local' }) {
+    const [{ compose }, { freshKey }] = await Promise.all([import('./compose.ts'), import('./faces/http/secrets.ts')]);
+    const { engine, parts } = await compose(given({ home, config, owner }));
+    return {
+      async create(wanted) {
+        const { id, hash, key } = freshKey();
+        return { key, made: await parts.store.createKey(owner, { id, hash, ...wanted }) };
+      },
+      list: () => parts.store.keys(owner),
+      revoke: (id) => parts.store.revokeKey(owner, id),
+      close: () => engine.close(),
+    };
+  },
   demo(request) {
     return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
   },
 };
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env });
 
 /** Leaves out what is not set. */
 function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
+}
+
+const USUAL_PORT = 7717;
+
+async function serveHome({ home, config, as: owner, ...request }: ServeRequest): Promise<Serving> {
+  const [{ compose }, files, { startServer }, { createLog }, { Metrics }] = await Promise.all([
+    import('./compose.ts'),
+    import('./host/server-files.ts'),
+    import('./faces/http/server.ts'),
+    import('./faces/http/log.ts'),
+    import('./faces/http/metrics.ts'),
+  ]);
+  const metrics = new Metrics();
+  const secrets: string[] = [];
+  const log = createLog(request.logLevel, secrets, (line) => stderr.write(line));
+  const onBug = (err: unknown, where: string) => log.error({ err, where }, 'a fault of this program');
+  const engine = { claims: 'all' } as const;
+  const composed = await compose({ ...given({ home, config, owner }), engine, onBug, telemetry: metrics });
+  try {
+    const at = files.serverFiles(composed.home);
+    files.makeServerDirectory(at);
+    const token = files.tokenOf(at);
+    secrets.push(token);
+    const { socket } = at;
+    const start = (port: number) =>
+      startServer({
+        ...{ engine: composed.engine, keys: composed.parts.store, token, log, metrics, version, socket, port },
+        host: request.host,
+        ...given({ publicUrl: request.publicUrl }),
+      });
+    const server = await start(request.port ?? USUAL_PORT).catch((error: unknown) => {
+      // Nobody has asked for the usual port: when it is taken, any other will do.
+      if (request.port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
+      return start(0);
+    });
+    files.writeAddress(at, { url: server.url, socket, pid: process.pid });
+    return {
+      ...{ engine: composed.engine, home: composed.home, url: server.url, socket },
+      newLink: () => server.newLink(),
+      async close(options) {
+        await server.close(options);
+        files.removeAddress(at);
+      },
+    };
+  } catch (error) {
+    await composed.engine.close();
+    throw error;
+  }
 }
 
 async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { ApiKey } from '../../core/key.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { DemoParts, DemoRequest } from './demo/parts.ts';
 import type { Output } from './output.ts';
@@ -17,6 +18,10 @@ export interface Parts {
   open(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Engine>;
   /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
+  /** Starts the server of a data home. Throws `refused`, or `conflict` when one is running already. */
+  serve(request: ServeRequest): Promise<Serving>;
+  /** The keys to that server. */
+  keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
   /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
@@ -36,6 +41,35 @@ export interface InstallResult {
   readonly version: string;
   /** False: it was there already. */
   readonly changed: boolean;
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+export interface ServeRequest extends Pick<GlobalOptions, 'home' | 'config' | 'as'> {
+  readonly host: string;
+  /** Null: the usual one, or any other that is free. */
+  readonly port: number | null;
+  readonly publicUrl: string | undefined;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+export interface Serving {
+  readonly engine: Engine;
+  readonly home: string;
+  readonly url: string;
+  /** Null: there is none. */
+  readonly socket: string | null;
+  newLink(): string;
+  /** Lets running turns end within `graceMs`. Idempotent. */
+  close(options: { graceMs: number }): Promise<void>;
+}
+
+export interface KeyDesk {
+  /** `key` is shown this once, and kept nowhere. */
+  create(wanted: Pick<ApiKey, 'name' | 'scopes' | 'expiresAt'>): Promise<{ key: string; made: ApiKey }>;
+  list(): Promise<ApiKey[]>;
+  revoke(id: string): Promise<ApiKey>;
+  close(): Promise<void>;
 }
 
 /** One run of the command line, as a command sees it. */

@@ -26,6 +26,11 @@ export const COMMANDS: Readonly<
     summary: 'list agents and what they can do, or install one',
     load: () => import('./commands/agents.ts'),
   },
+  serve: {
+    summary: 'serve every conversation over HTTP, and run their turns',
+    load: () => import('./commands/serve.ts'),
+  },
+  keys: { summary: 'make, list and revoke keys to the server', load: () => import('./commands/keys.ts') },
   verify: { summary: 'check that no event of a conversation was changed', load: () => import('./commands/verify.ts') },
   demo: { summary: 'see a conversation survive the loss of its session', load: () => import('./commands/demo.ts') },
 };

@@ -1,0 +1,80 @@
+import { type Command, Option } from 'commander';
+import { type Cli, LOG_LEVELS, type Serving } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE, EXIT } from '../exit-codes.ts';
+import { wholeNumber } from '../option-values.ts';
+import { styled } from '../output.ts';
+import { DEMO_ABOUT, DEMO_KEY, startDemoConversation } from '../serve-demo.ts';
+import { onStopSignals } from '../stop-signals.ts';
+
+interface ServeFlags {
+  readonly host: string;
+  readonly port?: number;
+  readonly publicUrl?: string;
+  readonly grace: number;
+  readonly logLevel?: (typeof LOG_LEVELS)[number];
+  readonly demo?: boolean;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .option('--host <address>', 'where to listen; beyond loopback only with --public-url', '127.0.0.1')
+    .option('--port <n>', 'the port; else 7717, or another one that is free', wholeNumber)
+    .option('--public-url <https-url>', 'how the world calls this server, through something that ends TLS before it')
+    .option('--grace <seconds>', 'how long running turns may take to end when the server is stopped', wholeNumber, 10)
+    .addOption(
+      new Option('--log-level <level>', 'what is logged to stderr; else info, and warn at a terminal').choices(
+        LOG_LEVELS,
+      ),
+    )
+    .option('--demo', 'make a conversation to look at, answered by a scripted agent: no model is called')
+    .action((flags: ServeFlags) => serve(flags, cli));
+  command.addHelpText(
+    'after',
+    '\nRuns the turns of every conversation of the data home, and serves them over HTTP: on loopback, and on a unix socket in\n' +
+      'the data home. Both need the token there (server/token), or a key. The link printed signs a browser in, once.\n' +
+      'Ctrl-C lets running turns end; a second one does not wait. What is queued waits for the next server.',
+  );
+  addExamples(
+    command,
+    'throughline serve',
+    'throughline serve --port 8080 --demo',
+    'throughline serve --public-url https://agents.example.org --json',
+  );
+}
+
+async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cli): Promise<void> {
+  const { host, port = null, publicUrl, grace, demo = false } = flags;
+  const logLevel = flags.logLevel ?? (process.stderr.isTTY ? 'warn' : 'info');
+  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel });
+  const stopped = new Promise<void>((resolve) => {
+    const stopListening = onStopSignals({
+      cancel: () => resolve(),
+      kill: () => process.exit(EXIT.cancelled),
+      terminate: () => resolve(),
+    });
+    void stopListening;
+  });
+  if (demo) await startDemoConversation(serving.engine);
+  const link = serving.newLink();
+  if (output.json) {
+    const { url, socket, home } = serving;
+    output.value({ kind: 'serving', url, link, socket, home, pid: process.pid });
+  } else introduce(serving, link);
+  await stopped;
+  output.note('ending; running turns may take a moment');
+  await serving.close({ graceMs: grace * 1_000 });
+  exitWith(DONE);
+
+  function introduce({ url, home }: Serving, link: string): void {
+    output.line('Throughline serves at ', styled('bold', url));
+    output.line(`  open    ${link}`);
+    output.line(styled('dim', '          (signs this browser in; works once, within 15 minutes)'));
+    output.line(`  data    ${home}`);
+    if (demo) {
+      output.line(`  demo    the conversation "${DEMO_KEY}"`);
+      output.line(styled('yellow', `          ${DEMO_ABOUT}`));
+    }
+    output.line(styled('dim', 'Ctrl-C ends it.'));
+  }
+}

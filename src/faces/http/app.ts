@@ -1,0 +1,173 @@
+import { Hono } from 'hono';
+import type { Engine } from '../../ports/engine.ts';
+import { openApi } from '../../wire/openapi.ts';
+import { BASE_PATH, OPERATIONS, type Operation, type OperationName } from '../../wire/operations.ts';
+import { authenticate, checkScope, type Gatekeeper } from './authenticate.ts';
+import type { Door } from './door.ts';
+import { eventStream, type StreamSettings } from './event-stream.ts';
+import { checkHost, checkOrigin } from './guard.ts';
+import { type Call, type Frames, HANDLERS } from './handlers.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Principal } from './principal.ts';
+import { readRequest } from './read-request.ts';
+import { referencePage } from './reference.ts';
+import { faultResponse, problemResponse, Refusal } from './refusal.ts';
+
+export interface AppParts {
+  readonly engine: Engine;
+  readonly keeper: Gatekeeper;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly version: string;
+  readonly stream: StreamSettings;
+  /** The most event streams at a time. */
+  readonly mostReaders: number;
+  /** Aborted when the server is about to end: no work is begun any more. */
+  readonly draining: AbortSignal;
+  /** Aborted when it ends: every stream does, too. */
+  readonly shutdown: AbortSignal;
+}
+
+/** Each listener of the server says through which door its requests come. */
+export interface AppEnv {
+  readonly Bindings: { readonly door: Door };
+  readonly Variables: { operation: string };
+}
+
+const NEVER_KEPT = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
+
+/** The HTTP interface. In this order: by which name, from which page, who, with which scope; the engine then knows whose. */
+export function createApp(parts: AppParts): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  const { metrics, log, draining } = parts;
+  const document = openApi(parts.version);
+  const documentText = JSON.stringify(document);
+  const page = referencePage(document);
+
+  app.use(async (c, next) => {
+    const start = performance.now();
+    c.set('operation', 'none');
+    await next();
+    for (const [name, value] of Object.entries(NEVER_KEPT))
+      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
+    const ms = performance.now() - start;
+    const operation = c.get('operation');
+    metrics.requested(operation, c.res.status, ms);
+    log.info({ method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 }, 'request');
+  });
+  app.use(async (c, next) => {
+    const header = (name: string) => c.req.header(name);
+    checkHost(header, c.env.door);
+    checkOrigin(header, c.env.door);
+    if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, METHODS);
+    await next();
+  });
+
+  // ── what needs no name ──
+  app.get('/healthz', (c) => {
+    c.set('operation', 'healthz');
+    return draining.aborted ? c.json({ status: 'ending' }, 503) : c.json({ status: 'ok', version: parts.version });
+  });
+  app.get('/openapi.json', (c) => {
+    c.set('operation', 'openapi');
+    return c.body(documentText, 200, { 'content-type': 'application/json' });
+  });
+  app.get('/', (c) => {
+    c.set('operation', 'reference');
+    return c.body(page.html, 200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': page.policy,
+    });
+  });
+  app.get('/enter', (c) => {
+    c.set('operation', 'enter');
+    const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door.secure);
+    if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
+    throw new Refusal('unauthenticated', 'This link has been used, or is too old.', {
+      hint: 'Each works once. "throughline serve" prints one when it starts.',
+    });
+  });
+  app.get('/metrics', async (c) => {
+    c.set('operation', 'metrics');
+    checkScope(await whoAsks(c.env.door, c.req.raw), 'admin');
+    return c.body(metrics.text(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+  });
+
+  // ── the table ──
+  const methods = new Map<string, string[]>();
+  for (const [name, operation] of Object.entries(OPERATIONS) as [OperationName, Operation][]) {
+    const path = `${BASE_PATH}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+    methods.set(path, [...(methods.get(path) ?? []), operation.method]);
+    app.on(operation.method, path, async (c) => {
+      c.set('operation', name);
+      const principal = await whoAsks(c.env.door, c.req.raw);
+      checkScope(principal, operation.scope);
+      if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is about to end.');
+      const asked = await readRequest(operation, c.req.raw, c.req.param());
+      const engine = parts.engine.as(principal.owner, `${principal.owner} by ${principal.by}`);
+      const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
+      const answer = await HANDLERS[name]({ ...asked, engine, principal, lastEventId } as Call<never>);
+      if (operation.stream) return streamed(answer as Frames, principal);
+      return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
+    });
+  }
+  for (const [path, allowed] of methods) {
+    app.all(path, (c) => {
+      throw methodNotAllowed(c.req.method, allowed);
+    });
+  }
+
+  app.notFound(() => problemResponse(new Refusal('not_found', 'There is no such address.')) as Response);
+  app.onError((error) => {
+    const response = problemResponse(error);
+    if (response !== null) return response;
+    log.error({ err: error }, 'a fault of this program');
+    return faultResponse();
+  });
+  return app;
+
+  function whoAsks(door: Door, request: Request): Promise<Principal> {
+    const header = (name: string) => request.headers.get(name) ?? undefined;
+    return authenticate(parts.keeper, { method: request.method, header, door });
+  }
+
+  function streamed(frames: Frames, principal: Principal): Response {
+    if (metrics.readers >= parts.mostReaders) throw new Refusal('too_many', 'There are too many readers.');
+    metrics.readerCame();
+    const body = eventStream({
+      ...parts.stream,
+      frames,
+      shutdown: parts.shutdown,
+      stillAllowed: () => principal.stillValid(),
+      ended(why, error) {
+        metrics.readerLeft(why);
+        if (why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
+        if (why === 'failed') log.warn({ err: error }, 'a stream failed');
+      },
+    });
+    const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+    return new Response(body, { headers });
+  }
+}
+
+function methodNotAllowed(method: string, allowed: readonly string[]): Refusal {
+  return new Refusal('method_not_allowed', `${method} is not for this address.`, {
+    headers: { allow: allowed.join(', ') },
+  });
+}
+
+/** What a browser sends when it comes back. Anything but a number was not from us. */
+function lastNumber(header: string | undefined): number | null {
+  if (header === undefined || header === '') return null;
+  if (!/^\d{1,15}$/.test(header)) throw new Refusal('invalid', 'Last-Event-ID is the number of an event.');
+  return Number(header);
+}

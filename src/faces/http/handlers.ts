@@ -1,0 +1,128 @@
+import type { Conversation } from '../../core/conversation.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Engine } from '../../ports/engine.ts';
+import type { AnswerOf, BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
+import { Cursor } from '../../wire/parameters.ts';
+import { checkScope } from './authenticate.ts';
+import type { Frame } from './event-stream.ts';
+import type { Principal } from './principal.ts';
+
+type Operations = typeof OPERATIONS;
+
+export interface Call<N extends OperationName> {
+  /** On behalf of whoever asks. */
+  readonly engine: Engine;
+  readonly principal: Principal;
+  readonly params: ParamsOf<Operations[N]>;
+  readonly query: QueryOf<Operations[N]>;
+  readonly body: BodyOf<Operations[N]>;
+  /** The number of the last event that the reader has; null: it does not say. */
+  readonly lastEventId: number | null;
+}
+
+type Streamed = 'follow' | 'hints';
+export type Frames = (signal: AbortSignal) => AsyncIterable<Frame>;
+
+/** What each operation does, in terms of the engine: every one of the table, or this does not compile. */
+export const HANDLERS: {
+  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Frames> : Promise<AnswerOf<Operations[N]>>;
+} = {
+  // ── conversations ──
+  async listConversations({ engine, query: { q, ...page } }) {
+    if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };
+    const limit = page.limit ?? 50;
+    const conversations = await engine.list({ ...page, limit });
+    const last = conversations.length === limit ? conversations.at(-1) : undefined;
+    return { conversations, next: last === undefined ? null : Cursor.encode(last) };
+  },
+  async ensureConversation({ engine, principal, body }) {
+    checkMachine(principal, body);
+    return engine.ensure(body);
+  },
+  getConversation: ({ engine, params }) => engine.conversation(params.conversation),
+  renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
+  summarise: ({ engine, params }) => engine.summary(params.conversation),
+  show: ({ engine, params }) => engine.show(params.conversation) as Promise<AnswerOf<Operations['show']>>,
+  async listSessions({ engine, params: { conversation } }) {
+    const [sessions, receipts] = await Promise.all([engine.sessions(conversation), engine.receipts(conversation)]);
+    return { sessions, receipts } as AnswerOf<Operations['listSessions']>;
+  },
+  async warm({ engine, params, body }) {
+    return { receipt: await engine.warm(params.conversation, body) } as AnswerOf<Operations['warm']>;
+  },
+  async fork({ engine, principal, params, body }) {
+    checkMachine(principal, body);
+    return engine.fork(params.conversation, body);
+  },
+  exportConversation: ({ engine, params }) =>
+    engine.export(params.conversation) as Promise<AnswerOf<Operations['exportConversation']>>,
+  async importConversation({ engine, principal, body: { exported, ...options } }) {
+    checkMachine(principal, options);
+    return engine.import(exported, options);
+  },
+  verify: async ({ engine, params }) => ({ broken: await engine.verify(params.conversation) }),
+
+  // ── turns ──
+  async submit({ engine, principal, params, body: { prompt, ...options } }) {
+    checkMachine(principal, options);
+    return engine.submit(params.conversation, prompt, options) as Promise<AnswerOf<Operations['submit']>>;
+  },
+  async listTurns({ engine, params, query }) {
+    return { turns: await engine.turns(params.conversation, query) } as AnswerOf<Operations['listTurns']>;
+  },
+  getTurn: ({ engine, params }) => engine.turn(params.turn) as Promise<AnswerOf<Operations['getTurn']>>,
+  answerOf: ({ engine, params }) => engine.answerOf(params.turn) as Promise<AnswerOf<Operations['answerOf']>>,
+  cancel: ({ engine, params }) => engine.cancel(params.turn) as Promise<AnswerOf<Operations['cancel']>>,
+  retry: ({ engine, params, body }) => engine.retry(params.turn, body) as Promise<AnswerOf<Operations['retry']>>,
+
+  // ── permissions ──
+  async listPermissions({ engine, query }) {
+    return { permissions: await engine.permissions(query) } as AnswerOf<Operations['listPermissions']>;
+  },
+  answer: ({ engine, params, body }) =>
+    engine.answer(params.permission, body.optionId) as Promise<AnswerOf<Operations['answer']>>,
+
+  // ── streams: what is unknown is said before the stream begins ──
+  async follow({ engine, params, query, lastEventId }) {
+    const { id } = await engine.conversation(params.conversation);
+    // A browser that comes back repeats the address and adds the header: the header is the newer of the two.
+    const after = lastEventId ?? query.after ?? 0;
+    return (signal) => numbered(engine.follow(id, { after, signal }));
+  },
+  async hints({ engine }) {
+    return (signal) => framed(engine.hints({ signal }));
+  },
+
+  // ── the rest ──
+  search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
+  usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
+  listAgents: async ({ engine }) => ({ agents: await engine.agents() }),
+};
+
+/** Directories and native sessions are the machine's, and not only the owner's: naming one takes more than a prompt. */
+function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; session?: string }): void {
+  if (cwd !== undefined) checkScope(principal, 'admin', 'Naming a directory');
+  if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
+}
+
+async function withWords(engine: Engine, words: string, limit = 20): Promise<Conversation[]> {
+  const hits = await engine.search(words, { limit });
+  return Promise.all([...new Set(hits.map((hit) => hit.conversation))].map((id) => engine.conversation(id)));
+}
+
+async function* numbered(events: ReturnType<Engine['follow']>): AsyncGenerator<Frame> {
+  for await (const event of untilClosed(events)) yield { id: event.seq, data: event };
+}
+
+async function* framed(values: AsyncIterable<object>): AsyncGenerator<Frame> {
+  for await (const data of untilClosed(values)) yield { data };
+}
+
+/** A server that ends has told its readers all that it knows: for them that is an end in good order. */
+async function* untilClosed<T>(values: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'closed')) throw error;
+  }
+}

@@ -1,0 +1,60 @@
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { AppEnv } from './app.ts';
+import type { Door } from './door.ts';
+
+const LIMITS = { headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+
+/** A server that is not listening yet; its door may depend on the port that it gets. */
+export function serverFor(app: Hono<AppEnv>, door: () => Door): Server {
+  const listener = getRequestListener((request) => app.fetch(request, { door: door() }), {
+    overrideGlobalObjects: false,
+  });
+  return createServer(LIMITS, (incoming, outgoing) => void listener(incoming, outgoing));
+}
+
+/** Listens there; resolves with the port. Throws `refused` when it cannot be. */
+export async function listenOnPort(server: Server, host: string, port: number): Promise<number> {
+  await listening(server, () => server.listen(port, host), `${host}:${port}`);
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+/** Listens on a unix socket that only this user may open. Throws `conflict` when another server does already. */
+export async function listenOnSocket(server: Server, path: string): Promise<void> {
+  if (await answers(path)) {
+    throw new ThroughlineError('conflict', 'A server of this data home is running already.', {
+      hint: 'Use that one, end it, or choose another home with --home.',
+    });
+  }
+  rmSync(path, { force: true }); // of a server that was killed
+  await listening(server, () => server.listen(path), path);
+  chmodSync(path, 0o600);
+}
+
+function listening(server: Server, listen: () => void, where: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const taken = cause.code === 'EADDRINUSE';
+      const hint = taken ? 'Choose another with --port, or end what has it.' : String(cause.message);
+      reject(new ThroughlineError('refused', `${where} is ${taken ? 'taken' : 'not to be had'}.`, { hint, cause }));
+    });
+    server.once('listening', resolve);
+    listen();
+  });
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,81 @@
+import type { Receipt } from '../../core/receipt.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
+
+/** Numbers for Prometheus, as its text format has them. What is counted is told by the engine and by the app. */
+export class Metrics implements Telemetry {
+  readonly #turns = new Counter('throughline_turns_total', 'Turns that have ended, by outcome.');
+  readonly #begun = new Counter('throughline_turns_begun_total', 'Turns that were begun.');
+  readonly #restores = new Counter('throughline_restores_total', 'Restores by rung and proof.');
+  readonly #waits = new Counter('throughline_lock_waits_total', 'Waits for a session that somebody else held.');
+  readonly #waited = new Counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
+  readonly #requests = new Counter('throughline_http_requests_total', 'Requests by operation and status.');
+  readonly #seconds = new Counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
+  readonly #cut = new Counter('throughline_readers_ended_total', 'Event streams that ended, by why.');
+  readonly #readers = new Counter('throughline_readers', 'Event streams open now.', 'gauge');
+
+  turnBegun(): void {
+    this.#begun.add(1);
+  }
+
+  turnEnded({ outcome }: { outcome: string }): void {
+    this.#turns.add(1, { outcome });
+  }
+
+  restored({ rung, proof, lockWaits }: Receipt): void {
+    this.#restores.add(1, { rung, proof });
+    this.#waits.add(lockWaits.count);
+    this.#waited.add(lockWaits.ms / 1_000);
+  }
+
+  requested(operation: string, status: number, ms: number): void {
+    this.#requests.add(1, { operation, status: String(status) });
+    this.#seconds.add(ms / 1_000, { operation });
+  }
+
+  readerCame(): void {
+    this.#readers.add(1);
+  }
+
+  readerLeft(why: string): void {
+    this.#readers.add(-1);
+    this.#cut.add(1, { why });
+  }
+
+  get readers(): number {
+    return this.#readers.total;
+  }
+
+  text(): string {
+    const all = [this.#begun, this.#turns, this.#restores, this.#waits, this.#waited];
+    return [...all, this.#readers, this.#cut, this.#requests, this.#seconds].map((one) => one.text()).join('');
+  }
+}
+
+class Counter {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #type: 'counter' | 'gauge';
+  readonly #values = new Map<string, number>();
+
+  constructor(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
+    this.#name = name;
+    this.#help = help;
+    this.#type = type;
+  }
+
+  add(amount: number, labels: Readonly<Record<string, string>> = {}): void {
+    const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+    const key = pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+    this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
+  }
+
+  get total(): number {
+    return [...this.#values.values()].reduce((sum, value) => sum + value, 0);
+  }
+
+  text(): string {
+    const values = this.#values.size === 0 ? [['', 0] as const] : [...this.#values];
+    const lines = values.map(([labels, value]) => `${this.#name}${labels} ${value}\n`);
+    return `# HELP ${this.#name} ${this.#help}\n# TYPE ${this.#name} ${this.#type}\n${lines.join('')}`;
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** A key as its holder has it: what may be shown, a dot, and what may not. */
+const KEY = /^tl_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/;
+
+export interface FreshKey {
+  readonly id: string;
+  /** Shown once, to whoever made it. */
+  readonly key: string;
+  readonly hash: string;
+}
+
+export function freshKey(): FreshKey {
+  const id = randomBytes(8).toString('hex');
+  const secret = freshSecret();
+  return { id, key: `tl_${id}.${secret}`, hash: sha256(secret).toString('hex') };
+}
+
+/** 32 random bytes, as text. */
+export function freshSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** The parts of a key; null: it is something else. */
+export function keyParts(text: string): { id: string; secret: string } | null {
+  const [, id, secret] = KEY.exec(text) ?? [];
+  return id === undefined || secret === undefined ? null : { id, secret };
+}
+
+/** Takes as long for a wrong one as for the right one. */
+export function sameSecret(given: string, expected: string): boolean {
+  return timingSafeEqual(sha256(given), sha256(expected));
+}
+
+export function hasHash(secret: string, hash: string): boolean {
+  return sameSecret(sha256(secret).toString('hex'), hash);
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+const ANY_KEY = /(tl_[0-9a-f]{16})\.[A-Za-z0-9_-]{43}/g;
+
+/** Takes secrets out of a text that is to be kept: every key, and those that are named. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text.replaceAll(ANY_KEY, '$1.[secret]'));
+}

@@ -1,0 +1,61 @@
+import { createHmac } from 'node:crypto';
+import { freshSecret, sameSecret } from './secrets.ts';
+
+const CODE_MS = 15 * 60_000;
+const COOKIE_MS = 7 * 24 * 3_600_000;
+/** Codes that nobody used are forgotten when there are more than these. */
+const MOST_CODES = 64;
+
+export const COOKIE = 'throughline';
+
+/**
+ * How a browser signs in: a link with a code that works once, for a cookie that no script can read. The cookie carries its end
+ * and is signed with a key made from the token, so that it survives a restart and ends with the token.
+ */
+export class SignIn {
+  readonly #key: Buffer;
+  readonly #now: () => number;
+  readonly #codes = new Map<string, number>();
+
+  constructor(token: string, now: () => number) {
+    this.#key = createHmac('sha256', token).update('throughline cookie').digest();
+    this.#now = now;
+  }
+
+  newCode(): string {
+    const [oldest] = this.#codes.keys();
+    if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#codes.delete(oldest);
+    const code = freshSecret();
+    this.#codes.set(code, this.#now() + CODE_MS);
+    return code;
+  }
+
+  /** The header that gives the cookie; null: the code is unknown, used or too old. */
+  redeem(code: string, secure: boolean): string | null {
+    const until = this.#codes.get(code);
+    this.#codes.delete(code);
+    if (until === undefined || this.#now() >= until) return null;
+    const claim = `${this.#now() + COOKIE_MS}.${freshSecret()}`;
+    const attributes = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${COOKIE_MS / 1_000}${secure ? '; Secure' : ''}`;
+    return `${COOKIE}=${claim}.${this.#sign(claim)}; ${attributes}`;
+  }
+
+  isGood(cookie: string): boolean {
+    const at = cookie.lastIndexOf('.');
+    const claim = cookie.slice(0, Math.max(at, 0));
+    return sameSecret(cookie.slice(at + 1), this.#sign(claim)) && this.#now() < Number(claim.split('.', 1)[0]);
+  }
+
+  #sign(claim: string): string {
+    return createHmac('sha256', this.#key).update(claim).digest('base64url');
+  }
+}
+
+/** The value of our cookie in the header; null: it is not there, or there twice. */
+export function cookieIn(header: string | undefined): string | null {
+  const ours = (header ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${COOKIE}=`));
+  return ours.length === 1 ? (ours[0] as string).slice(COOKIE.length + 1) : null;
+}

@@ -1,0 +1,132 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { ThroughlineError } from '../core/errors.ts';
+
+/** Longer paths of a unix socket are cut off by the system, or refused. */
+const LONGEST_SOCKET = 103;
+
+/** Where the server of a data home leaves what its clients need: a directory that only its user may look into. */
+export interface ServerFiles {
+  readonly directory: string;
+  readonly token: string;
+  /** Null: the path of the data home is too long for one; then there is only TCP. */
+  readonly socket: string | null;
+  /** How the running server is reached, as JSON: `{ url, socket, pid }`. */
+  readonly address: string;
+}
+
+export interface ServerAddress {
+  readonly url: string;
+  readonly socket: string | null;
+  readonly pid: number;
+}
+
+export function serverFiles(home: string): ServerFiles {
+  const directory = join(home, 'server');
+  const socket = join(directory, 'socket');
+  return {
+    directory,
+    token: join(directory, 'token'),
+    socket: Buffer.byteLength(socket) <= LONGEST_SOCKET ? socket : null,
+    address: join(directory, 'address.json'),
+  };
+}
+
+/** Makes the directory, and closes it to everybody else also when somebody had opened it. */
+export function makeServerDirectory({ directory }: ServerFiles): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  chmodSync(directory, 0o700);
+}
+
+/** The token of the data home: made once, whole or not at all, and then the same for everybody. */
+export function tokenOf(files: ServerFiles): string {
+  const known = readToken(files);
+  if (known !== null) return known;
+  const draft = `${files.token}.${randomUUID()}`;
+  writeNew(draft, `${randomBytes(32).toString('base64url')}\n`);
+  try {
+    linkSync(draft, files.token);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  const made = readToken(files);
+  if (made === null) throw new Error('The token was removed while it was made.');
+  return made;
+}
+
+/** Null: no server has run here yet. Throws `refused` when others could have read or planted it. */
+export function readToken({ token }: ServerFiles): string | null {
+  const text = readPrivate(token);
+  if (text === null) return null;
+  if (/^[A-Za-z0-9_-]{43}\n$/.test(text)) return text.trim();
+  throw unsafe(token, 'does not hold a token');
+}
+
+/** Null: no server has left its address. It may have ended since. */
+export function readAddress({ address }: ServerFiles): ServerAddress | null {
+  const text = readPrivate(address);
+  return text === null ? null : (JSON.parse(text) as ServerAddress);
+}
+
+export function writeAddress({ address }: ServerFiles, value: ServerAddress): void {
+  const draft = `${address}.${randomUUID()}`;
+  writeNew(draft, `${JSON.stringify(value)}\n`);
+  renameSync(draft, address);
+}
+
+/** The server has ended in good order. */
+export function removeAddress({ address }: ServerFiles): void {
+  rmSync(address, { force: true });
+}
+
+function writeNew(file: string, text: string): void {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const handle = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeSync(handle, text);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Never through a link, and only a file of ours that is closed to everybody else. */
+function readPrivate(file: string): string | null {
+  let handle: number;
+  try {
+    handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP') throw unsafe(file, 'is a link');
+    throw error;
+  }
+  try {
+    const { mode, uid } = fstatSync(handle);
+    if ((mode & 0o077) !== 0) throw unsafe(file, 'can be read by others');
+    if (process.getuid !== undefined && uid !== process.getuid()) throw unsafe(file, 'belongs to another user');
+    return readFileSync(handle, 'utf8');
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function unsafe(file: string, what: string): ThroughlineError {
+  return new ThroughlineError('refused', `The file ${file} ${what}, so it is not trusted.`, {
+    hint: 'Remove it; the server makes a new one when it starts.',
+  });
+}

@@ -1,0 +1,21 @@
+import type { Failure } from '../core/errors.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { Turn, TurnEnd } from '../core/turn.ts';
+import type { Usage } from '../core/usage.ts';
+
+/** Told of what this process has done, after it is durable. Never throws; nothing depends on it. */
+export interface Telemetry {
+  turnBegun(turn: Turn): void;
+  /** `turn`: the id of the turn that it was for; null: a warm-up. Once for every attempt, with its last receipt. */
+  restored(receipt: Receipt, turn: string | null): void;
+  turnEnded(end: EndedTurn): void;
+}
+
+export interface EndedTurn {
+  readonly id: string;
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  readonly usage: Usage;
+  /** The agent's id of the session that answered; null: none did. */
+  readonly sessionId: string | null;
+}
