@@ -1,0 +1,38 @@
+import { isObject } from './content.ts';
+import type { Budget } from './task.ts';
+
+export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
+
+const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars?|tokens?)?\s*$/i;
+const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
+
+/** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: it is none of these. */
+export function parseBudget(input: unknown): Budget | null {
+  if (isObject(input)) return fromObject(input);
+  if (typeof input !== 'string') return null;
+  const [, dollar, amount = '', scale = '', unit = ''] = AMOUNT.exec(input) ?? [];
+  if (amount === '') return null;
+  const inTokens = /^token/i.test(unit);
+  const inDollars = dollar !== undefined || /^(usd|dollar)/i.test(unit);
+  // A bare number could be either, and a wrong guess would be dear.
+  if (inTokens === inDollars) return null;
+  if (inDollars) return scale === '' ? dollars(amount) : null;
+  return tokens(Number(amount) * (SCALE[scale.toLowerCase()] ?? 1));
+}
+
+function fromObject(input: Record<string, unknown>): Budget | null {
+  const { usd, tokens: count, ...rest } = input;
+  if (Object.keys(rest).length > 0 || (usd === undefined && count === undefined)) return null;
+  const money = usd === undefined ? NO_BUDGET : typeof usd === 'number' ? dollars(String(usd)) : null;
+  const words = count === undefined ? NO_BUDGET : typeof count === 'number' ? tokens(count) : null;
+  return money && words && { costMicros: money.costMicros, tokens: words.tokens };
+}
+
+function dollars(amount: string): Budget | null {
+  const costMicros = Math.round(Number(amount) * 1_000_000);
+  return Number.isSafeInteger(costMicros) && costMicros > 0 ? { costMicros, tokens: null } : null;
+}
+
+function tokens(count: number): Budget | null {
+  return Number.isSafeInteger(count) && count > 0 ? { costMicros: null, tokens: count } : null;
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { faultOf } from '../../test/values/thrown.ts';
+import { checkDecision, decideAfter, decideBefore, type Standing } from './task-decision.ts';
+import { type GateResult, parseVerdict } from './task-gate.ts';
+import { NO_USAGE } from './usage.ts';
+
+const standing = (set: Partial<Standing> = {}): Standing => ({
+  iteration: 1,
+  maxIterations: 3,
+  tries: 0,
+  retryInterrupted: 0,
+  budget: { costMicros: null, tokens: null },
+  spent: NO_USAGE,
+  ...set,
+});
+const gate = (verdict: GateResult['verdict']): GateResult => ({
+  verdict,
+  summary: 'exit code 1',
+  output: '',
+  cut: 0,
+  ms: 1,
+});
+const completed = { outcome: 'completed', failure: null } as const;
+const interrupted = { outcome: 'interrupted', failure: { code: 'interrupted', message: 'It was killed' } } as const;
+const short = ({ decision, code }: { decision: string; code: string }) => `${decision} ${code}`;
+
+test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateResult | null, string]>([
+  ['no gate', {}, completed, null, 'done no_gate'],
+  ['a gate that passes', {}, completed, gate('pass'), 'done gate_passed'],
+  ['a gate that fails', {}, completed, gate('fail'), 'retry gate_failed'],
+  ['the last turn', { iteration: 3 }, completed, gate('fail'), 'give-up iterations_spent'],
+  ['a gate that cannot tell', {}, completed, gate('ask'), 'ask gate_asks'],
+  ['a broken gate', {}, completed, gate('broken'), 'ask gate_broken'],
+  ['an interruption', {}, interrupted, null, 'ask turn_interrupted'],
+  ['one that may be tried again', { retryInterrupted: 2, tries: 1 }, interrupted, null, 'retry turn_interrupted'],
+  ['one too many', { retryInterrupted: 2, tries: 2 }, interrupted, null, 'ask turn_interrupted'],
+  ['a failure', {}, { outcome: 'failed', failure: { code: 'agent_failed', message: 'x' } }, null, 'ask turn_failed'],
+  ['a cancelled turn', {}, { outcome: 'cancelled', failure: null }, null, 'ask turn_cancelled'],
+  [
+    'a pass on the last token',
+    spent(10, 0, { tokens: 5, costMicros: null }),
+    completed,
+    gate('pass'),
+    'done gate_passed',
+  ],
+  ['spent tokens', spent(10, 0, { tokens: 10, costMicros: null }), completed, gate('fail'), 'give-up budget_spent'],
+  ['spent money', spent(1, 9, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'give-up budget_spent'],
+  ['an unknown cost', spent(1, 0, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'ask cost_unknown'],
+  [
+    'no budget to try again',
+    { ...spent(10, 0, { tokens: 9, costMicros: null }), retryInterrupted: 1 },
+    interrupted,
+    null,
+    'give-up budget_spent',
+  ],
+])('after %s', (_, set, turn, result, decision) => {
+  expect(short(decideAfter(standing(set), turn, result))).toBe(decision);
+});
+
+function spent(tokens: number, costMicros: number, budget: Standing['budget']): Partial<Standing> {
+  return { spent: { ...NO_USAGE, inputTokens: tokens - 1, cacheReadTokens: 1, costMicros }, budget };
+}
+
+test('a first turn may begin, whatever the budget', () => {
+  expect(decideBefore(standing({ budget: { costMicros: 1, tokens: 1 } }))).toBeNull();
+});
+
+test('only known decisions with a reason are stored', () => {
+  const good = { decision: 'done', code: 'no_gate', reason: 'It completed.' };
+  expect(checkDecision(good)).toBe(good);
+  for (const bad of [null, 'done', { ...good, decision: 'fine' }, { ...good, code: 'x' }, { ...good, reason: ' ' }]) {
+    expect(faultOf(() => checkDecision(bad))).toMatchObject({ code: 'invalid' });
+  }
+});
+
+test.each<[string, object]>([
+  ['{"verdict":"pass","reason":"It works."}', { verdict: 'pass', reason: 'It works.' }],
+  ['```json\n{"verdict":"fail","reason":"No."}\n```', { verdict: 'fail', reason: 'No.' }],
+  ['It passes.', { malformed: 'it is not a JSON object' }],
+  ['Sure: {"verdict":"pass","reason":"x"}', { malformed: 'it is not a JSON object' }],
+  ['{"verdict":"yes","reason":"x"}', { malformed: '"verdict" is none of "pass", "fail", "ask"' }],
+  ['{"verdict":"broken","reason":"x"}', { malformed: '"verdict" is none of "pass", "fail", "ask"' }],
+  ['{"verdict":"pass"}', { malformed: '"reason" is not a text' }],
+  ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the field "score", which is not asked for' }],
+])('the answer %s is a verdict or is not', (answer, verdict) => {
+  expect(parseVerdict(answer)).toEqual(verdict);
+});

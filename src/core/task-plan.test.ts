@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { faultOf } from '../../test/values/thrown.ts';
+import { parseBudget } from './task-budget.ts';
+import { parsePlan } from './task-plan.ts';
+
+const codeAndMessage = (input: unknown) => {
+  const { code, message } = faultOf(() => parsePlan(input)) ?? { code: 'none', message: '' };
+  return `${code}: ${message}`;
+};
+
+test('a goal alone is a plan, and everything else has a default', () => {
+  expect(parsePlan({ goal: 'Say hello.' })).toEqual({
+    parallel: null,
+    tasks: [
+      {
+        name: null,
+        goal: 'Say hello.',
+        gate: null,
+        milestone: null,
+        agent: null,
+        sessions: null,
+        session: null,
+        maxIterations: 10,
+        budget: { costMicros: null, tokens: null },
+        after: [],
+        retryInterrupted: 0,
+        cwd: null,
+        sandbox: null,
+        permissions: 'deny',
+      },
+    ],
+  });
+});
+
+test('what a task says beats the defaults of its plan', () => {
+  const { tasks, parallel } = parsePlan({
+    parallel: 3,
+    defaults: { agent: 'claude', gate: 'npm test', budget: '2 USD' },
+    tasks: [
+      { goal: 'a', name: 'a' },
+      { goal: 'b', agent: 'other', gate: { command: 'true', timeout: 5 }, after: 'a' },
+    ],
+  });
+  expect(parallel).toBe(3);
+  expect(tasks).toMatchObject([
+    {
+      agent: 'claude',
+      gate: { kind: 'command', command: 'npm test', timeoutMs: 600_000 },
+      budget: { costMicros: 2e6 },
+    },
+    { agent: 'other', gate: { command: 'true', timeoutMs: 5_000 }, after: ['a'] },
+  ]);
+});
+
+test('an agent can be the gate', () => {
+  const { tasks } = parsePlan({ goal: 'a', gate: { agent: 'judge', ask: 'Is it good?' } });
+  expect(tasks[0]?.gate).toEqual({ kind: 'agent', agent: 'judge', ask: 'Is it good?' });
+});
+
+const a = { name: 'a', goal: 'a' };
+test.each<[string, unknown, string]>([
+  ['no task', { tasks: [] }, '"tasks" is a list of at least one task'],
+  ['no goal', [{}], '[0].goal: A task has a goal'],
+  ['an unknown field', { goal: 'a', colour: 1 }, 'colour: "colour" is not known here'],
+  ['an unknown field of the plan', { tasks: [a], colour: 1 }, '"colour" is not known here'],
+  [
+    'a default that only a task can have',
+    { tasks: [a], defaults: { goal: 'x' } },
+    'defaults.goal: "goal" is not known',
+  ],
+  ['two of a name', [a, a], '[1].name: Two tasks are called "a"'],
+  ['a stranger', [{ goal: 'b', after: 'x' }], 'No task of this plan is called "x"'],
+  ['itself', [{ ...a, after: ['a'] }], 'wait for each other: a → a'],
+  [
+    'a circle',
+    [
+      { ...a, after: 'c' },
+      { goal: 'b', name: 'b', after: 'a' },
+      { goal: 'c', name: 'c', after: 'b' },
+    ],
+    'wait for each other: a → c → b → a',
+  ],
+  [
+    'one session for two',
+    [
+      { ...a, session: 's' },
+      { goal: 'b', session: 's' },
+    ],
+    'is named for "a" already',
+  ],
+  ['a session in a milestone', [{ ...a, session: 's', milestone: 'm' }], 'the sessions of the milestone'],
+  [
+    'two directories',
+    [
+      { ...a, milestone: 'm', cwd: '/x' },
+      { goal: 'b', milestone: 'm' },
+    ],
+    'have the same "cwd"',
+  ],
+  ['a gate of two kinds', { goal: 'a', gate: { command: 'x', agent: 'y' } }, 'gate: A gate is a command'],
+  ['a budget of nothing', { goal: 'a', budget: 5 }, 'budget: A budget says of what'],
+  ['no iteration', { goal: 'a', maxIterations: 0 }, 'maxIterations: "maxIterations" is a whole number from 1'],
+  ['an unknown mode', { goal: 'a', sessions: 'new' }, 'sessions: "sessions" is one of kept, fresh, not "new"'],
+  ['half a character', { goal: 'a\ud800' }, 'half a character'],
+])('refuses %s', (_, plan, message) => {
+  expect(codeAndMessage(plan)).toContain('invalid: ');
+  expect(codeAndMessage(plan)).toContain(message);
+});
+
+test('a long chain is no circle', () => {
+  const chain = Array.from({ length: 5_000 }, (_, i) => ({
+    goal: 'x',
+    name: `t${i}`,
+    after: i === 0 ? [] : [`t${i - 1}`],
+  }));
+  expect(parsePlan(chain.toReversed()).tasks).toHaveLength(5_000);
+});
+
+test.each<[unknown, object | null]>([
+  ['$2.50', { costMicros: 2_500_000, tokens: null }],
+  ['2.5 USD', { costMicros: 2_500_000, tokens: null }],
+  ['0.000001usd', { costMicros: 1, tokens: null }],
+  ['50000 tokens', { costMicros: null, tokens: 50_000 }],
+  ['50k tokens', { costMicros: null, tokens: 50_000 }],
+  [
+    { usd: 1, tokens: 5 },
+    { costMicros: 1_000_000, tokens: 5 },
+  ],
+  ['5', null],
+  ['$5 tokens', null],
+  ['5k USD', null],
+  ['0 USD', null],
+  ['-1 USD', null],
+  [{ eur: 5 }, null],
+  [{}, null],
+])('the budget %j is %j', (input, budget) => {
+  expect(parseBudget(input)).toEqual(budget);
+});

@@ -1,0 +1,183 @@
+import { isObject } from './content.ts';
+import { ThroughlineError } from './errors.ts';
+import { checkName } from './names.ts';
+import { shown } from './shown.ts';
+import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
+import { NO_BUDGET, parseBudget } from './task-budget.ts';
+import { checkTogether } from './task-together.ts';
+
+/** Tasks that are added together, all or none of them. */
+export interface TaskPlan {
+  /** How many of the home's tasks may run at once; null: as the settings say. */
+  readonly parallel: number | null;
+  readonly tasks: readonly TaskSpec[];
+}
+
+/** Where something stands in what was given: `['tasks', 2, 'gate']`. */
+export type PlanPath = readonly (string | number)[];
+/** Names the place to a person: `tasks.yaml, line 12: `. */
+export type Locate = (path: PlanPath) => string;
+
+const LONGEST_GOAL = 100_000;
+const MOST_TASKS = 10_000;
+const DEFAULT_ITERATIONS = 10;
+const DEFAULT_TIMEOUT_S = 600;
+
+const OF_TASK = [
+  'name',
+  'goal',
+  'gate',
+  'milestone',
+  'agent',
+  'sessions',
+  'session',
+  'maxIterations',
+  'budget',
+  'after',
+  'retryInterrupted',
+  'cwd',
+  'sandbox',
+  'permissions',
+] as const;
+/** What makes one task, and so cannot be the default of all. */
+const OWN = ['name', 'goal', 'session', 'after'];
+
+/** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
+export function parsePlan(input: unknown, locate: Locate = inWords): TaskPlan {
+  const reader = new PlanReader(locate);
+  if (Array.isArray(input)) return reader.plan({ tasks: input }, (path) => path.slice(1));
+  if (isObject(input) && !('tasks' in input)) return reader.plan({ tasks: [input] }, (path) => path.slice(2));
+  return reader.plan(input, (path) => path);
+}
+
+function inWords(path: PlanPath): string {
+  const name = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
+  return name === '' ? '' : `${name.replace(/^\./, '')}: `;
+}
+
+class PlanReader {
+  readonly #locate: Locate;
+  /** From where we see it to where the caller wrote it. */
+  #given: (path: PlanPath) => PlanPath = (path) => path;
+
+  constructor(locate: Locate) {
+    this.#locate = locate;
+  }
+
+  plan(input: unknown, given: (path: PlanPath) => PlanPath): TaskPlan {
+    this.#given = given;
+    if (!isObject(input)) throw this.fault([], 'A plan is an object with "tasks".');
+    this.#onlyKnown(input, ['tasks', 'defaults', 'parallel'], []);
+    const { tasks, defaults = {}, parallel } = input;
+    if (!Array.isArray(tasks) || tasks.length === 0)
+      throw this.fault(['tasks'], '"tasks" is a list of at least one task.');
+    if (tasks.length > MOST_TASKS) throw this.fault(['tasks'], `A plan has at most ${MOST_TASKS} tasks.`);
+    if (!isObject(defaults)) throw this.fault(['defaults'], '"defaults" is an object.');
+    this.#onlyKnown(
+      defaults,
+      OF_TASK.filter((name) => !OWN.includes(name)),
+      ['defaults'],
+    );
+    const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
+    checkTogether(specs, (i, field, what, hint) => this.fault(['tasks', i, field], what, hint));
+    return { parallel: parallel === undefined ? null : this.#number(parallel, ['parallel'], 1, 1_000), tasks: specs };
+  }
+
+  #task(input: unknown, defaults: Record<string, unknown>, path: PlanPath): TaskSpec {
+    if (!isObject(input)) throw this.fault(path, `A task is an object, not ${shown(input)}.`);
+    this.#onlyKnown(input, OF_TASK, path);
+    const place = (name: string) => (input[name] === undefined ? ['defaults', name] : [...path, name]);
+    /** What is set, for the task or for all; null: nothing. */
+    const get = <T>(name: (typeof OF_TASK)[number], read: (value: unknown, at: PlanPath) => T): T | null => {
+      const value = input[name] ?? defaults[name];
+      return value === undefined || value === null ? null : read(value, place(name));
+    };
+    const name = (value: unknown, at: PlanPath) => this.#name(value, at);
+    return {
+      name: get('name', name),
+      goal: this.#goal(input.goal, [...path, 'goal']),
+      gate: get('gate', (value, at) => this.#gate(value, at)),
+      milestone: get('milestone', name),
+      agent: get('agent', name),
+      sessions: get('sessions', (value, at) => this.#oneOf(value, SESSION_MODES, at)),
+      session: get('session', name),
+      maxIterations: get('maxIterations', (value, at) => this.#number(value, at, 1, 10_000)) ?? DEFAULT_ITERATIONS,
+      budget: get('budget', (value, at) => this.#budget(value, at)) ?? NO_BUDGET,
+      after: get('after', (value, at) => this.#names(value, at)) ?? [],
+      retryInterrupted: get('retryInterrupted', (value, at) => this.#number(value, at, 0, 100)) ?? 0,
+      cwd: get('cwd', (value, at) => this.#text(value, at)),
+      sandbox: get('sandbox', name),
+      permissions: get('permissions', (value, at) => this.#oneOf(value, ['ask', 'deny'] as const, at)) ?? 'deny',
+    };
+  }
+
+  #goal(value: unknown, path: PlanPath): string {
+    if (typeof value !== 'string' || value.trim() === '') throw this.fault(path, 'A task has a goal: a text.');
+    if (value.length > LONGEST_GOAL) throw this.fault(path, `A goal has at most ${LONGEST_GOAL} characters.`);
+    if (!value.isWellFormed()) throw this.fault(path, 'The goal has half a character in it.');
+    return value.trimEnd();
+  }
+
+  #gate(value: unknown, path: PlanPath): Gate {
+    if (typeof value === 'string') return this.#command({ command: value }, path);
+    if (!isObject(value) || 'command' in value === 'agent' in value) {
+      throw this.fault(path, `A gate is a command, {command, timeout} or {agent, ask}, not ${shown(value)}.`);
+    }
+    if ('command' in value) return this.#command(value, path);
+    this.#onlyKnown(value, ['agent', 'ask'], path);
+    const ask = this.#text(value.ask ?? 'The goal is reached, completely.', [...path, 'ask']);
+    return { kind: 'agent', agent: this.#name(value.agent, [...path, 'agent']), ask };
+  }
+
+  #command(value: Record<string, unknown>, path: PlanPath): Gate {
+    this.#onlyKnown(value, ['command', 'timeout'], path);
+    const seconds = this.#number(value.timeout ?? DEFAULT_TIMEOUT_S, [...path, 'timeout'], 1, 86_400);
+    return { kind: 'command', command: this.#text(value.command, [...path, 'command']), timeoutMs: seconds * 1_000 };
+  }
+
+  #budget(value: unknown, path: PlanPath) {
+    const budget = parseBudget(value);
+    if (budget !== null) return budget;
+    throw this.fault(path, `A budget says of what: "2.50 USD" or "50000 tokens", not ${shown(value)}.`);
+  }
+
+  #names(value: unknown, path: PlanPath): string[] {
+    const list = Array.isArray(value) ? value : [value];
+    return list.map((one, i) => this.#name(one, Array.isArray(value) ? [...path, i] : path));
+  }
+
+  #name(value: unknown, path: PlanPath): string {
+    try {
+      return checkName(value, String(path.findLast((part) => typeof part === 'string')));
+    } catch (error) {
+      throw this.fault(path, (error as Error).message);
+    }
+  }
+
+  #text(value: unknown, path: PlanPath): string {
+    if (typeof value === 'string' && value.trim() !== '' && value.isWellFormed()) return value;
+    throw this.fault(path, `"${path.at(-1)}" is a non-empty text, not ${shown(value)}.`);
+  }
+
+  #number(value: unknown, path: PlanPath, least: number, most: number): number {
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+    throw this.fault(path, `"${path.at(-1)}" is a whole number from ${least} to ${most}, not ${shown(value)}.`);
+  }
+
+  #oneOf<T extends string>(value: unknown, known: readonly T[], path: PlanPath): T {
+    const found = known.find((one) => one === value);
+    if (found !== undefined) return found;
+    throw this.fault(path, `"${path.at(-1)}" is one of ${known.join(', ')}, not ${shown(value)}.`);
+  }
+
+  #onlyKnown(value: Record<string, unknown>, known: readonly string[], path: PlanPath): void {
+    const strange = Object.keys(value).find((name) => !known.includes(name));
+    if (strange === undefined) return;
+    throw this.fault([...path, strange], `"${strange}" is not known here.`, `Known are ${known.join(', ')}.`);
+  }
+
+  fault(path: PlanPath, what: string, hint?: string): ThroughlineError {
+    const message = `${this.#locate(this.#given(path))}${what}`;
+    return new ThroughlineError('invalid', message, hint === undefined ? {} : { hint });
+  }
+}

@@ -1,0 +1,101 @@
+import type { ThroughlineError } from './errors.ts';
+import type { TaskSpec } from './task.ts';
+
+type Fault = (index: number, field: string, what: string, hint?: string) => ThroughlineError;
+
+/** What tasks cannot all have at once, found before any of them is stored. */
+export function checkTogether(tasks: readonly TaskSpec[], fault: Fault): void {
+  const byName = names(tasks, fault);
+  for (const [i, { after }] of tasks.entries()) {
+    const unknown = after.find((name) => !byName.has(name));
+    if (unknown !== undefined) throw fault(i, 'after', `No task of this plan is called ${JSON.stringify(unknown)}.`);
+  }
+  cycles(tasks, byName, fault);
+  sessions(tasks, fault);
+  milestones(tasks, fault);
+}
+
+function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
+  const byName = new Map<string, number>();
+  for (const [i, { name }] of tasks.entries()) {
+    if (name === null) continue;
+    if (byName.has(name)) throw fault(i, 'name', `Two tasks are called ${JSON.stringify(name)}.`);
+    byName.set(name, i);
+  }
+  return byName;
+}
+
+/** Tasks that wait for each other would wait for ever. */
+function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>, fault: Fault): void {
+  const state = new Map<number, 'open' | 'done'>();
+  for (const start of tasks.keys()) {
+    // By hand and not by recursion: a plan may be one long chain.
+    const path: { task: number; next: number }[] = [{ task: start, next: 0 }];
+    while (path.length > 0) {
+      const at = path.at(-1) as { task: number; next: number };
+      if (at.next === 0 && state.get(at.task) === 'done') {
+        path.pop();
+        continue;
+      }
+      state.set(at.task, 'open');
+      const after = tasks[at.task]?.after ?? [];
+      const name = after[at.next];
+      at.next += 1;
+      if (name === undefined) {
+        state.set(at.task, 'done');
+        path.pop();
+        continue;
+      }
+      const task = byName.get(name) as number;
+      const from = path.findIndex((step) => step.task === task);
+      if (from !== -1) throw cycle(tasks, [...path.slice(from).map((step) => step.task), task], at.task, fault);
+      path.push({ task, next: 0 });
+    }
+  }
+}
+
+function cycle(tasks: readonly TaskSpec[], circle: readonly number[], at: number, fault: Fault): ThroughlineError {
+  const way = circle.map((i) => tasks[i]?.name).join(' → ');
+  return fault(at, 'after', `These tasks wait for each other: ${way}.`);
+}
+
+/** A native session belongs to one conversation, and goes back to nobody: a second task could never have it. */
+function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
+  const taken = new Map<string, number>();
+  for (const [i, { session, milestone }] of tasks.entries()) {
+    if (session === null) continue;
+    if (milestone !== null) {
+      throw fault(
+        i,
+        'session',
+        'A task of a milestone goes on in the sessions of the milestone.',
+        'Leave one of them out.',
+      );
+    }
+    const first = taken.get(session);
+    if (first !== undefined) {
+      const other = tasks[first]?.name ?? `task ${first + 1}`;
+      throw fault(
+        i,
+        'session',
+        `The session ${JSON.stringify(session)} is named for ${JSON.stringify(other)} already, and a session belongs to one conversation.`,
+        'Give both the same milestone to have them share a conversation, or leave the session out.',
+      );
+    }
+    taken.set(session, i);
+  }
+}
+
+/** The directory of a conversation never changes, so those who share it have to agree. */
+function milestones(tasks: readonly TaskSpec[], fault: Fault): void {
+  const first = new Map<string, TaskSpec>();
+  for (const [i, task] of tasks.entries()) {
+    if (task.milestone === null) continue;
+    const known = first.get(task.milestone);
+    first.set(task.milestone, known ?? task);
+    for (const field of ['cwd', 'sandbox'] as const) {
+      if (known === undefined || known[field] === task[field]) continue;
+      throw fault(i, field, `All tasks of the milestone ${JSON.stringify(task.milestone)} have the same "${field}".`);
+    }
+  }
+}
