@@ -7,6 +7,7 @@ import type { Sent } from '../core/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../core/usage.ts';
 import type { AgentSession } from '../ports/agent.ts';
 import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
+import { toldByReplay } from './told.ts';
 
 /** What was given to a session before the prompt. */
 export interface Delivered {
@@ -135,7 +136,7 @@ async function replay(open: OpenSession, request: RestoreRequest): Promise<Deliv
     }
     await progress(step, i + 1, records.length, request);
   }
-  const session = traits.noTools ? await withTools(open, request) : null;
+  const session = traits.noTools ? await withTools(open, records, request) : null;
   if (session && 'failure' in session) return session;
   if (hold.lease.lost.aborted) return { failure: 'the lease was lost' };
   return {
@@ -198,14 +199,20 @@ async function replayOne(session: AgentSession, record: TurnRecord, passed: Pass
 }
 
 /** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
-async function withTools(open: OpenSession, request: RestoreRequest): Promise<AgentSession | null | StepFailure> {
+async function withTools(
+  open: OpenSession,
+  records: readonly TurnRecord[],
+  request: RestoreRequest,
+): Promise<AgentSession | null | StepFailure> {
   if (await open.session.allowTools()) return null;
   const { hold, agent, traits, settings, signal } = request;
   const id = open.session.id;
   if (id === null) return { failure: 'the agent did not name its session during the replay' };
   const position = await open.session.position();
   await open.session.close();
-  const opened = await agent.open({ how: { kind: 'resume', id }, room: await hold.room(), noTools: false, signal });
+  const told = async () => records.map(toldByReplay);
+  const how = { kind: 'resume', id, told } as const;
+  const opened = await agent.open({ how, room: await hold.room(), noTools: false, signal });
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // What was replayed into one process says nothing of the next one: it is proved like any session that is reopened.
   const known = traits.position && position !== null;

@@ -5,6 +5,7 @@ import { isUsable, type Session, type SessionState } from '../core/session.ts';
 import type { Opened, OpenHow } from '../ports/agent.ts';
 import { recordsWithin } from './deliver.ts';
 import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
+import { toldTo } from './told.ts';
 
 type Result = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
@@ -47,13 +48,11 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
     if (position !== row.position) return foreignHands(row, position, request);
   }
   const rewind = request.rewind?.ref === row.ref ? request.rewind : null;
-  const how = { kind: 'resume', id: row.id, memo: row.memo, rewind } as const;
+  const told = () => toldTo(row, hold);
+  const how = { kind: 'resume', id: row.id, memo: row.memo, rewind, told } as const;
   const opened = await openPatiently(how, false, request);
   if ('failure' in opened) return opened;
-  if (!opened.ok) {
-    const failure = `the agent refused: ${opened.message}`;
-    return opened.reason === 'not_found' ? drop(row, 'lost', failure, request) : { failure };
-  }
+  if (!opened.ok) return notResumed(row, opened, request);
   const position = rewind?.position ?? row.position;
   const proof = await proveOpened(opened, position, request);
   if (proof === 'refuted') {
@@ -77,6 +76,13 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
       }
     : { ...inLineage(row), position, session: opened.session };
   return { open, proof };
+}
+
+function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
+  if (reason === 'lacking') return drop(row, 'lost', message, request);
+  if (reason === 'diverged') return drop(row, 'diverged', `somebody else has used it since: ${message}`, request);
+  const failure = `the agent refused: ${message}`;
+  return reason === 'not_found' ? drop(row, 'lost', failure, request) : { failure };
 }
 
 /** A native session that somebody else made: read first, and taken into the lineage when the prompt is sent. */

@@ -3,6 +3,7 @@ import type { PermissionOption } from '../core/permission.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Proof } from '../core/receipt.ts';
 import type { TurnRecord } from '../core/record.ts';
+import type { ToldTurn } from '../core/told.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Update } from '../core/update.ts';
 import type { Usage } from '../core/usage.ts';
@@ -49,7 +50,17 @@ export type OpenHow =
    * `memo`: what the session's adapter wanted to be told; null or left out: nothing. `rewind`: only where the traits have it;
    * null or left out: it goes on from where it stands.
    */
-  | { readonly kind: 'resume'; readonly id: string; readonly memo?: string | null; readonly rewind?: Rewind | null }
+  | {
+      readonly kind: 'resume';
+      readonly id: string;
+      readonly memo?: string | null;
+      readonly rewind?: Rewind | null;
+      /**
+       * All that we told this session, oldest first, for agents that repeat the history: it is compared. Read only when it is
+       * needed. Left out: nobody here knows what it was told.
+       */
+      readonly told?: () => Promise<readonly ToldTurn[]>;
+    }
   /** Put the history into the agent's own storage under `id`, and open that. */
   | { readonly kind: 'rehydrate'; readonly id: string; readonly from: Rehydration };
 
@@ -76,8 +87,11 @@ export type Opened =
     }
   | {
       readonly ok: false;
-      /** `not_found`: the agent has no such session. `locked`: wait and try again. `refused`: anything else it said. */
-      readonly reason: 'not_found' | 'locked' | 'in_use' | 'refused';
+      /**
+       * `not_found`: the agent has no such session. `locked`: wait and try again. `lacking`: it opened one that does not have
+       * what it was told. `diverged`: somebody else has used it since. `refused`: anything else it said.
+       */
+      readonly reason: 'not_found' | 'locked' | 'in_use' | 'lacking' | 'diverged' | 'refused';
       readonly message: string;
     };
 
