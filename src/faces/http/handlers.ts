@@ -33,7 +33,10 @@ export const HANDLERS: {
     const limit = page.limit ?? 50;
     const conversations = await engine.list({ ...page, limit });
     const last = conversations.length === limit ? conversations.at(-1) : undefined;
-    return { conversations, next: last === undefined ? null : Cursor.encode(last) };
+    return {
+      conversations,
+      next: last === undefined ? null : Cursor.encode({ updatedAt: last.updatedAt, id: last.id }),
+    };
   },
   async ensureConversation({ engine, principal, body }) {
     checkMachine(principal, body);

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../../src/wire/operations.ts';
+import { until } from '../../faults/harness/until.ts';
+import { SERVED } from './support/caller.ts';
+import { DOCUMENT, operationAt } from './support/conform.ts';
+import { ServedHome } from './support/served-home.ts';
+
+test('every operation of the table, each answer as the document has it', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const made = await caller.ok('POST', '/conversations', { key: 'a b/c', title: 'Notes', restore: { policy: 'auto' } });
+  const at = `/conversations/${encodeURIComponent('a b/c')}`;
+  expect(await caller.ok('GET', at)).toEqual(made);
+  expect(await caller.ok('POST', '/conversations', { key: 'a b/c' })).toEqual(made);
+  expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', id: made.id });
+
+  const first = await caller.post(`${at}/turns`, { prompt: 'The codeword is osprey', requestId: 'r-1' });
+  expect(first).toMatchObject({ status: 202, body: { duplicate: false, turn: { n: 1, requestId: 'r-1' } } });
+  expect(await caller.finished(first.body.turn)).toMatchObject({ turn: { state: 'completed' } });
+  const again = await caller.post(`${at}/turns`, { prompt: 'The codeword is osprey', requestId: 'r-1' });
+  expect(again.body).toMatchObject({ duplicate: true, turn: { id: first.body.turn.id } });
+  const blocks = [{ type: 'text', text: 'Which codewords have you seen?', _meta: { kept: true } }];
+  const { turn } = await caller.ok('POST', `${at}/turns`, { prompt: blocks });
+  expect(turn.prompt).toEqual(blocks);
+  expect((await caller.finished(turn)).reply).toContain('osprey');
+
+  expect((await caller.ok('GET', `${at}/turns?after=1&limit=5`)).turns.map((one: { n: number }) => one.n)).toEqual([2]);
+  expect(await caller.ok('GET', `/turns/${turn.id}`)).toMatchObject({ id: turn.id, state: 'completed' });
+  expect(await caller.ok('GET', `${at}/summary`)).toMatchObject({ contexts: 2, open: 0 });
+  expect((await caller.ok('GET', `${at}/view`)).turns).toHaveLength(2);
+  expect(await caller.ok('GET', `${at}/sessions`)).toMatchObject({ sessions: [{ watermark: 2 }] });
+  expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
+  expect(await caller.ok('GET', `${at}/verify`)).toEqual({ broken: null });
+  expect((await caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(2);
+  expect((await caller.ok('GET', '/conversations?q=osprey')).conversations).toHaveLength(1);
+  expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 2, agent: 'scripted' }]);
+  expect((await caller.ok('GET', '/agents')).agents).toMatchObject([{ name: 'scripted', isDefault: true }]);
+
+  const fork = await caller.post(`${at}/fork`, { turn: 1, key: 'fork' });
+  expect(fork).toMatchObject({ status: 201, body: { parent: { conversation: made.id, n: 1 } } });
+  const exported = await caller.ok('GET', `${at}/export`);
+  const imported = await caller.post('/imports', { exported, key: 'imported' });
+  expect(imported).toMatchObject({ status: 201, body: { key: 'imported', historyCount: 2 } });
+  const retried = await caller.post(`/turns/${turn.id}/retry`, { requestId: 'r-2' });
+  expect(retried).toMatchObject({ status: 202, body: { turn: { retryOf: turn.id } } });
+  await caller.finished(retried.body.turn);
+
+  const asking = await caller.ok('POST', `${at}/turns`, { prompt: '/ask May I?\n/say done', permissions: 'ask' });
+  const permission = await open(caller);
+  expect((await caller.ok('GET', `/permissions?conversation=${made.id}&open=true`)).permissions).toHaveLength(1);
+  expect(await caller.ok('POST', `/permissions/${permission}`, { optionId: 'allow' })).toMatchObject({
+    state: 'answered',
+  });
+  await caller.finished(asking.turn);
+  const hanging = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
+  await caller.ok('POST', `/turns/${hanging.turn.id}/cancel`);
+  expect((await caller.finished(hanging.turn)).turn.state).toBe('cancelled');
+
+  const hints = caller.events('/events');
+  const hint = hints.next();
+  await until('the reader of hints has come', () => home.metrics.readers > 0);
+  await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
+  expect((await hint).value?.data).toEqual({ conversation: imported.body.id, seq: expect.any(Number) });
+  await hints.return();
+  expect([...SERVED].toSorted()).toEqual(Object.keys(OPERATIONS).toSorted());
+
+  /** Waits for the question. */
+  async function open(by: typeof caller): Promise<string> {
+    for await (const { data } of by.events(`${at}/events`)) {
+      if (data.kind === 'permission.asked') return data.payload.id;
+    }
+    throw new Error('Nothing was asked.');
+  }
+});
+
+test('pages of conversations follow each other without gap or double', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  for (let i = 0; i < 7; i += 1) await caller.ok('POST', '/conversations', { key: `c${i}` });
+  const keys: string[] = [];
+  let next: string | null = '';
+  while (next !== null) {
+    const page: { conversations: { key: string }[]; next: string | null } = await caller.ok(
+      'GET',
+      `/conversations?limit=3${next === '' ? '' : `&before=${next}`}`,
+    );
+    keys.push(...page.conversations.map(({ key }) => key));
+    next = page.next;
+  }
+  expect(keys.toSorted()).toEqual(['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6']);
+});
+
+test('the document is served, and has an operation for every address under /v1', async () => {
+  await using home = await ServedHome.start();
+  const served = await home.caller.get('//openapi.json');
+  expect(served.body).toEqual(DOCUMENT);
+  expect(operationAt('GET', '/v1/conversations/x/events')).toBe('follow');
+  expect(Object.values(served.body.paths).flatMap((path) => Object.keys(path as object))).toHaveLength(
+    Object.keys(OPERATIONS).length,
+  );
+});
+
+test('health, metrics and the reference', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  expect((await caller.get('//healthz')).body).toEqual({ status: 'ok', version: 'test' });
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
+  await caller.finished(turn);
+  const { body: metrics } = await caller.get('//metrics');
+  expect(metrics).toContain('throughline_turns_total{outcome="completed"} 1\n');
+  expect(metrics).toContain('throughline_restores_total{rung="new",proof="proved"} 1\n');
+  expect(metrics).toContain('throughline_lock_waits_total 0\n');
+  expect(metrics).toMatch(/throughline_readers \d/);
+  expect(metrics).toContain('throughline_http_requests_total{operation="submit",status="202"} 1\n');
+  const page = await caller.get('//');
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+  expect(page.body).toContain('/v1/conversations/{conversation}/turns');
+  expect(page.body).not.toMatch(/<script|javascript:/);
+});
+
+test('a server that is about to end begins nothing, still answers, and hands over what is queued', async () => {
+  await using home = await ServedHome.start();
+  const { caller, port } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const running = await caller.ok('POST', '/conversations/chat/turns', { prompt: '/stream 30 20' });
+  const queued = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'and then this' });
+  const kinds: string[] = [];
+  const reading = (async () => {
+    for await (const { data } of caller.events('/conversations/chat/events')) kinds.push(data.kind);
+  })();
+  await until('the answer streams', () => kinds.includes('turn.update'));
+  const ending = home.down(20_000);
+  expect((await caller.get('//healthz')).status).toBe(503);
+  expect((await caller.post('/conversations/chat/turns', { prompt: 'no' })).body).toMatchObject({ code: 'closed' });
+  expect((await caller.get(`/turns/${running.turn.id}`)).body.state).toBe('running');
+  await ending;
+  await reading; // ends in good order, with the end of the turn
+  expect(kinds.filter((kind) => kind === 'turn.ended')).toHaveLength(1);
+  await home.up(port);
+  expect((await home.caller.finished(running.turn)).turn.state).toBe('completed');
+  expect((await home.caller.finished(queued.turn)).turn.state).toBe('completed');
+});

@@ -1,0 +1,100 @@
+import { createParser } from 'eventsource-parser';
+import { expect } from 'vitest';
+import { BASE_PATH } from '../../../../src/wire/operations.ts';
+import { expectConform, operationAt } from './conform.ts';
+
+export interface Answered {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+  readonly body: any;
+  readonly headers: Headers;
+}
+
+/** Operations that were served at least once, for the test that wants all of them. */
+export const SERVED = new Set<string>();
+
+/** Somebody who asks over HTTP; every answer is held to the OpenAPI document. */
+export class Caller {
+  readonly #base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(base: string, headers: Readonly<Record<string, string>>) {
+    this.#base = base;
+    this.#headers = headers;
+  }
+
+  with(headers: Readonly<Record<string, string>>): Caller {
+    return new Caller(this.#base, { ...this.#headers, ...headers });
+  }
+
+  get(path: string): Promise<Answered> {
+    return this.ask('GET', path);
+  }
+
+  post(path: string, body?: unknown): Promise<Answered> {
+    return this.ask('POST', path, body);
+  }
+
+  async ask(method: string, path: string, body?: unknown): Promise<Answered> {
+    const address = path.startsWith('//') ? path.slice(1) : `${BASE_PATH}${path}`;
+    const json = body === undefined ? {} : { body: JSON.stringify(body) };
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = { ...type, ...this.#headers };
+    const response = await fetch(`${this.#base}${address}`, { method, headers, redirect: 'manual', ...json });
+    return read(method, address, response);
+  }
+
+  /** Everything as it is said and done. */
+  ok(method: string, path: string, body?: unknown): Promise<Answered['body']> {
+    return this.ask(method, path, body).then((answered) => {
+      expect(answered.status, JSON.stringify(answered.body)).toBeLessThan(300);
+      return answered.body;
+    });
+  }
+
+  /** Events of a stream as they come, each with its number; ends with the connection, or when the signal aborts. */
+  async *events(path: string, headers: Record<string, string> = {}, signal?: AbortSignal) {
+    const response = await fetch(`${this.#base}${BASE_PATH}${path}`, {
+      headers: { ...this.#headers, ...headers },
+      ...(signal && { signal }),
+    });
+    expect(response.status).toBe(200);
+    const name = operationAt('GET', `${BASE_PATH}${path}`);
+    const type = response.headers.get('content-type') ?? '';
+    // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
+    const waiting: { id: string | undefined; data: any }[] = [];
+    const parser = createParser({ onEvent: ({ id, data }) => waiting.push({ id, data: JSON.parse(data) }) });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      for (const event of waiting.splice(0)) {
+        if (name !== null) {
+          expectConform(name, 200, type, event.data);
+          SERVED.add(name);
+        }
+        yield event;
+      }
+    }
+  }
+
+  /** Follows until the turn has ended, and gives its answer. */
+  async finished(turn: { id: string; conversation: string }): Promise<Answered['body']> {
+    for await (const { data } of this.events(`/conversations/${turn.conversation}/events`)) {
+      if (data.kind === 'turn.ended' && data.turn === turn.id) break;
+    }
+    return this.ok('GET', `/turns/${turn.id}/answer`);
+  }
+}
+
+export async function read(method: string, address: string, response: Response): Promise<Answered> {
+  const type = response.headers.get('content-type') ?? '';
+  const text = await response.text();
+  const body = /json/.test(type) ? JSON.parse(text) : text;
+  const name = operationAt(method, address);
+  if (name !== null) {
+    // A path that is known under another method is no operation of the document.
+    if (response.status !== 405) expectConform(name, response.status, type, body);
+    if (response.status < 300) SERVED.add(name);
+  }
+  return { status: response.status, body, headers: response.headers };
+}

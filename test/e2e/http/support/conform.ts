@@ -1,0 +1,41 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect } from 'vitest';
+import { openApi } from '../../../../src/wire/openapi.ts';
+import { BASE_PATH, OPERATIONS, type Operation, type OperationName } from '../../../../src/wire/operations.ts';
+
+/** The document as the server hands it out: what every answer in these tests is held to. */
+export const DOCUMENT = JSON.parse(JSON.stringify(openApi('test')));
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+ajv.addSchema({ ...DOCUMENT, $id: 'api' });
+const validators = new Map<string, ReturnType<typeof ajv.compile>>();
+
+/** The operation that an address and a method are for; null: none of the document. */
+export function operationAt(method: string, path: string): OperationName | null {
+  const [plain = ''] = path.split('?', 1);
+  const found = (Object.entries(OPERATIONS) as [OperationName, Operation][]).find(([, operation]) => {
+    const pattern = `${BASE_PATH}${operation.path}`.replaceAll(/\{\w+\}/g, '[^/]+');
+    return operation.method === method && new RegExp(`^${pattern}$`).test(plain);
+  });
+  return found?.[0] ?? null;
+}
+
+/** Fails unless the document has exactly such an answer. `body` is the value, or of a stream the data of one event. */
+export function expectConform(name: OperationName, status: number, type: string, body: unknown): void {
+  const operation: Operation = OPERATIONS[name];
+  const described = DOCUMENT.paths[`${BASE_PATH}${operation.path}`][operation.method.toLowerCase()];
+  const [plain = ''] = type.split(';', 1);
+  const response = described.responses[String(status)] ?? described.responses.default;
+  const schema = response.content[plain]?.schema;
+  expect(schema, `${name} answers ${status} with ${plain}, which the document does not have`).toBeDefined();
+  expectValid(schema.$ref, body, `${name} ${status}`);
+}
+
+export function expectValid(reference: string, value: unknown, what: string): void {
+  const validate = validators.get(reference) ?? ajv.compile({ $ref: `api${reference}` });
+  validators.set(reference, validate);
+  if (validate(value)) return;
+  expect.fail(
+    `${what} is not a ${reference}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value).slice(0, 500)}`,
+  );
+}

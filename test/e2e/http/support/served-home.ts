@@ -1,0 +1,106 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { ScriptedOptions } from '../../../../src/agents/scripted/options.ts';
+import { type Composed, compose } from '../../../../src/compose.ts';
+import type { Scope } from '../../../../src/core/key.ts';
+import type { EngineSettings } from '../../../../src/engine/parts.ts';
+import { createLog } from '../../../../src/faces/http/log.ts';
+import { Metrics } from '../../../../src/faces/http/metrics.ts';
+import { freshKey } from '../../../../src/faces/http/secrets.ts';
+import { type RunningServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
+import { Caller } from './caller.ts';
+
+export const TOKEN = 'the-token-of-this-test';
+
+export interface ServedOptions {
+  readonly agents?: Readonly<Record<string, Partial<ScriptedOptions>>>;
+  readonly engine?: Partial<EngineSettings>;
+  readonly server?: Partial<ServerOptions>;
+}
+
+/** A data home in a temporary directory with its server in this process, on a real port and a real socket. */
+export class ServedHome {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-http-')));
+  readonly socket = join(this.path, 'socket');
+  readonly metrics = new Metrics();
+  /** Every line of its log. */
+  readonly log: string[] = [];
+  readonly #options: ServedOptions;
+  #composed!: Composed;
+  #server!: RunningServer;
+
+  private constructor(options: ServedOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: ServedOptions = {}): Promise<ServedHome> {
+    const home = new ServedHome(options);
+    await home.up();
+    return home;
+  }
+
+  /** Starts the server, again on the port that it had if it had one. */
+  async up(port = 0): Promise<void> {
+    const { agents = { scripted: {} }, engine = {}, server = {} } = this.#options;
+    const settings = Object.entries(agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
+    const log = createLog('debug', [TOKEN], (line) => this.log.push(line));
+    this.#composed = await compose({
+      home: join(this.path, 'home'),
+      settings: { agents: Object.fromEntries(settings), defaultAgent: Object.keys(agents)[0] },
+      engine: { claims: 'all', ...engine },
+      telemetry: this.metrics,
+      onBug: (err) => log.error({ err }, 'a fault of this program'),
+    });
+    this.#server = await startServer({
+      ...{ engine: this.#composed.engine, keys: this.#composed.parts.store, token: TOKEN, log, metrics: this.metrics },
+      ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port, ...server },
+    });
+  }
+
+  async down(graceMs = 0): Promise<void> {
+    await this.#server.close({ graceMs });
+  }
+
+  get engine() {
+    return this.#composed.engine;
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  get port(): number {
+    return this.#server.port;
+  }
+
+  newLink(): string {
+    return this.#server.newLink();
+  }
+
+  /** Whoever has the token. */
+  get caller(): Caller {
+    return new Caller(this.url, { authorization: `Bearer ${TOKEN}` });
+  }
+
+  /** Whoever has a new key with these scopes. */
+  async key(owner: string, scopes: readonly Scope[], expiresAt: number | null = null) {
+    const { id, hash, key } = freshKey();
+    await this.#composed.parts.store.createKey(owner, { id, hash, name: 'for a test', scopes, expiresAt });
+    return { id, key, caller: new Caller(this.url, { authorization: `Bearer ${key}` }) };
+  }
+
+  revoke(owner: string, id: string) {
+    return this.#composed.parts.store.revokeKey(owner, id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.down();
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+    expect(
+      this.log.filter((line) => line.includes('a fault of this program')),
+      'faults of the program itself',
+    ).toEqual([]);
+  }
+}
