@@ -26,7 +26,7 @@ export interface LockSettings {
 
 const LOCK = ['firstMs', 'longestMs', 'totalMs'] as const;
 
-export const ADAPTERS = ['scripted', 'claude-sdk', 'claude-cli'] as const;
+export const ADAPTERS = ['scripted', 'claude-sdk', 'claude-cli', 'acp'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
 
 export interface AgentSettings {
@@ -50,6 +50,7 @@ const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
   scripted: KNOWN_OF_AGENT,
   'claude-sdk': KNOWN_OF_PROGRAM,
   'claude-cli': KNOWN_OF_PROGRAM,
+  acp: KNOWN_OF_PROGRAM,
 };
 
 /** Checks settings that came from a file or a caller. Throws `invalid` with the place of the fault. */

@@ -212,7 +212,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       await session.kill();
       const request = { room, noTools: false, signal: new AbortController().signal };
       const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
-      expect(opened.ok).toBe(traits.resume);
+      expect(opened.ok).toBe(traits.resume || traits.load);
       if (!opened.ok) return;
       const { reply, proof } = await ask(opened.session, given.recall, { expected: before });
       await opened.session.kill();
@@ -224,7 +224,8 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       for (const id of ['00000000-0000-4000-8000-00000000dead', '../../etc/passwd', '']) {
         const request = { room, noTools: false, signal: new AbortController().signal };
         const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
-        expect(opened).toMatchObject({ ok: false, reason: traits.resume ? 'not_found' : expect.any(String) });
+        const reason = traits.resume || traits.load ? 'not_found' : expect.any(String);
+        expect(opened).toMatchObject({ ok: false, reason });
       }
     });
 

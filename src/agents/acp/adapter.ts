@@ -1,0 +1,113 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Agent } from '../../ports/agent.ts';
+import { findAgent } from './find.ts';
+import { KNOWN_AGENTS, variablesFor } from './known.ts';
+import { AgentMemory, type Learnt } from './memory.ts';
+import { type Opener, openSession } from './open.ts';
+import { parseAcpOptions } from './options.ts';
+import { probe } from './probe.ts';
+import { profileOf } from './profiles.ts';
+
+export interface AcpSettings {
+  readonly name: string;
+  readonly command?: readonly string[] | undefined;
+  readonly package?: string | undefined;
+  readonly model?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** `AcpOptions` in part, as they stand in the settings; checked here. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+  /** The folder filled by `throughline agents install`. */
+  readonly installed: string;
+  /** Where what was learnt of agents is kept. */
+  readonly memory: string;
+}
+
+/** A guess that no model of today falls short of, for agents that do not tell. */
+const WINDOW = 128_000;
+
+/** Any program that speaks the Agent Client Protocol. Throws `invalid` for options that there are not. */
+export function acpAgent(settings: AcpSettings): Agent {
+  const { name } = settings;
+  const options = parseAcpOptions(settings.options);
+  const knownAs = options.agent ?? (Object.hasOwn(KNOWN_AGENTS, name) ? name : null);
+  const known = knownAs === null ? null : (KNOWN_AGENTS[knownAs] ?? null);
+  if (options.agent !== null && known === null) {
+    throw new ThroughlineError('invalid', `No agent is known by the name "${options.agent}".`, {
+      hint: `Known are ${Object.keys(KNOWN_AGENTS).join(', ')}; any other is set by its "command".`,
+    });
+  }
+  const env = { ...variablesFor(known, process.env), ...settings.env };
+  const path = env.PATH ?? process.env.PATH ?? '';
+  let probing: Promise<Learnt> | null = null;
+
+  const find = () => {
+    const found = findAgent({ known: knownAs, path, ...settings });
+    if ('command' in found) return found;
+    throw new ThroughlineError('agent_unavailable', `${name}: ${found.problem}.`, { hint: found.hint });
+  };
+  let remembered: { readonly of: string; readonly memory: AgentMemory } | null = null;
+  const memoryOf = (command: readonly string[]) => {
+    const of = JSON.stringify(command);
+    if (remembered?.of !== of) remembered = { of, memory: new AgentMemory(settings.memory, command) };
+    return remembered.memory;
+  };
+  const learn = async (): Promise<Learnt> => {
+    const { command } = find();
+    const memory = memoryOf(command);
+    if (memory.learnt !== null) return memory.learnt;
+    probing ??= probe({ name, command, env, openMs: options.openMs })
+      .then((capabilities) => memory.saw(capabilities))
+      .finally(() => {
+        probing = null;
+      });
+    return probing;
+  };
+  const traitsOf = (learnt: Learnt): AgentTraits => {
+    const honest = learnt.lie === null;
+    const profile = profileOf(learnt, options, env);
+    const reopens = honest && (learnt.load || learnt.resume);
+    return {
+      version: `${learnt.name} ${learnt.version}`,
+      id: 'issued',
+      resume: honest && learnt.resume,
+      load: honest && learnt.load,
+      list: learnt.list,
+      rehydrate: false,
+      embeddedContext: learnt.embeddedContext && !known?.hidesResources,
+      // One that ends only by opening the session again is of no use where that cannot be done.
+      noTools: profile !== null && (profile.kind === 'mode' || reopens),
+      position: false,
+      rewind: false,
+      window: options.window ?? learnt.window ?? WINDOW,
+    };
+  };
+
+  return {
+    name,
+    traits: async () => traitsOf(await learn()),
+    where: async () => find().where,
+    async open(request) {
+      const { command } = find();
+      const memory = memoryOf(command);
+      const opener: Opener = {
+        name,
+        command,
+        env,
+        model: settings.model ?? null,
+        options,
+        login: known === null ? 'see its own documentation' : known.login,
+        saw: (capabilities) => void memory.saw(capabilities),
+        profile: (capabilities) => profileOf(capabilities, options, env),
+        get lies() {
+          return (memory.learnt?.lie ?? null) !== null;
+        },
+        lied: (detail) => memory.lied(detail),
+        onWindow: (tokens) => memory.window(tokens),
+      };
+      return openSession(request, opener);
+    },
+    position: async () => null,
+    tail: async () => null,
+  };
+}

@@ -1,0 +1,97 @@
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { delimiter, extname, isAbsolute, join, resolve } from 'node:path';
+import { isObject } from '../../core/content.ts';
+import { KNOWN_AGENTS, type KnownAgent } from './known.ts';
+
+/*
+ * Where an agent is: the setting "command", the setting "package", Throughline's own packages, the folder filled by
+ * `throughline agents install`, PATH. The node_modules of a working directory are not looked at: docs/decisions/0013.
+ * Places are looked at, never executed.
+ */
+export interface FindSettings {
+  /** What the agent is known as; null: it is not, and `command` says all. */
+  readonly known: string | null;
+  readonly command?: readonly string[] | undefined;
+  readonly package?: string | undefined;
+  /** The folder filled by `throughline agents install`. */
+  readonly installed: string;
+  /** Where programs are looked for, as the variable PATH has it. */
+  readonly path: string;
+}
+
+export type Found =
+  | { readonly command: readonly string[]; readonly where: string }
+  | { readonly problem: string; readonly hint: string };
+
+export function findAgent(settings: FindSettings): Found {
+  const { command, known, path } = settings;
+  if (command !== undefined) {
+    const [program = '', ...args] = command;
+    const file = runnable(program, path);
+    if (file !== null) return { command: [file, ...args], where: `${file} (the setting "command")` };
+    return { problem: `The program ${program} was not found, or may not be executed`, hint: 'check its "command"' };
+  }
+  const agent = known === null ? undefined : KNOWN_AGENTS[known];
+  if (agent === undefined) {
+    const names = Object.keys(KNOWN_AGENTS).join(', ');
+    return { problem: 'Nothing says how it is started', hint: `set its "command"; known by name are ${names}` };
+  }
+  return findKnown(agent, settings);
+}
+
+function findKnown(agent: KnownAgent, settings: FindSettings): Found {
+  const [program, ...args] = agent.command;
+  for (const { name, folder, named } of placesOf(settings)) {
+    const start = agent.package === null ? null : programIn(folder, agent.package, program);
+    if (start !== null) return { command: [...start, ...args], where: `${start.at(-1)} (${name})` };
+    // What the caller named is used or refused, never passed over.
+    if (named) return { problem: `There is no ${program} in ${folder}/node_modules`, hint: 'check its "package"' };
+  }
+  const file = runnable(program, settings.path);
+  if (file !== null) return { command: [file, ...args], where: `${file} (PATH)` };
+  const install = agent.package === null ? '' : `install it (npm install -g ${agent.package}), or `;
+  return { problem: `The program "${program}" was not found`, hint: `${install}set its "command"` };
+}
+
+function* placesOf({ package: folder, installed }: FindSettings) {
+  if (folder !== undefined) yield { name: 'the setting "package"', folder, named: true };
+  yield { name: "Throughline's own packages", folder: resolve(import.meta.dirname, '..', '..', '..'), named: false };
+  yield { name: 'throughline agents install', folder: installed, named: false };
+}
+
+/** How a package's program is started: a script of Node's by the Node that runs us, whatever PATH has. Null: not there. */
+function programIn(folder: string, name: string, program: string): string[] | null {
+  const root = join(folder, 'node_modules', name);
+  try {
+    const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin?: unknown };
+    const file = isObject(bin) ? bin[program] : bin;
+    if (typeof file !== 'string') return null;
+    const path = join(root, file);
+    if (!existsSync(path)) return null;
+    return ['.js', '.mjs', '.cjs', '.ts'].includes(extname(path)) ? [process.execPath, path] : [path];
+  } catch {
+    return null;
+  }
+}
+
+/** A whole path, or a name to be looked for. Relative entries of PATH mean another folder everywhere, and are passed over. */
+function runnable(name: string, path: string): string | null {
+  if (/[/\\]/.test(name)) return isProgram(resolve(name)) ? resolve(name) : null;
+  const file = process.platform === 'win32' ? `${name}.exe` : name;
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
+  return folders.map((folder) => join(folder, file)).find(isProgram) ?? null;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The agents known by name whose programs are here. Only looks at files. */
+export function availableAgents(installed: string, path: string): string[] {
+  return Object.keys(KNOWN_AGENTS).filter((known) => 'command' in findAgent({ known, installed, path }));
+}

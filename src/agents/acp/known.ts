@@ -1,0 +1,82 @@
+/** Agents that speak the protocol and are known by name: how each is started, and what of our environment it gets. */
+export interface KnownAgent {
+  /** The program, looked for on PATH, and its arguments. */
+  readonly command: readonly [program: string, ...args: string[]];
+  /** The npm package whose program of that name it is; null: it is none. */
+  readonly package: string | null;
+  /** The documented ways to log in and to reach its model. Nothing else of our environment is handed on. */
+  readonly variables: readonly RegExp[];
+  /** It takes an embedded resource and shows the model nothing but its address. */
+  readonly hidesResources?: boolean;
+  /** How a person logs in. */
+  readonly login: string;
+}
+
+const ANTHROPIC = [/^ANTHROPIC_/, /^CLAUDE_CODE_(?:USE_BEDROCK|USE_VERTEX|OAUTH_TOKEN)$/, /^CLAUDE_CONFIG_DIR$/];
+const OPENAI = [/^OPENAI_/];
+const GOOGLE = [/^GEMINI_/, /^GOOGLE_(?:API_KEY|GEMINI_BASE_URL|GENAI_\w+|CLOUD_PROJECT|CLOUD_LOCATION)$/];
+
+export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
+  'claude-code': {
+    command: ['claude-agent-acp'],
+    package: '@agentclientprotocol/claude-agent-acp',
+    variables: ANTHROPIC,
+    login: 'run "claude" and log in there, or set ANTHROPIC_API_KEY',
+  },
+  codex: {
+    command: ['codex-acp'],
+    package: '@zed-industries/codex-acp',
+    variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
+    login: 'run "codex login", or set OPENAI_API_KEY',
+  },
+  gemini: {
+    command: ['gemini', '--acp'],
+    package: '@google/gemini-cli',
+    variables: GOOGLE,
+    login: 'run "gemini" and log in there, or set GEMINI_API_KEY',
+  },
+  opencode: {
+    command: ['opencode', 'acp'],
+    package: 'opencode-ai',
+    variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^OPENCODE_/],
+    login: 'run "opencode auth login"',
+  },
+  qwen: {
+    command: ['qwen', '--acp'],
+    package: '@qwen-code/qwen-code',
+    variables: [...OPENAI, /^(?:DASHSCOPE|QWEN)_/],
+    login: 'run "qwen" and log in there, or set OPENAI_API_KEY',
+  },
+  copilot: {
+    command: ['copilot', '--acp'],
+    package: '@github/copilot',
+    variables: [/^COPILOT_/, /^(?:GH|GITHUB)_TOKEN$/],
+    hidesResources: true,
+    login: 'run "copilot" and use /login there',
+  },
+  pi: {
+    command: ['pi-acp'],
+    package: 'pi-acp',
+    variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^PI_/],
+    login: 'run "pi" and use /login there',
+  },
+  goose: {
+    command: ['goose', 'acp'],
+    package: null,
+    variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^GOOSE_/],
+    login: 'run "goose configure"',
+  },
+};
+
+/** What any agent needs to reach its model from here. */
+const ALWAYS = [/^(?:HTTPS?|NO|ALL)_PROXY$/i, /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/];
+
+/** The part of our environment that an agent gets beyond what every program gets. */
+export function variablesFor(known: KnownAgent | null, ours: NodeJS.ProcessEnv): Record<string, string> {
+  const wanted = [...ALWAYS, ...(known?.variables ?? [])];
+  const taken: Record<string, string> = {};
+  for (const [name, value] of Object.entries(ours)) {
+    if (value !== undefined && wanted.some((names) => names.test(name))) taken[name] = value;
+  }
+  return taken;
+}

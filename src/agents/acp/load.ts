@@ -1,0 +1,96 @@
+import { type Comparison, compareTold, type ToldTurn } from '../../core/told.ts';
+import type { Opened, OpenHow } from '../../ports/agent.ts';
+import { asObject } from './capabilities.ts';
+import type { Opener } from './open.ts';
+import type { AcpOptions } from './options.ts';
+import type { NoToolsProfile } from './profiles.ts';
+import { RepeatedHistory } from './repeated.ts';
+import type { AcpSession } from './session.ts';
+import { applySettings } from './session-settings.ts';
+
+/**
+ * Opens a session by `session/load`, which repeats its history, and compares that with what we told it. An agent that says yes
+ * and does not have it is found out here, and remembered.
+ */
+export async function loadSession(
+  session: AcpSession,
+  place: Readonly<Record<string, unknown>>,
+  { id, told }: Extract<OpenHow, { kind: 'resume' }>,
+  opener: Opener,
+  profile: NoToolsProfile | null,
+): Promise<Opened> {
+  const history = new RepeatedHistory();
+  const heard = new Heard();
+  session.onRepeated = (update) => {
+    history.add(update as Readonly<Record<string, unknown>>);
+    heard.something();
+  };
+  const [response, turns] = await Promise.all([
+    session.connection.request('session/load', { ...place, sessionId: id }),
+    told?.() ?? null,
+  ]);
+  const compared = await settled(history, turns, heard, opener.options);
+  session.onRepeated = null;
+  if (compared.kind === 'lacking') {
+    opener.lied(compared.detail);
+    return { ok: false, reason: 'lacking', message: `the agent says that it is loaded, but ${compared.detail}` };
+  }
+  if (compared.kind === 'beyond') return { ok: false, reason: 'diverged', message: compared.detail };
+  await applySettings(session, asObject(response), opener, profile);
+  // Nothing to compare with: what it repeats shows at least that it has something.
+  const shown = turns === null ? !history.empty : turns.length > 0;
+  return { ok: true, session, proof: shown ? 'consistent' : 'none' };
+}
+
+/**
+ * The history should be there when the agent says that it is loaded. Some send it afterwards: those are waited for until it is
+ * complete and they are quiet, or until they have been quiet for too long.
+ */
+async function settled(
+  history: RepeatedHistory,
+  told: readonly ToldTurn[] | null,
+  heard: Heard,
+  { quietMs, lateMs }: AcpOptions,
+): Promise<Comparison> {
+  const compare = () => compareTold(history.messages(), told ?? []);
+  const whole = () => (told === null ? !history.empty : compare().kind !== 'lacking');
+  if (whole()) return compare();
+  const until = performance.now() + lateMs;
+  while (performance.now() < until) {
+    const ms = whole() ? Math.min(quietMs, SETTLE_MS) : quietMs;
+    if (!(await heard.within(Math.min(ms, until - performance.now())))) break;
+  }
+  return compare();
+}
+
+/** An agent that sends its history late may be in the middle of it when all that we know of is there. */
+const SETTLE_MS = 200;
+
+/** Whether something came since it was last asked. */
+class Heard {
+  #came = false;
+  #wake: (() => void) | null = null;
+
+  something(): void {
+    this.#came = true;
+    this.#wake?.();
+  }
+
+  /** False: nothing came for so long. */
+  async within(ms: number): Promise<boolean> {
+    if (!this.#came) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          // What comes along with it is taken together.
+          setImmediate(resolve);
+        };
+      });
+      this.#wake = null;
+    }
+    const came = this.#came;
+    this.#came = false;
+    return came;
+  }
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { isObject } from '../../core/content.ts';
+import type { Capabilities } from './capabilities.ts';
+
+/** What was learnt of an agent, in one version of its program. */
+export interface Learnt extends Capabilities {
+  /** The window of its model as it last said; null: it never did. */
+  readonly window: number | null;
+  /** How it was caught opening a session without what that was told; null: it never was. */
+  readonly lie: string | null;
+}
+
+/**
+ * Keeps what was learnt, in a file of the data home for each version of each program: so an agent need not be started to know
+ * what it can do, and one that was caught lying is not asked again by the next process. The file may be deleted at any time.
+ */
+export class AgentMemory {
+  readonly #file: string;
+  #learnt: Learnt | null | undefined;
+
+  constructor(folder: string, command: readonly string[]) {
+    this.#file = join(folder, `${fingerprint(command)}.json`);
+  }
+
+  get learnt(): Learnt | null {
+    this.#learnt ??= readLearnt(this.#file);
+    return this.#learnt;
+  }
+
+  /** It was started, and says this. What was learnt of another version does not count any more. */
+  saw(capabilities: Capabilities): Learnt {
+    const known = this.learnt;
+    const same = known !== null && known.name === capabilities.name && known.version === capabilities.version;
+    return this.#keep({ ...capabilities, window: same ? known.window : null, lie: same ? known.lie : null });
+  }
+
+  lied(detail: string): void {
+    if (this.learnt !== null) this.#keep({ ...this.learnt, lie: detail });
+  }
+
+  window(tokens: number): void {
+    if (this.learnt !== null) this.#keep({ ...this.learnt, window: tokens });
+  }
+
+  #keep(learnt: Learnt): Learnt {
+    if (JSON.stringify(learnt) === JSON.stringify(this.#learnt)) return learnt;
+    this.#learnt = learnt;
+    const draft = `${this.#file}.${process.pid}`;
+    try {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
+      renameSync(draft, this.#file);
+    } catch {
+      // Without the file it is known to this process alone, and learnt again by the next.
+      rmSync(draft, { force: true });
+    }
+    return learnt;
+  }
+}
+
+/** Null: nothing was learnt, or what is there is no use. */
+function readLearnt(file: string): Learnt | null {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const whole = isObject(value) && typeof value.version === 'string' && typeof value.load === 'boolean';
+    return whole ? (value as unknown as Learnt) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Another one whenever any file that the command names, or the package that it belongs to, is another one. */
+function fingerprint(command: readonly string[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify(command.map((word) => [word, isAbsolute(word) ? stateOf(word) : null])))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+function stateOf(word: string): unknown {
+  try {
+    const file = realpathSync(word);
+    const { size, mtimeMs } = statSync(file);
+    return [file, size, mtimeMs, packageVersion(dirname(file))];
+  } catch {
+    return null;
+  }
+}
+
+/** npm gives the files of every version the same date. Null: it is in no package. */
+function packageVersion(folder: string): string | null {
+  try {
+    return String((JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version?: unknown }).version);
+  } catch {
+    return dirname(folder) === folder ? null : packageVersion(dirname(folder));
+  }
+}

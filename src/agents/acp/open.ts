@@ -1,0 +1,138 @@
+import { PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Opened, OpenHow, OpenRequest } from '../../ports/agent.ts';
+import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { CLIENT_CAPABILITIES } from './client.ts';
+import { AgentGone } from './connection.ts';
+import { loadSession } from './load.ts';
+import type { AcpOptions } from './options.ts';
+import type { NoToolsProfile } from './profiles.ts';
+import { isAuthRequired, refusalOf, wordsOf } from './refusal.ts';
+import { AcpSession } from './session.ts';
+import { applySettings } from './session-settings.ts';
+
+/** All that opening needs to know of the agent. */
+export interface Opener {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly model: string | null;
+  readonly options: AcpOptions;
+  /** How a person logs in; for messages. */
+  readonly login: string;
+  /** It was started, and can do this. */
+  saw(capabilities: Capabilities): void;
+  /** Null: this very version has none. */
+  profile(capabilities: Capabilities): NoToolsProfile | null;
+  /** Whether this version was caught opening sessions without what they were told. */
+  readonly lies: boolean;
+  lied(detail: string): void;
+  onWindow(tokens: number): void;
+}
+
+/** Starts the agent and opens one session in it. Whatever does not end in an open session ends the process. */
+export async function openSession(request: OpenRequest, opener: Opener): Promise<Opened> {
+  const { how, room, signal } = request;
+  if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
+  if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
+  if (signal.aborted) return refused('opening was cancelled');
+  const child = await room.spawn(opener.command, { env: opener.env });
+  const memo = how.kind === 'resume' ? (how.memo ?? null) : null;
+  const session = new AcpSession({ child, room, options: opener.options, memo, onWindow: opener.onWindow });
+  const stop = () => child.kill('SIGKILL');
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const late = setTimeout(stop, opener.options.openMs);
+  try {
+    const opened = await opening(session, request, how, opener);
+    if (opened.ok && !signal.aborted) return opened;
+    await session.kill();
+    return signal.aborted ? refused('opening was cancelled') : opened;
+  } catch (error) {
+    await session.kill();
+    if (signal.aborted) return refused('opening was cancelled');
+    if (isAuthRequired(error)) throw notLoggedIn(opener, error);
+    if (!(error instanceof AgentGone)) return refusalOf(error);
+    // Another way of restoring may still work; a new session is the last of them.
+    if (how.kind === 'resume') return refused(wordsOf(error));
+    throw notStarted(opener, session, error);
+  } finally {
+    clearTimeout(late);
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+async function opening(
+  session: AcpSession,
+  { room, noTools }: OpenRequest,
+  how: Exclude<OpenHow, { kind: 'rehydrate' }>,
+  opener: Opener,
+): Promise<Opened> {
+  const { options } = opener;
+  const can = await initialize(session);
+  opener.saw(can);
+  session.closesSessions = can.close;
+  if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
+  const profile = noTools ? opener.profile(can) : null;
+  if (noTools && profile === null)
+    return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
+  if (options.directories.length > 0 && !can.directories) return refused('this agent takes no further directories');
+  session.client.withoutTools = noTools;
+  const place = {
+    cwd: room.work,
+    // Their tools are tools as well.
+    mcpServers: noTools ? [] : options.mcpServers,
+    ...(options.directories.length > 0 ? { additionalDirectories: options.directories } : {}),
+    ...(profile?.kind === 'meta' ? { _meta: profile.meta } : {}),
+  };
+  if (how.kind === 'new') {
+    const response = asObject(await session.connection.request('session/new', place));
+    if (typeof response.sessionId !== 'string' || response.sessionId === '') {
+      return refused('the agent opened a session without an id');
+    }
+    session.named(response.sessionId);
+    await applySettings(session, response, opener, profile);
+    return { ok: true, session, proof: 'counted' };
+  }
+  session.named(how.id);
+  if (can.load && !opener.lies) return loadSession(session, place, how, opener, profile);
+  if (!can.resume || opener.lies) return refused('this agent cannot open a session again');
+  const response = await session.connection.request('session/resume', { ...place, sessionId: how.id });
+  await applySettings(session, asObject(response), opener, profile);
+  return { ok: true, session, proof: 'none' };
+}
+
+/** The first words to any agent. Throws what it answers, or `refused` when it speaks another version. */
+export async function initialize(session: { readonly connection: AcpSession['connection'] }): Promise<Capabilities> {
+  const response = await session.connection.request('initialize', {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: CLIENT_CAPABILITIES,
+    clientInfo: { name: 'throughline', version: '1' },
+  });
+  const { protocolVersion } = asObject(response);
+  if (protocolVersion !== PROTOCOL_VERSION) {
+    throw new Error(`it speaks version ${protocolVersion} of the protocol, and not ${PROTOCOL_VERSION}`);
+  }
+  return capabilitiesOf(response);
+}
+
+export function refused(message: string): Extract<Opened, { ok: false }> {
+  return { ok: false, reason: 'refused', message };
+}
+
+function notLoggedIn({ name, login }: Opener, error: unknown): ThroughlineError {
+  return new ThroughlineError('agent_unavailable', `${name} wants somebody to log in: ${wordsOf(error)}.`, {
+    hint: login,
+  });
+}
+
+export function notStarted(
+  { name, command }: Pick<Opener, 'name' | 'command'>,
+  session: { readonly connection: AcpSession['connection'] },
+  error: unknown,
+) {
+  const noise = session.connection.noise === null ? '' : ' What it prints is not the Agent Client Protocol.';
+  return new ThroughlineError('agent_unavailable', `${name} did not open a session: ${wordsOf(error)}.${noise}`, {
+    hint: `Run "${command.join(' ')}" by hand to see what it says.`,
+  });
+}

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import type { Child } from '../../ports/sandbox.ts';
+import type { Capabilities } from './capabilities.ts';
+import { AcpConnection } from './connection.ts';
+import { initialize, notStarted } from './open.ts';
+
+export interface ProbeRequest {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly openMs: number;
+}
+
+/** Starts the agent outside of any sandbox, asks what it can do, and ends it. Nothing is opened. Throws `agent_unavailable`. */
+export async function probe(request: ProbeRequest): Promise<Capabilities> {
+  const child = bareChild(request.command, request.env);
+  const late = setTimeout(() => child.kill('SIGKILL'), request.openMs);
+  const connection = new AcpConnection(child, {
+    notification: () => {},
+    request: async () => {
+      throw new Error('nothing is open');
+    },
+    room: () => undefined,
+    gone: () => {},
+  });
+  try {
+    return await initialize({ connection });
+  } catch (error) {
+    throw notStarted(request, { connection }, error);
+  } finally {
+    clearTimeout(late);
+    await connection.kill();
+  }
+}
+
+/** What programs need to find themselves, and nothing more of our environment. */
+const ALLOWED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
+
+function bareChild([program = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Child {
+  const ours = ALLOWED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+  const child = spawn(program, args, {
+    cwd: tmpdir(),
+    env: { ...Object.fromEntries(ours), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  child.stdin.on('error', () => {}); // it has ended; `exited` tells
+  let alive = true;
+  const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
+    child.once('error', () => resolve({ code: null, signal: null }));
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  }).then((end) => {
+    alive = false;
+    return end;
+  });
+  return {
+    identity: { pid: child.pid ?? 0, started: '', boot: '', namespace: '' },
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited,
+    get alive() {
+      return alive;
+    },
+    kill: (signal) => {
+      if (!alive || child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, signal);
+      } catch {
+        // It ended in this moment.
+      }
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { isObject } from '../../core/content.ts';
+import type { Update } from '../../core/update.ts';
+
+/**
+ * A tool call may show a terminal instead of text, and a terminal is gone when it is released. What it showed is told once more
+ * as text, as an update of ours: the agent's own stays as it came.
+ */
+export class TerminalTexts {
+  /** The content of a tool call that shows terminals, by the id of the call. */
+  readonly #shown = new Map<string, readonly unknown[]>();
+  readonly #texts = new Map<string, string>();
+
+  /** Looks whether an update shows a terminal. */
+  see(update: Update): void {
+    const { toolCallId, content } = update as { toolCallId?: unknown; content?: unknown };
+    if (typeof toolCallId !== 'string' || !Array.isArray(content)) return;
+    if (content.some((item) => terminalOf(item) !== null)) this.#shown.set(toolCallId, content);
+  }
+
+  released(terminalId: string, text: string): void {
+    this.#texts.set(terminalId, text);
+  }
+
+  /** One update for each tool call whose terminals have all been released. */
+  *taken(): Generator<Update> {
+    yield* this.#tell((id) => this.#texts.get(id) ?? null);
+  }
+
+  /** The turn ends: what has not been released yet is told as it stands. */
+  *rest(textOf: (terminalId: string) => string | null): Generator<Update> {
+    yield* this.#tell((id) => this.#texts.get(id) ?? textOf(id));
+    this.#shown.clear();
+    this.#texts.clear();
+  }
+
+  *#tell(textOf: (terminalId: string) => string | null): Generator<Update> {
+    for (const [toolCallId, content] of this.#shown) {
+      const ids = content.map(terminalOf).filter((id) => id !== null);
+      const texts = new Map(ids.map((id) => [id, textOf(id)]));
+      if ([...texts.values()].includes(null)) continue;
+      this.#shown.delete(toolCallId);
+      yield {
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        content: content.map((item) => asText(item, texts)),
+        _meta: { 'throughline/terminal': ids },
+      } as Update;
+    }
+  }
+}
+
+function terminalOf(item: unknown): string | null {
+  return isObject(item) && item.type === 'terminal' && typeof item.terminalId === 'string' ? item.terminalId : null;
+}
+
+function asText(item: unknown, texts: ReadonlyMap<string, string | null>): unknown {
+  const id = terminalOf(item);
+  return id === null ? item : { type: 'content', content: { type: 'text', text: texts.get(id) ?? '' } };
+}

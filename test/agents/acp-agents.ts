@@ -1,0 +1,80 @@
+// Agents that speak the Agent Client Protocol, as tests start them: the small ones of acp-programs, and the real ones that
+// test/agents has installed. All of them talk to the stand-in model.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
+
+interface Model {
+  readonly url: string;
+}
+
+/** How an agent is set, as in the settings file. */
+export interface AcpAgentSettings {
+  readonly adapter: 'acp';
+  readonly command?: readonly string[];
+  readonly package?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+const programs = join(import.meta.dirname, 'acp-programs');
+
+/** One of the programs of the tests, with its arguments. */
+export function ownAgent(
+  model: Model,
+  home: string,
+  [program, ...args]: readonly [string, ...string[]],
+  options: Readonly<Record<string, unknown>> = {},
+): AcpAgentSettings {
+  const command = [process.execPath, join(programs, `${program}.ts`), ...args];
+  return { adapter: 'acp', command, env: { HOME: home, MODEL_URL: model.url }, options };
+}
+
+/** Why the real agents cannot be tried here; null: they can. */
+export function missing(name: '@agentclientprotocol/claude-agent-acp' | '@zed-industries/codex-acp'): string | null {
+  return existsSync(join(packageFolder, 'node_modules', name)) ? null : NOT_INSTALLED;
+}
+
+/** Claude behind its ACP program; shell commands need no permission. */
+export function claudeAcp(
+  model: Model,
+  root: string,
+  options: Readonly<Record<string, unknown>> = {},
+): AcpAgentSettings {
+  const env = {
+    HOME: userHome(root, { permissions: { allow: ['Bash'] } }),
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'sk-fake',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  };
+  return { adapter: 'acp', package: packageFolder, env, options: { agent: 'claude-code', ...options } };
+}
+
+/**
+ * Codex behind its ACP program. In full access, because its sandbox needs a program that not every machine has; its TMPDIR lies
+ * apart from its home, or it refuses to run a shell.
+ */
+export function codexAcp(
+  model: Model,
+  root: string,
+  options: Readonly<Record<string, unknown>> = {},
+): AcpAgentSettings {
+  const home = join(root, 'codex-home');
+  const temporary = join(root, 'codex-tmp');
+  mkdirSync(join(home, '.codex'), { recursive: true });
+  mkdirSync(temporary, { recursive: true });
+  writeFileSync(
+    join(home, '.codex', 'config.toml'),
+    `model = "gpt-5.4"
+model_provider = "standin"
+[model_providers.standin]
+name = "stand-in"
+base_url = "${model.url}/v1"
+wire_api = "responses"
+env_key = "STANDIN_KEY"
+`,
+  );
+  const env = { HOME: home, TMPDIR: temporary, STANDIN_KEY: 'fake', NO_BROWSER: '1' };
+  return { adapter: 'acp', package: packageFolder, env, options: { agent: 'codex', mode: 'full-access', ...options } };
+}

@@ -1,0 +1,164 @@
+// An agent that speaks the Agent Client Protocol, small enough to be read: it asks the stand-in model with all that its session
+// holds, runs the one tool there is, and keeps its sessions as files in its home. How it opens them again is up to the caller.
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import {
+  type AgentConnection,
+  agent,
+  type ContentBlock,
+  ndJsonStream,
+  RequestError,
+  type SessionUpdate,
+} from '@agentclientprotocol/sdk';
+import { askModel, type Message } from './model.ts';
+import { runTool } from './tool.ts';
+
+export interface Behaviour {
+  readonly name: string;
+  readonly version?: string;
+  /** What `session/load` does; left out: there is none. */
+  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated';
+  /** How it says that it has no such session. */
+  readonly notFound?: (id: string) => Error;
+  /** Asks before every tool. */
+  readonly asks?: boolean;
+  /** Runs its tool in a terminal of the client's. */
+  readonly terminal?: boolean;
+  readonly embeddedContext?: boolean;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly cwd: string;
+  readonly messages: Message[];
+  /** `quiet`: no tool is offered, and none runs. */
+  mode: string;
+  abort: AbortController | null;
+}
+
+const folder = () => join(process.env.HOME ?? '', '.acp-agent');
+const fileOf = (id: string) => join(folder(), `${id}.json`);
+const isId = (id: string) => /^[0-9a-f-]{36}$/.test(id);
+
+export function runAgent(behaviour: Behaviour): void {
+  const sessions = new Map<string, Session>();
+  const find = (id: string) => {
+    const session = sessions.get(id);
+    if (session === undefined) throw RequestError.invalidParams(undefined, `no session ${id} is open`);
+    return session;
+  };
+  const modes = { currentModeId: 'usual', availableModes: ['usual', 'quiet'].map((id) => ({ id, name: id })) };
+  const connection: AgentConnection = agent({ name: behaviour.name })
+    .onRequest('initialize', () => ({
+      protocolVersion: 1,
+      agentCapabilities: {
+        loadSession: behaviour.load !== undefined,
+        promptCapabilities: { embeddedContext: behaviour.embeddedContext === true },
+      },
+      agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
+    }))
+    .onRequest('session/new', ({ params }) => {
+      const session: Session = { id: randomUUID(), cwd: params.cwd, messages: [], mode: 'usual', abort: null };
+      sessions.set(session.id, session);
+      return { sessionId: session.id, modes };
+    })
+    .onRequest('session/load', async ({ params }) => {
+      const notFound = behaviour.notFound ?? RequestError.resourceNotFound;
+      const messages = isId(params.sessionId) ? loaded(params.sessionId) : null;
+      if (messages === null) throw notFound(params.sessionId);
+      const held = behaviour.load === 'empty' ? [] : behaviour.load === 'truncated' ? messages.slice(0, 2) : messages;
+      const said = behaviour.load === 'wrong' ? OTHERS : held;
+      sessions.set(params.sessionId, {
+        id: params.sessionId,
+        cwd: params.cwd,
+        messages: [...said],
+        mode: 'usual',
+        abort: null,
+      });
+      const replaying = () => replay(params.sessionId, said, tell);
+      if (behaviour.load === 'late') setTimeout(replaying, 150);
+      else await replaying();
+      return { modes };
+    })
+    .onRequest('session/set_mode', ({ params }) => {
+      find(params.sessionId).mode = params.modeId;
+      return {};
+    })
+    .onRequest('session/prompt', async ({ params }) => {
+      const session = find(params.sessionId);
+      session.abort = new AbortController();
+      session.messages.push({ role: 'user', content: [{ type: 'text', text: params.prompt.map(textOf).join('\n') }] });
+      keep(session);
+      try {
+        await answer(session, behaviour, connection, tell);
+      } catch (error) {
+        if (session.abort.signal.aborted) return { stopReason: 'cancelled' };
+        throw RequestError.internalError(undefined, (error as Error).message);
+      } finally {
+        keep(session);
+      }
+      return { stopReason: session.abort.signal.aborted ? 'cancelled' : 'end_turn' };
+    })
+    .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.abort?.abort())
+    .connect(
+      ndJsonStream(
+        Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
+        Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
+      ),
+    );
+  const tell = (sessionId: string, update: SessionUpdate) =>
+    connection.client.notify('session/update', { sessionId, update });
+}
+
+export type Tell = (sessionId: string, update: SessionUpdate) => Promise<void>;
+
+const OTHERS: readonly Message[] = [
+  { role: 'user', content: [{ type: 'text', text: 'Somebody else said this.' }] },
+  { role: 'assistant', content: [{ type: 'text', text: 'And was told that.' }] },
+];
+
+async function answer(session: Session, behaviour: Behaviour, connection: AgentConnection, tell: Tell): Promise<void> {
+  const signal = session.abort?.signal ?? AbortSignal.abort();
+  for (;;) {
+    const onText = (text: string) =>
+      tell(session.id, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+    const content = await askModel(session.messages, { tools: session.mode !== 'quiet', signal, onText });
+    session.messages.push({ role: 'assistant', content });
+    keep(session);
+    const uses = content.filter((block) => block.type === 'tool_use');
+    if (uses.length === 0) return;
+    for (const use of uses) {
+      const result = await runTool(use, session, behaviour, connection, tell);
+      session.messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: result }] });
+    }
+  }
+}
+
+async function replay(sessionId: string, messages: readonly Message[], tell: Tell): Promise<void> {
+  for (const { role, content } of messages) {
+    const sessionUpdate = role === 'user' ? 'user_message_chunk' : 'agent_message_chunk';
+    for (const block of content) {
+      if (block.type === 'text') await tell(sessionId, { sessionUpdate, content: { type: 'text', text: block.text } });
+    }
+  }
+}
+
+function keep({ id, messages }: Session): void {
+  mkdirSync(folder(), { recursive: true });
+  writeFileSync(fileOf(id), JSON.stringify(messages));
+}
+
+function loaded(id: string): Message[] | null {
+  try {
+    return JSON.parse(readFileSync(fileOf(id), 'utf8')) as Message[];
+  } catch {
+    return null;
+  }
+}
+
+function textOf(block: ContentBlock): string {
+  if (block.type === 'text') return block.text;
+  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : `[${block.type}]`;
+}
