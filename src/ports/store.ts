@@ -12,6 +12,7 @@ import type { Session, SessionOrigin, SessionState } from '../core/session.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Sent, Turn, TurnEnd, TurnOptions } from '../core/turn.ts';
 import type { Usage } from '../core/usage.ts';
+import type { TaskStore } from './task-store.ts';
 
 /**
  * Where conversations live. Every verb takes the owner it acts for; another owner's things are `not_found`.
@@ -133,9 +134,12 @@ export interface Store {
 
   // ── the bell ─────────────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Calls back when something may have changed, in this process or another: with the ids of conversations that have new
-   * events, or with null when any may have. Only a hint to read again: it may come late, twice or for nothing, and correct
-   * callers also work without it.
+  /** The tasks that turns are had for. */
+  readonly tasks: TaskStore;
+
+   * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
+   * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or for nothing, and
+   * correct callers also work without it.
    */
   listen(listener: (moved: readonly string[] | null) => void): () => void;
   close(): Promise<void>;

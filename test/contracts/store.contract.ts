@@ -11,6 +11,7 @@ import { owners } from './store/owners.ts';
 import { permissions } from './store/permissions.ts';
 import { records } from './store/records.ts';
 import { sessions } from './store/sessions.ts';
+import { tasks } from './store/tasks.ts';
 import { totals } from './store/totals.ts';
 import { turns } from './store/turns.ts';
 import type { StoreHarness, StoreSite, World } from './store/world.ts';
@@ -34,7 +35,8 @@ export function storeContract(harness: StoreHarness): void {
       },
     };
     const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
-    for (const [name, part] of Object.entries({ ...parts, owners, keys, bell })) describe(name, () => part(world));
+    for (const [name, part] of Object.entries({ ...parts, owners, keys, bell, tasks }))
+      describe(name, () => part(world));
   });
 }
 

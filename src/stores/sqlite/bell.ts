@@ -17,6 +17,8 @@ const TOO_MANY = 5000;
 const VERSION = 'PRAGMA data_version';
 const LAST = 'SELECT max(no) AS no FROM events';
 const MOVED = 'SELECT id FROM conversations WHERE no IN (SELECT conv FROM events WHERE no > ? AND no <= ?)';
+const LAST_OF_TASKS = 'SELECT max(no) AS no FROM task_events';
+const MOVED_TASKS = 'SELECT id FROM tasks WHERE no IN (SELECT task FROM task_events WHERE no > ? AND no <= ?)';
 const CLAIMABLE = "SELECT 1 FROM leases WHERE driver = 'worker' AND pending > 0 AND ready_at <= ? LIMIT 1";
 
 export class Bell {
@@ -33,6 +35,7 @@ export class Bell {
   #touchedAt = Number.NEGATIVE_INFINITY;
   /** The last event that listeners know of, and the counter of other connections' commits. */
   #last = 0;
+  #lastOfTasks = 0;
   #version = 0;
 
   constructor(file: string, db: Database, monotonic: () => number) {
@@ -69,6 +72,7 @@ export class Bell {
   #start(): void {
     try {
       this.#last = this.#lastEvent();
+      this.#lastOfTasks = this.#lastTaskEvent();
       this.#version = this.#dataVersion();
     } catch {
       // Then the first look takes everything for new, which is only a hint too many.
@@ -170,12 +174,21 @@ export class Bell {
       const from = this.#last;
       this.#version = version;
       this.#last = last;
+      this.#lookAtTasks();
       if (last - from > TOO_MANY) this.#tell(null);
       else if (last > from) this.#tell(this.#db.all<{ id: string }>(MOVED, from, last).map(({ id }) => id));
       else if (this.#db.one(CLAIMABLE, this.#monotonic()) !== undefined) this.#tell(null);
     } catch {
       // Locked or out of order just now: the next look comes soon, and the bell is only a hint.
     }
+  }
+
+  #lookAtTasks(): void {
+    const from = this.#lastOfTasks;
+    const last = this.#lastTaskEvent();
+    this.#lastOfTasks = last;
+    if (last - from > TOO_MANY) this.#tell(null);
+    else if (last > from) this.#tell(this.#db.all<{ id: string }>(MOVED_TASKS, from, last).map(({ id }) => id));
   }
 
   #tell(moved: readonly string[] | null): void {
@@ -193,6 +206,10 @@ export class Bell {
 
   #lastEvent(): number {
     return this.#db.one<{ no: number | null }>(LAST)?.no ?? 0;
+  }
+
+  #lastTaskEvent(): number {
+    return this.#db.one<{ no: number | null }>(LAST_OF_TASKS)?.no ?? 0;
   }
 
   #dataVersion(): number {

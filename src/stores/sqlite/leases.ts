@@ -1,6 +1,7 @@
 import type { Fence, WorkerInfo } from '../../ports/store.ts';
 import type { Database } from './database.ts';
 import type { Tx } from './write-queue.ts';
+import { expireTasks } from './task-claim.ts';
 
 const BOOT = "SELECT value FROM facts WHERE owner = '' AND name = 'boot'";
 const SET_BOOT = `
@@ -41,6 +42,7 @@ export function registerWorker(tx: Tx, worker: WorkerInfo): number {
   return tx.db.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process))?.no as number;
 }
 
+  expireTasks(db);
 /** An expired lease that nobody took is still held: it can be prolonged. */
 export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[] {
   const until = tx.monotonic + leaseMs;

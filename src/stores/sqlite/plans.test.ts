@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CLOCK, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts';
+import { claimTask, finish, newTask, taskClaimRequest, taskTurn } from '../../../test/contracts/store/task-world.ts';
 import {
   ANN,
   begun,
@@ -131,6 +132,31 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.search(ANN, 'say', 9);
   await store.verify(ANN, conversation);
   stop();
+  await everyTaskVerb(store);
 }
 
 const yes = { optionId: 'yes', name: 'Yes', kind: 'allow_once' } as const;
+async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof storeOn>['store']): Promise<void> {
+  const [a, b] = [newTask({ name: 'a', milestone: 'm' }), newTask()];
+  await verbs.add(ANN, { plan: 'p', place: 'here', tasks: [a, { ...b, after: [a.id] }] });
+  await verbs.find(ANN, 'a');
+  await verbs.list(ANN, { states: ['queued'], milestone: 'm', plan: 'p' }, { limit: 9 });
+  const claim = await claimTask({ ...store, tasks: verbs });
+  const turns = [taskTurn(), taskTurn()];
+  await verbs.commit(claim.fence, { progress: claim.task.progress, gate: null, turns, events: [] });
+  await verbs.renew([claim.fence], 1);
+  await verbs.holders();
+  await verbs.release(claim.fence);
+  await claimTask({ ...store, tasks: verbs });
+  await verbs.requestCancel(ANN, a.id, 'x');
+  await verbs.forgetHolder('worker-1');
+  const again = await claimTask({ ...store, tasks: verbs });
+  await finish({ ...store, tasks: verbs }, again);
+  await verbs.requestCancel(ANN, b.id, 'x');
+  await verbs.retry(ANN, b.id, { by: 'x', say: null });
+  await verbs.claim(taskClaimRequest({ only: [b.id] }));
+  await verbs.events(ANN, { after: 0, limit: 9 });
+  await verbs.events(ANN, { after: 0, limit: 9, task: a.id });
+  await verbs.usage(ANN);
+}
+

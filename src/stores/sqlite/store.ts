@@ -27,6 +27,7 @@ import { answer } from './permissions.ts';
 import * as reads from './reads.ts';
 import { receipts } from './receipts.ts';
 import { search } from './search.ts';
+import { taskStore } from './task-store.ts';
 import { summary, usageDays } from './totals.ts';
 import { START, verifyPage } from './verify.ts';
 import { type Tx, WriteQueue } from './write-queue.ts';
@@ -153,6 +154,8 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     revokeKey: (owner, id) => write((tx) => revokeKey(tx, owner, id)),
 
     listen(listener) {
+    tasks: taskStore({ read, write, clock }),
+
       checkOpen();
       return bell.listen(listener);
     },

@@ -1,0 +1,126 @@
+import type { ProcessIdentity } from '../core/process.ts';
+import type {
+  Budget,
+  Task,
+  TaskEvent,
+  TaskEventDraft,
+  TaskProgress,
+  TaskSpec,
+  TaskState,
+  TaskTurn,
+} from '../core/task.ts';
+import type { Usage } from '../core/usage.ts';
+import type { WorkerInfo } from './store.ts';
+
+/**
+ * Where tasks live. A part of the store: the same owners, the same durability, the same faults. A task's turns are ordinary
+ * turns of an ordinary conversation; here is only what they are for.
+ */
+export interface TaskStore {
+  /**
+   * Adds all or none. The same `plan` and body again gives the tasks of then; another body is a `conflict`. Also a `conflict`:
+   * a session that an open task has named already.
+   */
+  add(owner: string, plan: NewPlan): Promise<{ tasks: Task[]; duplicate: boolean }>;
+  /** By our id, or the newest that has this name. Null: none of this owner. */
+  find(owner: string, idOrName: string): Promise<Task | null>;
+  /** Newest first. `before`: the id of the last one of the page before. */
+  list(owner: string, filter: TaskFilter, page: { limit: number; before?: string }): Promise<Task[]>;
+  /** Rising by `seq`, which has no gaps within an owner. `task`: only of that one. */
+  events(owner: string, range: { after: number; limit: number; task?: string }): Promise<TaskEvent[]>;
+  /** What tasks have spent, by day (UTC) and task; newest day first. */
+  usage(owner: string, filter?: { since?: string }): Promise<TaskUsageRow[]>;
+
+  // ── anybody's door ───────────────────────────────────────────────────────────────────────────────────────────────────
+  /** Ends a task that nobody runs at once; asks the runner of a running one; leaves an ended one as it is. */
+  requestCancel(owner: string, task: string, by: string): Promise<Task>;
+  /** Has one that asks, has failed or was cancelled tried again. Any other is a `conflict`. */
+  retry(owner: string, task: string, change: TaskRetry): Promise<Task>;
+
+  // ── the lease ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  /**
+   * Takes up the next queued task: of the owner who has the fewest running, else of the one who was served longest ago; of
+   * theirs the oldest. Never one whose milestone is being worked on, and none while `limit` tasks of this place run, in
+   * whatever process. A running one whose lease has expired is queued again first. Null: nothing to take up.
+   */
+  claim(request: TaskClaimRequest): Promise<TaskClaim | null>;
+  /** Prolongs leases; returns those that are lost. */
+  renew(fences: readonly TaskFence[], leaseMs: number): Promise<TaskFence[]>;
+  /** Gives the task back, to be taken up by another. Does nothing when the lease is lost. */
+  release(fence: TaskFence): Promise<void>;
+  /** Who holds tasks now. */
+  holders(): Promise<WorkerInfo[]>;
+  /** Queues every task of a runner that is known to be gone. */
+  forgetHolder(worker: string): Promise<void>;
+
+  /**
+   * Everything that a runner writes, in one transaction. A task that becomes `done` has those queued that waited for it alone.
+   * Throws `lease_lost`, or `invalid` for a decision that is none; then nothing of it is written.
+   */
+  commit(fence: TaskFence, change: TaskChange): Promise<Task>;
+}
+
+export interface NewPlan {
+  /** The caller's idempotency key, else an id of ours. */
+  readonly plan: string;
+  /** Where the tasks can run. */
+  readonly place: string;
+  readonly tasks: readonly NewTask[];
+}
+
+/** A task whose agent and sessions are decided; `after` are ids of the same plan. */
+export type NewTask = Omit<TaskSpec, 'agent' | 'sessions'> & Pick<Task, 'id' | 'agent' | 'sessions'>;
+
+export interface TaskFilter {
+  readonly states?: readonly TaskState[];
+  readonly milestone?: string;
+  readonly plan?: string;
+}
+
+export interface TaskRetry {
+  readonly by: string;
+  readonly say: string | null;
+  readonly budget?: Budget;
+  readonly maxIterations?: number;
+}
+
+export interface TaskFence {
+  readonly task: string;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+export interface TaskClaimRequest {
+  readonly worker: WorkerInfo;
+  readonly place: string;
+  readonly leaseMs: number;
+  readonly limit: number;
+  /** Only these; left out: any. */
+  readonly only?: readonly string[];
+}
+
+export interface TaskClaim {
+  readonly fence: TaskFence;
+  readonly task: Task;
+  /** The gate of an earlier runner, which may still be there; null: none is. */
+  readonly gate: ProcessIdentity | null;
+}
+
+export interface TaskChange {
+  readonly progress: TaskProgress;
+  /** Left out: it goes on running. Any other gives the lease back. */
+  readonly state?: Exclude<TaskState, 'running' | 'queued' | 'waiting'>;
+  /** The process of the gate that is running; null: none any more; left out: as it was. */
+  readonly gate?: ProcessIdentity | null;
+  readonly turns?: readonly TaskTurn[];
+  readonly events: readonly TaskEventDraft[];
+}
+
+export interface TaskUsageRow {
+  readonly day: string;
+  readonly task: string;
+  readonly name: string | null;
+  readonly milestone: string | null;
+  readonly turns: number;
+  readonly usage: Usage;
+}

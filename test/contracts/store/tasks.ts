@@ -1,0 +1,325 @@
+import { expect, test } from 'vitest';
+import type { TaskTurn } from '../../../src/core/task.ts';
+import { withTurns } from '../../../src/core/task-progress.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import type { TaskClaim } from '../../../src/ports/task-store.ts';
+import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, taskTurn } from './task-world.ts';
+import { ANN, BOB, codeOf, usage, WORKER, type World, worker } from './world.ts';
+
+export function tasks(world: World): void {
+  test('a plan is added whole, in order, and again under its key is the same', async () => {
+    const { store } = world;
+    const [a, b] = [newTask(), newTask()];
+    const plan = { plan: 'p', place: 'here', tasks: [a, { ...b, after: [a.id] }] };
+    const first = await store.tasks.add(ANN, plan);
+    expect(first.tasks).toMatchObject([
+      { id: a.id, state: 'queued' },
+      { id: b.id, state: 'waiting', after: [a.id] },
+    ]);
+    const [c, d] = [newTask(), newTask()];
+    const again = await store.tasks.add(ANN, { ...plan, tasks: [c, { ...d, after: [c.id] }] });
+    expect(again).toEqual({ tasks: first.tasks, duplicate: true });
+    expect(await codeOf(store.tasks.add(ANN, { ...plan, tasks: [c] }))).toBe('conflict');
+    expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([b.id, a.id]);
+  });
+
+  test('of one plan with a fault nothing is added', async () => {
+    const { store, site } = world;
+    await addTasks(store, newTask({ session: 's' }));
+    const before = await site.contents();
+    expect(await codeOf(addTasks(store, newTask(), newTask({ session: 's' })))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a session that a task has named is free for another when the task has ended', async () => {
+    const { store } = world;
+    const [first] = await added(store, { session: 's' });
+    await store.tasks.requestCancel(ANN, first.id, 'ann');
+    await addTasks(store, newTask({ session: 's' }));
+    expect(await codeOf(store.tasks.retry(ANN, first.id, { by: 'ann', say: null }))).toBe('conflict');
+  });
+
+  test('tasks are found by id, and by name the newest; listed by state, milestone and plan; in pages', async () => {
+    const { store } = world;
+    const [a] = await added(store, { name: 'n', milestone: 'm' });
+    const [b] = await added(store, { name: 'n' });
+    expect((await store.tasks.find(ANN, 'n'))?.id).toBe(b.id);
+    expect((await store.tasks.find(ANN, a.id))?.name).toBe('n');
+    expect(await store.tasks.find(ANN, 'none')).toBeNull();
+    const ids = async (...args: Parameters<Store['tasks']['list']> extends [string, ...infer R] ? R : never) =>
+      (await store.tasks.list(ANN, ...args)).map(({ id }) => id);
+    expect(await ids({}, { limit: 1 })).toEqual([b.id]);
+    expect(await ids({}, { limit: 9, before: b.id })).toEqual([a.id]);
+    expect(await ids({ milestone: 'm' }, { limit: 9 })).toEqual([a.id]);
+    expect(await ids({ plan: b.plan }, { limit: 9 })).toEqual([b.id]);
+    expect(await ids({ states: ['done'] }, { limit: 9 })).toEqual([]);
+    expect(await ids({ states: ['queued'] }, { limit: 9 })).toEqual([b.id, a.id]);
+  });
+
+  test('a claim takes the oldest, under an epoch, and nobody else gets it', async () => {
+    const { store } = world;
+    const [a, b] = await added(store, {}, {});
+    const { fence, task, gate } = await claimTask(store);
+    expect(fence).toEqual({ task: a.id, owner: ANN, epoch: 1 });
+    expect(task).toMatchObject({ id: a.id, state: 'running' });
+    expect(gate).toBeNull();
+    expect((await claimTask(store, { worker: worker('w2', 2) })).task.id).toBe(b.id);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+  });
+
+  test('no more run than the limit, whoever runs them; and only what was asked for, where it can be', async () => {
+    const { store } = world;
+    const [, b] = await added(store, {}, {});
+    expect(await store.tasks.claim(taskClaimRequest({ place: 'elsewhere' }))).toBeNull();
+    expect((await claimTask(store, { limit: 1, only: [b.id] })).task.id).toBe(b.id);
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 1, worker: worker('w2', 2) }))).toBeNull();
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 2, only: [b.id] }))).toBeNull();
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 2 }))).not.toBeNull();
+  });
+
+  test('owners are served in turn, however much one of them wants', async () => {
+    const { store } = world;
+    for (let n = 0; n < 4; n += 1) await addTasks(store, newTask());
+    await addTasks({ store, owner: BOB }, newTask(), newTask());
+    const order: string[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const claim = await claimTask(store, { limit: 1 });
+      order.push(claim.task.owner);
+      await finish(store, claim);
+    }
+    expect(order).toEqual([ANN, BOB, ANN, BOB, ANN, ANN]);
+  });
+
+  test('with several at once, the one who has the fewest comes first', async () => {
+    const { store } = world;
+    for (let n = 0; n < 3; n += 1) await addTasks(store, newTask());
+    await addTasks({ store, owner: BOB }, newTask(), newTask());
+    const claims: TaskClaim[] = [];
+    for (let n = 0; n < 3; n += 1) claims.push(await claimTask(store, { limit: 9 }));
+    expect(claims.map(({ task }) => task.owner)).toEqual([ANN, BOB, ANN]);
+    await finish(store, claims[1] as TaskClaim);
+    expect((await claimTask(store)).task.owner).toBe(BOB);
+  });
+
+  test('tasks of a milestone run one after another, and do not hold up others', async () => {
+    const { store } = world;
+    const [first, second, other] = await added(store, { milestone: 'm' }, { milestone: 'm' }, {});
+    const claim = await claimTask(store);
+    expect(claim.task.id).toBe(first.id);
+    expect((await claimTask(store)).task.id).toBe(other.id);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await finish(store, claim);
+    expect((await claimTask(store)).task.id).toBe(second.id);
+  });
+
+  test('a milestone of one owner is not that of another', async () => {
+    const { store } = world;
+    await added(store, { milestone: 'm' });
+    await addTasks({ store, owner: BOB }, newTask({ milestone: 'm' }));
+    await claimTask(store);
+    expect((await claimTask(store)).task.owner).toBe(BOB);
+  });
+
+  test('a task waits until all that it comes after are done', async () => {
+    const { store } = world;
+    const [a, b] = [newTask(), newTask()];
+    const c = { ...newTask(), after: [a.id, b.id] };
+    await addTasks(store, a, b, c);
+    const [one, two] = [await claimTask(store), await claimTask(store)];
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await finish(store, one);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await finish(store, two);
+    expect((await claimTask(store)).task.id).toBe(c.id);
+  });
+
+  test('what comes after a failed task waits, and goes on when that one is done after all', async () => {
+    const { store } = world;
+    const a = newTask();
+    const b = { ...newTask(), after: [a.id] };
+    await addTasks(store, a, b);
+    await finish(store, await claimTask(store), { decision: 'give-up', code: 'budget_spent', reason: 'x' }, 'failed');
+    expect(await store.tasks.find(ANN, b.id)).toMatchObject({ state: 'waiting' });
+    const again = await store.tasks.retry(ANN, a.id, { by: 'ann', say: 'Try harder.' });
+    expect(again).toMatchObject({ state: 'queued', endedAt: null, progress: { round: 2, iteration: 1 } });
+    await finish(store, await claimTask(store));
+    expect(await store.tasks.find(ANN, b.id)).toMatchObject({ state: 'queued' });
+  });
+
+  test('who has lost the lease writes nothing', async () => {
+    const { store, site } = world;
+    await added(store, {});
+    const old = await claimTask(store);
+    site.pass(1_001);
+    const next = await claimTask(store, { worker: worker('w2', 2) });
+    expect(next.fence.epoch).toBe(2);
+    const before = await site.contents();
+    expect(await codeOf(finish(store, old))).toBe('lease_lost');
+    await store.tasks.release(old.fence);
+    expect(await store.tasks.renew([old.fence, next.fence], 1_000)).toEqual([old.fence]);
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a lease that is prolonged does not expire, and one that was given back is free', async () => {
+    const { store, site } = world;
+    await added(store, {});
+    const { fence } = await claimTask(store);
+    site.pass(900);
+    expect(await store.tasks.renew([fence], 1_000)).toEqual([]);
+    site.pass(900);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await store.tasks.release(fence);
+    expect((await claimTask(store)).fence.epoch).toBe(2);
+  });
+
+  test('a jump of the wall clock expires no lease', async () => {
+    const { store, site } = world;
+    await added(store, {});
+    await claimTask(store);
+    site.jump(1_000_000);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+  });
+
+  test('the tasks of a dead runner are free at once, in the order that they had, with the process of their gate', async () => {
+    const { store } = world;
+    const [a, b] = await added(store, {}, {});
+    const claim = await claimTask(store);
+    await claimTask(store);
+    const gate = { pid: 7, started: '1', boot: 'boot-1', namespace: 'n', mark: 'm' };
+    await store.tasks.commit(claim.fence, { progress: claim.task.progress, gate, events: [] });
+    expect(await store.tasks.holders()).toEqual([WORKER]);
+    await store.tasks.forgetHolder(WORKER.id);
+    expect(await store.tasks.holders()).toEqual([]);
+    const again = await claimTask(store, { worker: worker('w2', 2) });
+    expect([again.task.id, again.gate]).toEqual([a.id, gate]);
+    expect((await claimTask(store)).task.id).toBe(b.id);
+  });
+
+  test('after another boot every runner is dead', async () => {
+    const { store, site } = world;
+    await added(store, {});
+    await claimTask(store);
+    const later = await site.open({ boot: 'boot-2' });
+    expect((await claimTask(later)).fence.epoch).toBe(2);
+  });
+
+  test('a task that nobody runs is cancelled at once, a running one is asked, an ended one is left', async () => {
+    const { store } = world;
+    const [a, b] = await added(store, {}, {});
+    const claim = await claimTask(store);
+    expect(await store.tasks.requestCancel(ANN, a.id, 'ann')).toMatchObject({
+      state: 'running',
+      cancelRequested: true,
+    });
+    expect(await store.tasks.requestCancel(ANN, b.id, 'ann')).toMatchObject({ state: 'cancelled' });
+    const done = await finish(store, claim);
+    expect(await store.tasks.requestCancel(ANN, a.id, 'ann')).toEqual(done);
+    expect(await codeOf(store.tasks.retry(ANN, a.id, { by: 'ann', say: null }))).toBe('conflict');
+  });
+
+  test('who cancelled is asked for only once, also across the end of a runner', async () => {
+    const { store } = world;
+    const [a] = await added(store, {});
+    await claimTask(store);
+    await store.tasks.requestCancel(ANN, a.id, 'ann');
+    await store.tasks.requestCancel(ANN, a.id, 'bob');
+    await store.tasks.forgetHolder(WORKER.id);
+    expect((await claimTask(store)).task.cancelRequested).toBe(true);
+    const kinds = (await store.tasks.events(ANN, { after: 0, limit: 99 })).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'task.cancel_requested')).toHaveLength(1);
+  });
+
+  test('a board is one stream, numbered without gaps, for all tasks of its owner', async () => {
+    const { store } = world;
+    const [a, b] = await added(store, {}, {});
+    await addTasks({ store, owner: BOB }, newTask());
+    await finish(store, await claimTask(store, { only: [a.id] }));
+    const events = await store.tasks.events(ANN, { after: 0, limit: 99 });
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
+    expect(events.map(({ kind, task }) => [kind, task])).toEqual([
+      ['task.added', a.id],
+      ['task.added', b.id],
+      ['task.started', a.id],
+      ['task.decided', a.id],
+    ]);
+    expect(await store.tasks.events(ANN, { after: 1, limit: 1 })).toEqual([events[1]]);
+    expect(await store.tasks.events(ANN, { after: 0, limit: 9, task: b.id })).toEqual([events[1]]);
+    expect(await store.tasks.events(BOB, { after: 0, limit: 9 })).toHaveLength(1);
+  });
+
+  test('a decision that is none is not stored, and nothing with it', async () => {
+    const { store, site } = world;
+    await added(store, {});
+    const claim = await claimTask(store);
+    const before = await site.contents();
+    const bad = { ...DONE, decision: 'maybe' } as unknown as typeof DONE;
+    expect(await codeOf(finish(store, claim, bad))).toBe('invalid');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('what turns have cost adds up by day and task', async () => {
+    const { store, site } = world;
+    const [a, b] = await added(store, { name: 'a' }, { milestone: 'm' });
+    const [one, two] = [await claimTask(store), await claimTask(store)];
+    const spend = async ({ fence, task }: TaskClaim, ...turns: TaskTurn[]): Promise<TaskClaim> => {
+      const progress = withTurns(task.progress, turns);
+      return { fence, gate: null, task: await store.tasks.commit(fence, { progress, turns, events: [] }) };
+    };
+    const day = Date.UTC(2026, 0, 15, 12);
+    const next = await spend(
+      one,
+      taskTurn({ usage: usage(3), endedAt: day }),
+      taskTurn({ usage: usage(4), endedAt: day }),
+    );
+    await spend(next, taskTurn({ usage: usage(5), endedAt: day + 86_400_000 }));
+    await spend(two, taskTurn({ usage: usage(6), endedAt: day }));
+    site.pass(1);
+    expect(await store.tasks.usage(ANN)).toEqual([
+      { day: '2026-01-16', task: a.id, name: 'a', milestone: null, turns: 1, usage: usage(5) },
+      { day: '2026-01-15', task: a.id, name: 'a', milestone: null, turns: 2, usage: { ...usage(7), modelCalls: 2 } },
+      { day: '2026-01-15', task: b.id, name: null, milestone: 'm', turns: 1, usage: usage(6) },
+    ]);
+    expect(await store.tasks.usage(ANN, { since: '2026-01-16' })).toHaveLength(1);
+    expect((await store.tasks.find(ANN, a.id))?.progress).toMatchObject({ turns: 3, spent: { inputTokens: 12 } });
+  });
+
+  test('what happens to a task rings, here and in another process', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    const rung: { here: string[]; there: string[] } = { here: [], there: [] };
+    store.listen((moved) => rung.here.push(...(moved ?? [])));
+    const heard = new Promise<void>((resolve) => {
+      other.listen((moved) => {
+        rung.there.push(...(moved ?? []));
+        if (rung.there.length > 0) resolve();
+      });
+    });
+    const [a] = await added(store, {});
+    await heard;
+    expect(rung).toEqual({ here: [a.id], there: [a.id] });
+  });
+
+  test('another owner has nothing of it', async () => {
+    const { store, site } = world;
+    const [a] = await added(store, { name: 'anns' });
+    const claim = await claimTask(store);
+    const before = await site.contents();
+    const bobs = { ...claim.fence, owner: BOB };
+    expect(await store.tasks.find(BOB, a.id)).toBeNull();
+    expect(await store.tasks.find(BOB, 'anns')).toBeNull();
+    expect(await store.tasks.list(BOB, {}, { limit: 9 })).toEqual([]);
+    expect(await store.tasks.events(BOB, { after: 0, limit: 9 })).toEqual([]);
+    expect(await store.tasks.usage(BOB)).toEqual([]);
+    const refused = [
+      store.tasks.events(BOB, { after: 0, limit: 9, task: a.id }),
+      store.tasks.list(BOB, {}, { limit: 9, before: a.id }),
+      store.tasks.requestCancel(BOB, a.id, 'bob'),
+      store.tasks.retry(BOB, a.id, { by: 'bob', say: null }),
+      store.tasks.release(bobs),
+      store.tasks.commit(bobs, { progress: claim.task.progress, events: [] }),
+    ];
+    for (const verb of refused) expect(await codeOf(verb)).toBe('not_found');
+    expect(await store.tasks.renew([bobs], 5)).toEqual([bobs]);
+    expect(await site.contents()).toBe(before);
+  });
+}
