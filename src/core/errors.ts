@@ -25,6 +25,7 @@ export const ERROR_CODES = [
   'storage_newer', // written by a newer version of this program
   'storage_busy', // another process kept the database locked for too long
   'closed', // used after close()
+  'unreachable', // the server that was to do it does not answer, or is no server of this program
   'internal', // a fault of this program; the log has its cause
 ] as const;
 

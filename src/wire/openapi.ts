@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { BASE_PATH, OPERATIONS, type Operation } from './operations.ts';
-import { PROBLEM_TYPE, Problem } from './problem.ts';
+import { Problem } from './problem.ts';
+import { PROBLEM_TYPE } from './problem-codes.ts';
 import { NAMED } from './registry.ts';
 
 const REFERENCE = '#/components/schemas/';

@@ -8,4 +8,4 @@ export const OPERATIONS = { ...conversations, ...turns, ...rest } as const;
 export type OperationName = keyof typeof OPERATIONS;
 
 export type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from './operations/operation.ts';
-export { BASE_PATH, MEBIBYTE } from './operations/operation.ts';
+export { BASE_PATH, INTERFACE, INTERFACE_HEADER, MEBIBYTE, OWNER_HEADER } from './operations/operation.ts';

@@ -7,7 +7,8 @@ const digits = z.string().regex(/^\d{1,15}$/);
 const numeric = (number: z.ZodInt) =>
   z.codec(digits, number, { decode: (text) => Number(text), encode: (value) => String(value) });
 
-export const Limit = numeric(z.int().min(1).max(1_000));
+/** As many as the engine takes. */
+export const Limit = numeric(z.int().min(1).max(10_000));
 export const After = numeric(z.int().min(0));
 export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   decode: (text) => text === 'true',

@@ -1,20 +1,6 @@
 import * as z from 'zod';
-import { ERROR_CODES, type ErrorCode } from '../core/errors.ts';
+import { PROBLEM_CODES, type ProblemCode } from './problem-codes.ts';
 import { named } from './registry.ts';
-
-/** What only HTTP can get wrong, beside the codes of this program. */
-const HTTP_CODES = [
-  'unauthenticated',
-  'forbidden',
-  'misdirected',
-  'method_not_allowed',
-  'too_large',
-  'unsupported_media_type',
-  'too_many',
-] as const;
-
-export const PROBLEM_CODES = [...ERROR_CODES, ...HTTP_CODES] as const;
-export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /** Does not compile while a code has no status. */
 export const STATUS: Readonly<Record<ProblemCode, number>> = {
@@ -39,6 +25,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   storage_newer: 500,
   storage_busy: 503,
   closed: 503,
+  unreachable: 503,
   internal: 500,
   unauthenticated: 401,
   forbidden: 403,
@@ -63,16 +50,8 @@ export const Problem = named(
 );
 export type Problem = z.infer<typeof Problem>;
 
-export const PROBLEM_TYPE = 'application/problem+json';
-
 export function problem(code: ProblemCode, detail: string, hint?: string): Problem {
   const title = code.replaceAll('_', ' ');
   const known = { type: `urn:throughline:problem:${code}`, title, status: STATUS[code], code, detail };
   return hint === undefined ? known : { ...known, hint };
-}
-
-/** The code of this program that a problem amounts to, for a client that knows only those. */
-export function errorCodeOf(code: ProblemCode): ErrorCode {
-  const known = (ERROR_CODES as readonly string[]).includes(code);
-  return known ? (code as ErrorCode) : code === 'too_large' ? 'invalid' : 'refused';
 }

@@ -26,6 +26,7 @@ export const EXIT: Record<ErrorCode, number> = {
   storage_newer: 1,
   storage_busy: 1,
   closed: 1,
+  unreachable: 1,
   internal: 1,
 };
 

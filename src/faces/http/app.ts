@@ -1,7 +1,14 @@
 import { Hono } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
 import { openApi } from '../../wire/openapi.ts';
-import { BASE_PATH, OPERATIONS, type Operation, type OperationName } from '../../wire/operations.ts';
+import {
+  BASE_PATH,
+  INTERFACE,
+  INTERFACE_HEADER,
+  OPERATIONS,
+  type Operation,
+  type OperationName,
+} from '../../wire/operations.ts';
 import { authenticate, checkScope, type Gatekeeper } from './authenticate.ts';
 import type { Door } from './door.ts';
 import { eventStream, type StreamSettings } from './event-stream.ts';
@@ -29,13 +36,14 @@ export interface AppParts {
   readonly shutdown: AbortSignal;
 }
 
-/** Each listener of the server says through which door its requests come. */
+/** Each listener of the server says through which door its requests come, and how a connection is torn down. */
 export interface AppEnv {
-  readonly Bindings: { readonly door: Door };
+  readonly Bindings: { readonly door: Door; readonly cut: () => void };
   readonly Variables: { operation: string };
 }
 
-const NEVER_KEPT = {
+const ALWAYS = {
+  [INTERFACE_HEADER]: INTERFACE,
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -57,8 +65,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     const start = performance.now();
     c.set('operation', 'none');
     await next();
-    for (const [name, value] of Object.entries(NEVER_KEPT))
-      if (!c.res.headers.has(name)) c.res.headers.set(name, value);
+    for (const [name, value] of Object.entries(ALWAYS)) if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     const ms = performance.now() - start;
     const operation = c.get('operation');
     metrics.requested(operation, c.res.status, ms);
@@ -116,7 +123,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       const engine = parts.engine.as(principal.owner, `${principal.owner} by ${principal.by}`);
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
       const answer = await HANDLERS[name]({ ...asked, engine, principal, lastEventId } as Call<never>);
-      if (operation.stream) return streamed(answer as Frames, principal);
+      if (operation.stream) return streamed(answer as Frames, principal, c.env.cut);
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });
   }
@@ -140,12 +147,13 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     return authenticate(parts.keeper, { method: request.method, header, door });
   }
 
-  function streamed(frames: Frames, principal: Principal): Response {
+  function streamed(frames: Frames, principal: Principal, cut: () => void): Response {
     if (metrics.readers >= parts.mostReaders) throw new Refusal('too_many', 'There are too many readers.');
     metrics.readerCame();
     const body = eventStream({
       ...parts.stream,
       frames,
+      cut,
       shutdown: parts.shutdown,
       stillAllowed: () => principal.stillValid(),
       ended(why, error) {

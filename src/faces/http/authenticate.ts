@@ -1,6 +1,7 @@
 import { checkText } from '../../core/arguments.ts';
 import { isValid, SCOPES, type Scope } from '../../core/key.ts';
 import type { Store } from '../../ports/store.ts';
+import { OWNER_HEADER } from '../../wire/operations.ts';
 import type { Door } from './door.ts';
 import { cookieCounts } from './guard.ts';
 import type { Principal } from './principal.ts';
@@ -23,8 +24,6 @@ export interface Credentials {
 }
 
 const EVERYTHING: ReadonlySet<Scope> = new Set(SCOPES);
-/** Only whoever has the token may name another owner: it opens the file with everybody's conversations anyhow. */
-const OWNER_HEADER = 'throughline-owner';
 
 /** Finds out who asks. Throws `unauthenticated` with nothing said of why: a guess must learn nothing. */
 export async function authenticate(keeper: Gatekeeper, asked: Credentials): Promise<Principal> {
@@ -67,6 +66,7 @@ async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Pr
   return { owner: key.owner, by: `key ${key.id}`, scopes: new Set(key.scopes), stillValid };
 }
 
+/** Only whoever has the token may name another owner: it opens the file with everybody's conversations anyhow. */
 function onBehalf(principal: Principal, { header }: Credentials): Principal {
   const named = header(OWNER_HEADER);
   if (named === undefined || named === principal.owner) return principal;

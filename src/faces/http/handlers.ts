@@ -97,6 +97,7 @@ export const HANDLERS: {
   },
 
   // ── the rest ──
+  whoAsks: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
   listAgents: async ({ engine }) => ({ agents: await engine.agents() }),

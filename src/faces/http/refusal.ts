@@ -1,5 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { PROBLEM_TYPE, type ProblemCode, problem } from '../../wire/problem.ts';
+import { problem } from '../../wire/problem.ts';
+import { PROBLEM_TYPE, type ProblemCode } from '../../wire/problem-codes.ts';
 
 /** A request that is not served, for a reason that only HTTP has. */
 export class Refusal extends Error {

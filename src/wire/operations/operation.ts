@@ -23,6 +23,14 @@ export interface Operation {
 }
 
 export const BASE_PATH = '/v1';
+/**
+ * Which interface this is, said in a header of every answer: a client of another one hears of it before it misunderstands
+ * anything. Rises whenever one side would no longer understand the other.
+ */
+export const INTERFACE = '1';
+export const INTERFACE_HEADER = 'throughline-interface';
+/** With the token of the data home: on whose behalf, percent-encoded. */
+export const OWNER_HEADER = 'throughline-owner';
 export const MEBIBYTE = 1_048_576;
 
 export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject

@@ -1,10 +1,18 @@
 import * as z from 'zod';
 import { Day, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
-import { Agent, Hint, SearchHit, UsageRow } from '../values/rest.ts';
+import { Agent, Hint, SearchHit, UsageRow, WhoAsks } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
 export const rest = {
+  whoAsks: {
+    method: 'GET',
+    path: '/me',
+    summary: 'Who asks, as far as this server is concerned: on whose behalf, by which hand, with which scopes.',
+    scope: 'read',
+    status: 200,
+    answer: WhoAsks,
+  },
   hints: {
     method: 'GET',
     path: '/events',

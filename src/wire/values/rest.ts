@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { SCOPES } from '../../core/key.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
 import type { SearchHit as HitValue, UsageRow as UsageRowValue } from '../../ports/store.ts';
@@ -65,3 +66,9 @@ export const Hint = named(
   'Hint',
   z.strictObject({ conversation: z.string().nullable(), seq: Count.nullable() }),
 ) satisfies z.ZodType<HintValue>;
+
+/** `by`: `token`, `page`, or `key ID`. Only the token acts for other owners, too. */
+export const WhoAsks = named(
+  'WhoAsks',
+  z.strictObject({ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) }),
+);

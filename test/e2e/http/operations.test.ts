@@ -8,6 +8,11 @@ import { ServedHome } from './support/served-home.ts';
 test('every operation of the table, each answer as the document has it', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
+  expect(await caller.ok('GET', '/me')).toEqual({
+    owner: 'local',
+    by: 'token',
+    scopes: expect.arrayContaining(['admin']),
+  });
   const made = await caller.ok('POST', '/conversations', { key: 'a b/c', title: 'Notes', restore: { policy: 'auto' } });
   const at = `/conversations/${encodeURIComponent('a b/c')}`;
   expect(await caller.ok('GET', at)).toEqual(made);

@@ -1,0 +1,23 @@
+import { ERROR_CODES, type ErrorCode } from '../core/errors.ts';
+
+/** What only HTTP can get wrong, beside the codes of this program. */
+const HTTP_CODES = [
+  'unauthenticated',
+  'forbidden',
+  'misdirected',
+  'method_not_allowed',
+  'too_large',
+  'unsupported_media_type',
+  'too_many',
+] as const;
+
+export const PROBLEM_CODES = [...ERROR_CODES, ...HTTP_CODES] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
+
+/** The code of this program that a problem amounts to, for a client that knows only those. */
+export function errorCodeOf(code: ProblemCode): ErrorCode {
+  const known = (ERROR_CODES as readonly string[]).includes(code);
+  return known ? (code as ErrorCode) : code === 'too_large' ? 'invalid' : 'refused';
+}
+
+export const PROBLEM_TYPE = 'application/problem+json';
