@@ -140,9 +140,11 @@ async function readStorage(
   hold: Hold,
   agent: Agent,
   traits: AgentTraits,
-  { session, sessionId, failure, sent }: AttemptResult,
+  { session, sessionId, failure, sent, outcome }: AttemptResult,
 ): Promise<{ position: string | null; found: RecordPart[] }> {
   if (!traits.position || sessionId === null) return { position: null, found: [] };
+  const told = 'position' in outcome ? outcome.position : undefined;
+  if (told !== undefined && (failure === null || session.alive)) return { position: told, found: [] };
   if (failure === null || session.alive) return { position: await session.position(), found: [] };
   return readTail(hold, agent, sessionId, sent);
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
+import { PartsBuilder } from '../core/record.ts';
 import { isUsable, type Session, type SessionState } from '../core/session.ts';
 import type { Opened, OpenHow } from '../ports/agent.ts';
 import { recordsWithin } from './deliver.ts';
@@ -30,22 +31,33 @@ async function openLive(step: Step, row: Session, request: RestoreRequest): Prom
   const live = hold.living(agent.name);
   if (live === null) return { failure: 'its process has ended' };
   const position = traits.position ? await live.session.position() : null;
-  if (traits.position && position !== row.position) return foreignHands(row, position, request);
+  if (traits.position && position !== row.position) {
+    const alone = await wentOnAlone(row, position, request);
+    if (alone === null) return foreignHands(row, position, request);
+    // What it did is in its storage; in its process there may be more to come that nobody asked for.
+    await hold.letGo(agent);
+    return { failure: alone.did };
+  }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
   if (tooWeak(proof, request))
     return { failure: 'this agent goes on under other ids, and nothing shows what it takes along' };
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
-async function openResumed(row: Session, request: RestoreRequest): Promise<Result> {
+async function openResumed(recorded: Session, request: RestoreRequest): Promise<Result> {
   const { hold, agent, traits } = request;
+  let row = recorded;
   await hold.letGo(agent);
   if (row.process) await hold.parts.processes.end(row.process);
   if (traits.position) {
     if (row.position === null) return { failure: 'where it stood was never recorded' };
     const position = await agent.position(row.id, await hold.room());
     if (position === null) return drop(row, 'lost', 'the agent no longer has it', request);
-    if (position !== row.position) return foreignHands(row, position, request);
+    if (position !== row.position) {
+      const alone = await wentOnAlone(row, position, request);
+      if (alone === null) return foreignHands(row, position, request);
+      row = await markUnsettled(row, position, alone.did, request);
+    }
   }
   const rewind = request.rewind?.ref === row.ref ? request.rewind : null;
   const told = () => toldTo(row, hold);
@@ -75,7 +87,38 @@ async function openResumed(row: Session, request: RestoreRequest): Promise<Resul
         session: opened.session,
       }
     : { ...inLineage(row), position, session: opened.session };
-  return { open, proof };
+  return { open: { ...open, unsettled: row !== recorded }, proof };
+}
+
+/**
+ * Whether the session has moved by its agent's own doing, without anybody's prompt, and what it did then; null: it was not the
+ * agent alone.
+ */
+async function wentOnAlone(
+  row: Session,
+  position: string | null,
+  { hold, agent }: RestoreRequest,
+): Promise<{ readonly did: string } | null> {
+  if (position === null || row.position === null) return null;
+  const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await hold.room());
+  if (tail === null || tail.position !== position) return null;
+  const parts = new PartsBuilder();
+  for (const update of tail.updates) parts.add(update);
+  const tools = parts.parts().flatMap((part) => (part.type === 'tool' ? [part.name] : []));
+  const ran = tools.length === 0 ? 'no tool ran' : `these tools ran: ${tools.join(', ')}`;
+  return { did: `it went on by itself after its last turn, unasked; ${ran}` };
+}
+
+/** It knows more than the history does: nobody saw what it did. It says so in the lineage, and on the receipt. */
+async function markUnsettled(
+  row: Session,
+  position: string,
+  reason: string,
+  { hold }: RestoreRequest,
+): Promise<Session> {
+  const change = { state: 'unsettled', position, process: null } as const;
+  await hold.lease.write({ write: 'change-session', ref: row.ref, change, reason });
+  return { ...row, ...change };
 }
 
 function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
@@ -180,7 +223,7 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   const noTools = step.deliver.what === 'prompts' && traits.noTools;
   const id = traits.id === 'assigned' ? randomUUID() : null;
   const ref = id === null ? null : await recordAssigned(id, parent, 'new', request);
-  const opened = await openPatiently({ kind: 'new', id }, noTools, request);
+  const opened = await openAssigned(id, noTools, request);
   const failure = whyNot(opened);
   if (failure) {
     if (ref !== null) await hopeless(ref, failure, request);
@@ -189,6 +232,17 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   const { session } = opened as Opened & { ok: true };
   const open = { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, mirrored: 0 } as const;
   return { open: { ...open, position: await session.position() }, proof: step.proof };
+}
+
+/** An id that is in use, and that nobody but us can know, was opened by an earlier attempt: from then on it is resumed (R1). */
+async function openAssigned(
+  id: string | null,
+  noTools: boolean,
+  request: RestoreRequest,
+): Promise<Opened | StepFailure> {
+  const opened = await openPatiently({ kind: 'new', id }, noTools, request);
+  if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
+  return openPatiently({ kind: 'resume', id }, noTools, request);
 }
 
 function whyNot(opened: Opened | StepFailure): StepFailure | null {
@@ -270,7 +324,7 @@ async function drop(row: Session, state: SessionState, reason: string, request: 
     await live.session.close();
   }
   await hold.lease.write({ write: 'change-session', ref: row.ref, change: { state, process: null }, reason });
-  return { failure: reason };
+  return { failure: reason, dropped: row.ref };
 }
 
 function inLineage(row: Session): Omit<OpenSession, 'session'> {

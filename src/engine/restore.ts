@@ -58,12 +58,18 @@ export interface OpenSession {
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
+  /** Somebody should know: it has done what is in no record. Left out: it has not. */
+  readonly unsettled?: boolean;
 }
 
-/** A step that did not work. `final`: no other step may be tried either. */
+/**
+ * A step that did not work. `final`: no other step may be tried either. `dropped`: our reference of a session that may not be
+ * used again, though its agent might let it pass: one that we close in good order can still put its storage back.
+ */
 export interface StepFailure {
   readonly failure: string;
   readonly final?: Failure;
+  readonly dropped?: string;
 }
 
 export async function restore(request: RestoreRequest): Promise<Restored> {
@@ -113,7 +119,9 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
 
+  const dropped = new Set<string>();
   for (const step of plan.steps) {
+    if ('session' in step.open && dropped.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
     if ('failure' in taken) {
       request.signal.throwIfAborted(); // it did not fail: it was stopped
@@ -121,6 +129,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
       tried.push(attempt);
       const event = { kind: 'restore.tried', turn: request.turn?.id ?? null, payload: attempt } as const;
       await hold.lease.write({ write: 'event', event });
+      if (taken.dropped !== undefined) dropped.add(taken.dropped);
       if (taken.final) return fail(taken.final);
       if (request.explicit !== null) return fail(refusal(request, taken.failure));
       continue;
@@ -168,7 +177,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const position = step.deliver.what === 'prompts' ? await session.position() : opened.open.position;
   return {
     open: { ...opened.open, session, position, dropped, parent: given.parent ?? opened.open.parent },
-    given,
+    given: { ...given, unsettled: given.unsettled || opened.open.unsettled === true },
     proof: opened.proof,
   };
 }

@@ -21,12 +21,12 @@ export interface Agent {
    * whatever was started.
    */
   open(request: OpenRequest): Promise<Opened>;
-  /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
   /**
    * Names the storage in which a room's sessions are kept. Agents that give the same name have the same sessions, whatever they
    * are called and whoever uses them. Left out: they are this agent's own.
    */
   storage?(room: Room): Promise<string>;
+  /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
   position(sessionId: string, room: Room): Promise<string | null>;
   /**
    * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called after the agent's
@@ -135,8 +135,8 @@ export type AgentEvent =
   | { readonly type: 'update'; readonly update: Update }
   /** The agent names its session, or says that it is another one from now on. */
   | { readonly type: 'session'; readonly id: string }
-  /** What the agent's storage shows after the prompt arrived. */
-  | { readonly type: 'proof'; readonly proof: 'proved' | 'refuted'; readonly detail: string }
+  /** What the agent's storage shows after the prompt arrived; `counted`: that it lacks what was said since. The last one counts. */
+  | { readonly type: 'proof'; readonly proof: 'proved' | 'counted' | 'refuted'; readonly detail: string }
   | {
       readonly type: 'permission';
       readonly id: string;
@@ -147,7 +147,13 @@ export type AgentEvent =
   | { readonly type: 'usage'; readonly usage: Partial<Usage> }
   | { readonly type: 'ended'; readonly outcome: AgentOutcome };
 
-export type AgentOutcome =
+/**
+ * `position`: where the storage stood by what this turn has put there, when it was over, whatever others have put there since;
+ * null: not known. Left out: the session has to be asked.
+ */
+export type AgentOutcome = { readonly position?: string | null } & TurnOutcome;
+
+type TurnOutcome =
   | { readonly kind: 'completed' }
   | { readonly kind: 'cancelled' }
   /** The agent said that it failed, and we read all it had to say. */
@@ -161,7 +167,10 @@ export type AgentOutcome =
   /** The process ended or the stream broke: nobody knows what happened. */
   | { readonly kind: 'lost'; readonly message: string };
 
-/** A prompt that left us: its id, as it was given to `prompt`, and where the session stood before it. */
+/**
+ * A prompt that left us: its id, as it was given to `prompt`, and where the session stood before it. Without an id: that nothing
+ * was sent, and what has come after the position came by itself.
+ */
 export interface SentPrompt {
   readonly prompt: string | null;
   readonly position: string | null;

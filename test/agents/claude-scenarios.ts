@@ -2,8 +2,10 @@ import { describe, test } from 'vitest';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
 import type { ClaudeAdapter } from './claude-home.ts';
 import { apiErrors } from './scenarios/api-errors.ts';
+import { byItself } from './scenarios/by-itself.ts';
 import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
+import { foreignHands } from './scenarios/foreign-hands.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
@@ -21,6 +23,8 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
+  describe(`${adapter} by itself`, () => byItself(adapter));
+  describe(`${adapter} and somebody else`, () => foreignHands(adapter, claude));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
 }

@@ -31,7 +31,7 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   const nothing = async () => {};
   const messages = new Inbox<never>();
   const calls = { send: () => {}, interrupt: nothing, close: nothing, kill: nothing };
-  return { process: null, alive: true, ending: null, messages, ...calls };
+  return { namesPrompts: true, process: null, alive: true, ending: null, messages, ...calls };
 }
 
 const env = () => ({ HOME: rooms.root });

@@ -9,6 +9,8 @@ export interface ClaudeConnection {
   readonly alive: boolean;
   /** Every message it prints, parsed, in order; ends when its output has ended, never throws. Consumed once, by the session. */
   readonly messages: AsyncIterable<ClaudeMessage>;
+  /** Whether a prompt's entry in the transcript has the uuid that we gave it. */
+  readonly namesPrompts: boolean;
   /** One user message. Never throws: one that has ended takes nothing, silently. */
   send(message: ClaudeUserMessage): void;
   /** Asks it to stop the turn. Resolves when it has heard, or cannot hear any more; never throws. */

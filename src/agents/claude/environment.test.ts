@@ -38,5 +38,15 @@ test('a config directory in the sandbox is one of its own, unless the settings n
   const room = { state: '/rooms/1/state' } as Room;
   expect(environmentIn(room, {}, {}, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/rooms/1/state/claude');
   expect(environmentIn(room, {}, { CLAUDE_CONFIG_DIR: '/x' }, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/x');
-  expect(environmentIn(room, {}, {}, 'user')).toEqual({ CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1' });
+  expect(environmentIn(room, {}, {}, 'user')).not.toHaveProperty('CLAUDE_CONFIG_DIR');
+});
+
+test('Claude is kept to its turns and its conversation, unless the settings say otherwise', () => {
+  const room = { state: '/rooms/1/state' } as Room;
+  const ambient = { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0' };
+  const names = ['CLAUDE_CODE_DISABLE_BACKGROUND_TASKS', 'CLAUDE_CODE_DISABLE_AUTO_MEMORY'];
+  for (const name of names) {
+    expect(environmentIn(room, ambient, {}, 'user')[name]).toBe('1');
+    expect(environmentIn(room, {}, { [name]: '0' }, 'user')[name]).toBe('0');
+  }
 });

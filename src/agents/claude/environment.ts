@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Room } from '../../ports/sandbox.ts';
+import { KEPT_TO_ITSELF } from './by-itself.ts';
 import type { ClaudeOptions } from './options.ts';
 
 /*
@@ -41,6 +42,7 @@ export function environmentIn(
 ): Record<string, string> {
   return {
     ...claudeVariables(ours),
+    ...KEPT_TO_ITSELF,
     ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(room.state, 'claude') } : {}),
     ...settings,
     // Says when a turn is really over: a result alone may be followed by more.

@@ -17,13 +17,13 @@ const line = (uuid: string, parentUuid: string | null, more: object = {}) =>
 
 test('says where the prompt landed: on what was there, over what is as new, or in an empty session', async () => {
   const file = new SessionFile(path);
-  await file.mark();
+  await file.mark('p1');
   expect(file.landing('p1', null)).toBeNull();
   appendFileSync(path, line('p1', null));
   await file.read();
   expect(file.landing('p1', null)).toMatchObject({ proof: 'proved' });
   expect(file.landing('p1', '3:other')).toMatchObject({ proof: 'refuted' });
-  await file.mark();
+  await file.mark('p2');
   appendFileSync(path, line('new', 'p1') + line('p2', 'new'));
   await file.read();
   expect(file.landing('p2', '1:p1')).toMatchObject({ proof: 'proved' });
@@ -53,7 +53,7 @@ test('what cannot be read has no position, and nothing is thrown', async () => {
   const file = new SessionFile(path);
   expect(await file.position()).toBeNull();
   expect(file.bytes(0)).toBeNull();
-  await file.mark();
+  await file.mark('p1');
   expect(file.landing('p1', null)).toBeNull();
 });
 

@@ -1,6 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../ports/agent.ts';
 import { type Chain, leafOf } from './transcript/chain.ts';
+import type { Entry } from './transcript/entries.ts';
+import { Following } from './transcript/following.ts';
 import { TranscriptReader } from './transcript/reader.ts';
 
 export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
@@ -18,10 +20,14 @@ export class SessionFile {
   #unreadable = false;
   /** What has come since `mark`: each entry with the one before it. */
   #fresh = new Map<string, string | null>();
+  /** Of these, what follows from the prompt; null: there was none. */
+  #following: Following | null;
 
-  constructor(path: string) {
+  /** `prompt`: the one in flight, when Claude has gone on to this file with it. */
+  constructor(path: string, prompt: string | null = null) {
     this.path = path;
     this.#reader = new TranscriptReader(path);
+    this.#following = prompt === null ? null : new Following(prompt);
   }
 
   /** Reads on, and says where the session stands; null: nowhere, there is no file. */
@@ -40,10 +46,11 @@ export class SessionFile {
     return this.#reader.positionAt(uuid);
   }
 
-  /** Whatever comes from here on is new. */
-  async mark(): Promise<void> {
+  /** Whatever comes from here on is new, and this prompt the next. */
+  async mark(prompt: string): Promise<void> {
     await this.read();
     this.#fresh = new Map();
+    this.#following = new Following(prompt);
   }
 
   /** Never rejects: what cannot be read shows as a position that is not known. */
@@ -61,9 +68,18 @@ export class SessionFile {
     return this.#reading;
   }
 
-  /** Whether an entry has come since the mark, as of the last read. */
+  /** Whether an entry has come since the mark, and follows from the prompt or is it, as of the last read. */
   has(uuid: string): boolean {
-    return this.#fresh.has(uuid);
+    return this.#fresh.has(uuid) && this.#following?.has(uuid) === true;
+  }
+
+  /**
+   * Where the session stands by what follows from the prompt alone, as of the last read; null: the prompt is not there. When
+   * somebody else has gone on from it meanwhile, this is not where the file stands.
+   */
+  get ownPosition(): string | null {
+    const last = this.#unreadable ? null : (this.#following?.last ?? null);
+    return last === null ? null : this.#reader.positionAt(last);
   }
 
   /**
@@ -106,9 +122,13 @@ export class SessionFile {
 
   async #readOn(): Promise<void> {
     for await (const { entries } of this.#reader.read()) {
-      for (const { uuid, parentUuid } of entries) {
-        if (typeof uuid === 'string') this.#fresh.set(uuid, typeof parentUuid === 'string' ? parentUuid : null);
-      }
+      for (const entry of entries) this.#note(entry);
     }
+  }
+
+  #note(entry: Entry): void {
+    this.#following?.add(entry);
+    const { uuid, parentUuid } = entry;
+    if (typeof uuid === 'string') this.#fresh.set(uuid, typeof parentUuid === 'string' ? parentUuid : null);
   }
 }

@@ -11,6 +11,7 @@ import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 /** A Claude that does as the test says. */
 class FakeClaude implements ClaudeConnection {
   readonly process = null;
+  namesPrompts = true;
   readonly messages = new Inbox<ClaudeMessage>();
   ending: string | null = null;
   interrupts = 0;
@@ -45,7 +46,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const fileOf = (id: string) => join(folder, `${id}.jsonl`);
 const write = (uuid: string, parentUuid: string | null, id = ID) => {
   const entry = {
-    type: 'user',
+    type: uuid.startsWith('p') ? 'user' : 'assistant',
     uuid,
     parentUuid,
     timestamp: AT,
@@ -99,7 +100,7 @@ test('a prompt ends when its result has come, Claude is idle, and all is in the 
     setTimeout(() => write('a1', uuid), 60);
   };
   const { outcome, proof } = await prompt(one, 'p1');
-  expect(outcome).toEqual({ kind: 'completed' });
+  expect(outcome).toEqual({ kind: 'completed', position: '2:a1' });
   expect(proof).toBe('proved');
   expect(await one.position()).toBe('2:a1');
   expect(one.memo).toBe('{"costUsd":1,"version":"2"}');
@@ -125,7 +126,9 @@ test('what was streamed and is not in the file makes the position unknown for go
     const lost = { type: 'system', subtype: 'session_writes_lost', session_id: ID };
     say(state('running'), answer('a1'), lost, result(uuid), state('idle'));
   };
-  expect((await prompt(one, 'p1')).outcome).toEqual({ kind: 'completed' });
+  const { outcome, events } = await prompt(one, 'p1');
+  expect(outcome).toEqual({ kind: 'completed', position: null });
+  expect(events.findLast((event) => event.type === 'proof')).toMatchObject({ proof: 'counted' });
   expect(await one.position()).toBeNull();
   expect(await one.transcript(0)).toBeNull();
 });
@@ -156,7 +159,7 @@ test('a process that ends loses the turn, with its last words; after an abort th
     abort.abort();
     setTimeout(() => void claude.kill(), 20);
   };
-  expect((await prompt(session(), 'p2', null, abort.signal)).outcome).toEqual({ kind: 'cancelled' });
+  expect((await prompt(session(), 'p2', null, abort.signal)).outcome).toMatchObject({ kind: 'cancelled' });
   expect(claude.interrupts).toBe(1);
 });
 
@@ -165,7 +168,7 @@ test('a version that does not tell its state ends with its result', async () => 
     write(uuid, null);
     say(result(uuid));
   };
-  expect((await prompt(session(), 'p1')).outcome).toEqual({ kind: 'completed' });
+  expect((await prompt(session(), 'p1')).outcome).toEqual({ kind: 'completed', position: '1:p1' });
 });
 
 test('a session that goes on under another id is followed there, with its history', async () => {

@@ -69,6 +69,8 @@ export class ClaudeSession implements AgentSession {
   #tellsState = false;
   /** Claude streamed what it did not write: what its file says is not what it knows, for as long as it lives. */
   #unwritten = false;
+  /** Somebody has ended it: from then on it takes nothing, though its process may take a moment. */
+  #ended = false;
   #flight: Flight | null = null;
 
   constructor(parts: ClaudeSessionParts) {
@@ -88,7 +90,7 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.process;
   }
   get alive() {
-    return this.#connection.alive;
+    return this.#connection.alive && !this.#ended;
   }
   get memo(): string | null {
     return this.#cost === null ? null : JSON.stringify(this.#cost);
@@ -133,10 +135,12 @@ export class ClaudeSession implements AgentSession {
   }
 
   close(): Promise<void> {
+    this.#ended = true;
     return this.#connection.close();
   }
 
   kill(): Promise<void> {
+    this.#ended = true;
     return this.#connection.kill();
   }
 
@@ -167,7 +171,7 @@ export class ClaudeSession implements AgentSession {
     const { id, content, signal } = flight.request;
     const unwritable = await probeWritable(this.#parts.folder);
     if (unwritable !== null) return this.#finish(flight, unsent(`${unwritable}; nothing was sent`, false));
-    await this.#file?.mark();
+    await this.#file?.mark(id);
     if (signal.aborted) return this.#finish(flight, { kind: 'cancelled' });
     this.#prompted = true;
     this.#parts.questions.begin((event) => flight.events.push(event));
@@ -199,6 +203,8 @@ export class ClaudeSession implements AgentSession {
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id, flight);
     if (flight === null) {
       if (message.subtype === 'session_state_changed') this.#tellsState = true;
+      // Nobody asked, and nobody would be told. What it has done by then is found in its storage.
+      if (isWork(message)) void this.kill();
       return;
     }
     for (const event of flight.turn.read(message)) flight.events.push(event);
@@ -214,31 +220,38 @@ export class ClaudeSession implements AgentSession {
   #named(id: string, flight: Flight | null): void {
     if (id === this.#id) return;
     this.#id = id;
-    this.#file = this.#fileOf(id);
+    this.#file = this.#fileOf(id, flight?.request.id);
     flight?.events.push({ type: 'session', id });
   }
 
-  #fileOf(id: string | null): SessionFile | null {
+  #fileOf(id: string | null, prompt: string | null = null): SessionFile | null {
     const path = id === null ? null : this.#parts.fileOf(id);
-    return path === null ? null : new SessionFile(path);
+    return path === null ? null : new SessionFile(path, prompt);
   }
 
   /** The turn is over once the transcript holds what we were shown of it. */
   async #land(flight: Flight, outcome: AgentOutcome): Promise<void> {
     if (flight.ending) return;
     flight.ending = true;
+    const written = await this.#written(flight);
+    if (!written) this.#unwritten = true;
+    // Somebody may have gone on from our turn already: then this is not where the file stands, and the next turn will see it.
+    const position = written ? (this.#file?.ownPosition ?? null) : null;
+    if (!written && flight.landsAt !== undefined) flight.events.push(UNWRITTEN);
+    this.#finish(flight, outcome.kind === 'lost' ? outcome : { ...outcome, position });
+  }
+
+  /** Waits until all that we were shown is in the transcript; false: it is not, or nobody can tell. */
+  async #written(flight: Flight): Promise<boolean> {
     const expected = [flight.request.id, ...flight.turn.entries];
-    const deadline = performance.now() + (this.alive ? WRITE_GRACE_MS : 0);
+    const patience = this.alive && this.#connection.namesPrompts ? WRITE_GRACE_MS : 0;
+    const deadline = performance.now() + patience;
     for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
       await this.#prove(flight);
-      if (expected.every((uuid) => this.#file?.has(uuid))) break;
-      if (flight.turn.writesLost || performance.now() > deadline) {
-        this.#unwritten = true;
-        break;
-      }
+      if (expected.every((uuid) => this.#file?.has(uuid))) return true;
+      if (flight.turn.writesLost || performance.now() >= deadline) return false;
       await sleep(pause);
     }
-    this.#finish(flight, outcome);
   }
 
   /** As soon as the prompt is in the file, wherever the turn is by then. */
@@ -259,6 +272,21 @@ export class ClaudeSession implements AgentSession {
     flight.events.push({ type: 'ended', outcome });
     flight.events.close();
   }
+}
+
+/** What was streamed is no proof of what a process that is started later will know. */
+const UNWRITTEN = {
+  type: 'proof',
+  proof: 'counted',
+  detail: 'not all that Claude said is in its transcript',
+} as const;
+
+/**
+ * Whether Claude is at work. That it says it is running is not enough: what woke it is not in its transcript then, and would
+ * wake it again as soon as it is resumed.
+ */
+function isWork({ type }: ClaudeMessage): boolean {
+  return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
 }
 
 function unsent(message: string, again: boolean): AgentOutcome {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { KEPT_TO_ITSELF } from '../by-itself.ts';
 import type { ClaudeRefusal } from '../connection.ts';
 import type { Abilities } from './abilities.ts';
 import { argumentsFor, checkRequest } from './arguments.ts';
@@ -22,7 +23,8 @@ const OLD: Abilities = {
   noTools: false,
 };
 const id = '44444444-4444-4444-8444-444444444444';
-const plain = { model: null, noTools: false };
+const ALONE = { env: KEPT_TO_ITSELF };
+const plain = { model: null, noTools: false, env: {} };
 
 test('a new session is given its id, a resumed one is resumed', () => {
   const fresh = argumentsFor({ how: { kind: 'new', id }, ...plain }, {}, ALL);
@@ -44,13 +46,22 @@ test('no settings file is edited: the period after which Claude deletes sessions
 });
 
 test('an old version gets nothing that it does not know', () => {
-  const args = argumentsFor({ how: { kind: 'new', id }, model: 'sonnet', noTools: false }, {}, OLD);
+  const args = argumentsFor({ how: { kind: 'new', id }, ...plain, ...ALONE, model: 'sonnet' }, {}, OLD);
   expect(args).toEqual(['--print', '--output-format', 'stream-json', '--verbose', '--model', 'sonnet']);
 });
 
 test('without tools there are no setting files and no servers either', () => {
-  const args = argumentsFor({ how: { kind: 'resume', id }, model: null, noTools: true }, {}, ALL);
+  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, noTools: true }, {}, ALL);
   expect(args.join(' ')).toContain('--strict-mcp-config --tools  --setting-sources  --resume');
+});
+
+test('tools that would wake Claude up are left out, unless background tasks are asked for', () => {
+  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, ...ALONE }, {}, ALL);
+  expect(args[args.indexOf('--disallowedTools') + 1]).toBe('Monitor,ScheduleWakeup,CronCreate');
+  for (const value of ['0', 'false', '']) {
+    const env = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: value };
+    expect(argumentsFor({ how: { kind: 'resume', id }, ...plain, env }, {}, ALL)).not.toContain('--disallowedTools');
+  }
 });
 
 test('what is no id never reaches Claude, which would take it for a title', () => {

@@ -1,3 +1,4 @@
+import { forbiddenTools } from '../by-itself.ts';
 import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
 import type { ClaudeOptions } from '../options.ts';
 import type { Abilities } from './abilities.ts';
@@ -9,10 +10,12 @@ import type { Abilities } from './abilities.ts';
  * `claude -p` deletes session files that are older than a month, of other conversations too.
  */
 export function argumentsFor(
-  { how, model, noTools }: Pick<ConnectRequest, 'how' | 'model' | 'noTools'>,
+  { how, model, noTools, env }: Pick<ConnectRequest, 'how' | 'model' | 'noTools' | 'env'>,
   { permissionMode, settingSources }: Pick<ClaudeOptions, 'permissionMode' | 'settingSources'>,
   can: Abilities,
 ): string[] {
+  // One that ends with its prompt is woken by nothing.
+  const forbidden = can.warm ? forbiddenTools(env) : [];
   return [
     '--print',
     ...['--output-format', 'stream-json', '--verbose'],
@@ -24,6 +27,7 @@ export function argumentsFor(
     ...(permissionMode === 'bypassPermissions' ? ['--allow-dangerously-skip-permissions'] : []),
     // Servers that the work's own files name are not started without being asked for.
     ...(can.strictMcp ? ['--strict-mcp-config'] : []),
+    ...(forbidden.length > 0 ? ['--disallowedTools', forbidden.join(',')] : []),
     ...(noTools ? ['--tools', '', '--setting-sources', ''] : sourceArguments(settingSources)),
     ...sessionArguments(how, can),
   ];

@@ -16,6 +16,8 @@ export type StartProcess = (id: string | null) => Promise<Child>;
  * a tool that would need a permission is denied by Claude itself.
  */
 export class OneAPromptConnection implements ClaudeConnection {
+  /** The prompt is plain text on stdin; Claude makes up its uuid. */
+  readonly namesPrompts = false;
   readonly #start: StartProcess;
   readonly #messages = new Inbox<ClaudeMessage>();
   #process: ClaudeProcess;

@@ -7,6 +7,7 @@ import { Control, type ControlAnswer } from './control.ts';
 
 /** One process that takes prompt after prompt, and answers control requests in between. */
 export class WarmConnection implements ClaudeConnection {
+  readonly namesPrompts = true;
   readonly #process: ClaudeProcess;
   readonly #control: Control;
   readonly #messages = new Inbox<ClaudeMessage>();

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { forbiddenTools } from '../by-itself.ts';
 import { refusalOf } from '../cli/refusal.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
 import type { ClaudeOptions } from '../options.ts';
@@ -61,6 +62,7 @@ function optionsFor(
     ...(settingSources === undefined ? {} : { settingSources }),
     // Settings could bring hooks, which run without being asked for.
     ...(noTools ? { tools: [], settingSources: [] } : {}),
+    disallowedTools: forbiddenTools(env),
     // Given along and not written anywhere: any start of Claude deletes transcripts that are older.
     settings: { cleanupPeriodDays: 36_500 },
     systemPrompt: { type: 'preset', preset: 'claude_code' },

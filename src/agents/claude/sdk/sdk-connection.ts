@@ -7,6 +7,7 @@ const CLOSE_STEP_MS = 2_000;
 
 /** One query of the SDK: prompts go in, messages come out, and in the end its process is gone. */
 export class SdkConnection implements ClaudeConnection {
+  readonly namesPrompts = true;
   readonly messages = new Inbox<ClaudeMessage>();
   /** Settles when Claude is up, or has failed to be. */
   readonly up: Promise<unknown>;

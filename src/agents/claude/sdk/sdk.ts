@@ -29,6 +29,7 @@ export interface SdkOptions {
   readonly settingSources?: readonly string[];
   /** Left out: all that Claude has. */
   readonly tools?: readonly string[];
+  readonly disallowedTools: readonly string[];
   readonly settings: object;
   readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code' };
   readonly includePartialMessages: boolean;

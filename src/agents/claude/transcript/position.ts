@@ -1,6 +1,7 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
-import { type Chain, isWhole, positionOf } from './chain.ts';
+import { type Chain, isWhole, leafOf, positionOf } from './chain.ts';
 import type { Entry } from './entries.ts';
+import { Following } from './following.ts';
 import { TranscriptReader } from './reader.ts';
 
 /** Where a session stands that nobody has open. */
@@ -26,21 +27,18 @@ export interface EntriesFrom {
   readonly position: string | null;
 }
 
-/** Of a prompt that is not in the file there are no entries. The result is null when there is no file. */
+/**
+ * Without a prompt: what has come after the position by itself. Of a prompt that is not in the file there are no entries. The
+ * result is null when there is no file.
+ */
 export async function entriesFrom(file: string, { prompt, position }: SentPrompt): Promise<EntriesFrom | null> {
   const reader = new TranscriptReader(file, Number.POSITIVE_INFINITY);
-  const follows = new Set<string>(prompt === null ? [] : [prompt]);
+  const from = prompt ?? (position === null ? null : leafOf(position));
+  const following = from === null ? null : new Following(from);
   const entries: Entry[] = [];
-  for await (const growth of reader.read()) {
-    for (const entry of growth.entries) {
-      const parent = entry.parentUuid ?? entry.logicalParentUuid;
-      if (typeof parent !== 'string' || !follows.has(parent)) continue;
-      if (typeof entry.uuid === 'string') follows.add(entry.uuid);
-      entries.push(entry);
-    }
-  }
+  for await (const growth of reader.read()) entries.push(...growth.entries.filter((entry) => following?.add(entry)));
   if (!reader.present) return null;
   const { leaf } = reader.chain;
-  const ours = reader.position === position || (leaf !== null && follows.has(leaf));
+  const ours = reader.position === position || (leaf !== null && following?.has(leaf) === true);
   return { entries, position: ours ? reader.position : null };
 }

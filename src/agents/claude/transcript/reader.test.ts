@@ -142,15 +142,21 @@ describe('a session that nobody has open', () => {
       const found = await entriesFrom(file, { prompt, position });
       return found && [...found.entries.map(({ uuid }) => uuid), found.position];
     };
-    expect(await from('u4', '3:u3')).toEqual(['u5', 'u6', '6:u6']);
+    expect(await from('u5', '4:u4')).toEqual(['u6', '6:u6']);
     expect(await from('u6', '5:u5')).toEqual(['6:u6']);
     // It never arrived: nothing has changed, or only by somebody else.
     expect(await from('nobody', '6:u6')).toEqual(['6:u6']);
     expect(await from('nobody', '4:u4')).toEqual([null]);
     expect(await from(null, null)).toEqual([null]);
     const theirs = { type: 'user', uuid: 'theirs', parentUuid: 'u3', message: { role: 'user', content: 'Theirs.' } };
-    writeFileSync(file, `${lines(1, 6)}${JSON.stringify(theirs)}\n`);
-    expect(await from('u4', '3:u3')).toEqual(['u5', 'u6', null]);
+    for (const parentUuid of ['u3', 'u6']) {
+      writeFileSync(file, lines(1, 6) + line({ ...theirs, parentUuid }) + line(entry(8, 0)));
+      expect(await from('u5', '4:u4')).toEqual(['u6', null]);
+    }
+    // Nothing was sent: what is there came by itself, or from somebody else.
+    writeFileSync(file, lines(1, 6));
+    expect(await from(null, '5:u5')).toEqual(['u6', '6:u6']);
+    expect(await from(null, '4:u4')).toEqual([null]);
     rmSync(file);
     expect(await from('u4', null)).toBeNull();
   });
