@@ -1,10 +1,11 @@
 import { type ComposeOptions, compose } from './compose.ts';
+import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Opens Throughline embedded in this process: its store, its agents, and a worker for the conversations used here. */
 export async function open(options: ComposeOptions = {}): Promise<Throughline> {
   const { engine, parts } = await compose(options);
-  return new Throughline(engine, parts);
+  return new Throughline(engine, { ...parts, reap: () => reapDeadWorkers(parts) });
 }
 
 export type { ComposeOptions as OpenOptions } from './compose.ts';

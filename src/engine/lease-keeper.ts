@@ -1,21 +1,21 @@
 import { ThroughlineError } from '../core/errors.ts';
+import { reapDeadWorkers } from './dead-workers.ts';
 import { isStorageFault } from './faults.ts';
 import type { Lease } from './lease.ts';
 import type { EngineParts } from './parts.ts';
 
-/** Keeps this worker's leases alive, and frees those of workers that are provably dead (R2). */
+/** Keeps this worker's leases alive, and clears up after workers that are provably dead (R2). */
 export class LeaseKeeper {
   readonly #parts: EngineParts;
-  readonly #worker: string;
   readonly #held: () => Lease[];
   readonly #wake: () => void;
   #timers: NodeJS.Timeout[] = [];
   #reapedAt = Number.NEGATIVE_INFINITY;
+  #reaping: Promise<boolean> | null = null;
 
   /** `held`: the leases of now. `wake`: something may have become claimable. */
-  constructor(parts: EngineParts, worker: string, held: () => Lease[], wake: () => void) {
+  constructor(parts: EngineParts, held: () => Lease[], wake: () => void) {
     this.#parts = parts;
-    this.#worker = worker;
     this.#held = held;
     this.#wake = wake;
   }
@@ -24,14 +24,10 @@ export class LeaseKeeper {
   start(): void {
     if (this.#timers.length > 0) return;
     const { leaseMs } = this.#parts.settings;
-    const every = (ms: number, where: string, work: () => Promise<void>) =>
-      setInterval(() => void this.#safely(where, work), ms).unref();
     this.#timers = [
-      every(leaseMs / 3, 'heartbeat', () => this.#renew()),
+      setInterval(() => void this.#safely('heartbeat', () => this.#renew()), leaseMs / 3).unref(),
       // More often than the heart beats: it costs a look, and who waits for a dead worker waits for nothing.
-      every(Math.min(leaseMs / 3, DEATH_WATCH_MS), 'looking for dead workers', async () => {
-        if (await this.reap()) this.#wake();
-      }),
+      setInterval(() => void this.look(), Math.min(leaseMs / 3, DEATH_WATCH_MS)).unref(),
     ];
   }
 
@@ -40,18 +36,23 @@ export class LeaseKeeper {
     this.#timers = [];
   }
 
+  /** Looks once, for nobody in particular: what dead workers left running must not wait until it is used again. */
+  look(): Promise<void> {
+    return this.#safely('looking for dead workers', async () => {
+      if (await this.reap()) this.#wake();
+    });
+  }
+
   /** Frees the leases of dead workers; looks at most ten times a second. True: there were some. */
   async reap(): Promise<boolean> {
-    const { store, processes, clock } = this.#parts;
-    if (clock.monotonic() - this.#reapedAt < REAP_EVERY_MS) return false;
-    this.#reapedAt = clock.monotonic();
-    let freed = false;
-    for (const worker of await store.workers()) {
-      if (worker.id === this.#worker || processes.status(worker.process) !== 'dead') continue;
-      await store.forgetWorker(worker.id);
-      freed = true;
-    }
-    return freed;
+    if (this.#reaping !== null) return this.#reaping;
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#reapedAt < REAP_EVERY_MS) return false;
+    this.#reapedAt = now;
+    this.#reaping = reapDeadWorkers(this.#parts).finally(() => {
+      this.#reaping = null;
+    });
+    return this.#reaping;
   }
 
   async #renew(): Promise<void> {

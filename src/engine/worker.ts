@@ -33,6 +33,7 @@ export class Worker {
   readonly #keeper: LeaseKeeper;
   readonly #shutdown = new AbortController();
   readonly #stopListening: () => void;
+  readonly #looking: Promise<void>;
   #claiming: Promise<void> | null = null;
   #wokenAgain = false;
   #closed = false;
@@ -43,8 +44,9 @@ export class Worker {
     const { maxWarm, idleMs } = parts.settings;
     this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
     const leases = () => [...this.#holds.values()].map((entry) => entry.hold.lease);
-    this.#keeper = new LeaseKeeper(parts, this.#id, leases, () => this.#wake());
+    this.#keeper = new LeaseKeeper(parts, leases, () => this.#wake());
     this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
+    this.#looking = this.#keeper.look();
     if (parts.settings.claims === 'all') this.#wake();
   }
 
@@ -90,7 +92,7 @@ export class Worker {
     this.#closed = true;
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await this.#claiming;
+    await Promise.all([this.#looking, this.#claiming]);
     await Promise.all([...this.#holds.values()].map((entry) => entry.busy));
     clearTimeout(timer);
     await Promise.all([...this.#holds.values()].map((entry) => this.#letGo(entry)));

@@ -34,7 +34,8 @@ export class TrackerLocks {
 
   /** Takes a lock that is free. `left`: the request that its last holder left open. Null: somebody else has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
-    const claim = (await this.#claim(conversation)) ?? ((await this.#reap()) ? await this.#claim(conversation) : null);
+    const claim =
+      (await this.#claim(conversation)) ?? ((await this.#parts.reap()) ? await this.#claim(conversation) : null);
     if (claim === null) return null;
     const held: Held = { fence: claim.fence, counter: 1 };
     this.#held.set(conversation, held);
@@ -84,17 +85,6 @@ export class TrackerLocks {
   /** A lock that was taken over may be ours again by now, under another epoch. */
   #forget({ conversation, epoch }: Fence): void {
     if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
-  }
-
-  /**
-   * Frees the locks of processes that are provably dead (R2). True: some were. The worker does the same on its own account:
-   * the two may not import each other, and neither the core nor the ports may hold what does something.
-   */
-  async #reap(): Promise<boolean> {
-    const { store, processes } = this.#parts;
-    const dead = (await store.workers()).filter((worker) => processes.status(worker.process) === 'dead');
-    for (const worker of dead) await store.forgetWorker(worker.id);
-    return dead.length > 0;
   }
 
   async #beat(): Promise<void> {

@@ -68,6 +68,8 @@ export interface Store {
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
   workers(): Promise<WorkerInfo[]>;
+  /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
+  processesOf(worker: string): Promise<ProcessIdentity[]>;
   /** Frees every lease of a worker that is known to be gone. */
   forgetWorker(worker: string): Promise<void>;
 

@@ -36,6 +36,8 @@ export interface ScriptedOptions {
   readonly maxPromptTokens: number | null;
   /** The process goes on when its input ends, and finishes its turn. */
   readonly survives: boolean;
+  /** The process stays when its input ends while it waits for a prompt. */
+  readonly lingers: boolean;
   /** How long the agent may take to obey a cancel before it is killed. */
   readonly cancelGraceMs: number;
   /** Where sessions are kept; null: in the sandbox's own state. A relative one lies there, too. */
@@ -60,6 +62,7 @@ export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   startMs: 0,
   maxPromptTokens: null,
   survives: false,
+  lingers: false,
   cancelGraceMs: 2_000,
   dir: null,
 };

@@ -50,8 +50,9 @@ const connection = new Connection(
   (message) => void handle(message),
   () => {
     inputEnded = true;
-    if (!(turn && session?.options.survives)) process.exit(0);
-    turn.deny();
+    const { survives, lingers } = session?.options ?? {};
+    if (turn ? !survives : !lingers) process.exit(0);
+    turn?.deny();
     setTimeout(() => process.exit(1), LONGEST_SURVIVAL_MS);
   },
 );

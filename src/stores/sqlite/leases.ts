@@ -1,7 +1,8 @@
+import type { ProcessIdentity } from '../../core/process.ts';
 import type { Fence, WorkerInfo } from '../../ports/store.ts';
 import type { Database } from './database.ts';
-import type { Tx } from './write-queue.ts';
 import { expireTasks } from './task-claim.ts';
+import type { Tx } from './write-queue.ts';
 
 const BOOT = "SELECT value FROM facts WHERE owner = '' AND name = 'boot'";
 const SET_BOOT = `
@@ -19,6 +20,12 @@ const HELD = `
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
 const WORKER = 'SELECT no FROM workers WHERE id = ?';
 const WORKERS = 'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL)';
+const PROCESSES = `
+  WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
+  SELECT s.process FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
+  UNION
+  SELECT t.sent ->> '$.process' FROM held JOIN turns t ON t.conv = held.conv
+  WHERE t.ended_at IS NULL AND t.sent ->> '$.process' IS NOT NULL`;
 const HELD_BY = 'SELECT l.conv, c.id FROM leases l JOIN conversations c ON c.no = l.conv WHERE l.worker = ?';
 const STILL_HOLDS = 'SELECT 1 FROM leases WHERE worker = ? LIMIT 1';
 const REGISTER = `
@@ -35,6 +42,7 @@ export function adoptBoot(db: Database, boot: string, monotonic: number): void {
   const latest = db.one<{ at: number | null }>(LATEST)?.at ?? 0;
   db.run(FREE_ALL, latest, monotonic);
   db.run(FORGET_ALL);
+  expireTasks(db);
   db.run(SET_BOOT, boot);
 }
 
@@ -42,7 +50,6 @@ export function registerWorker(tx: Tx, worker: WorkerInfo): number {
   return tx.db.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process))?.no as number;
 }
 
-  expireTasks(db);
 /** An expired lease that nobody took is still held: it can be prolonged. */
 export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[] {
   const until = tx.monotonic + leaseMs;
@@ -63,6 +70,10 @@ export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
 export function workers(db: Database): WorkerInfo[] {
   const rows = db.all<{ id: string; process: string }>(WORKERS);
   return rows.map(({ id, process }) => ({ id, process: JSON.parse(process) }));
+}
+
+export function processesOf(db: Database, worker: string): ProcessIdentity[] {
+  return db.all<{ process: string }>(PROCESSES, worker).map(({ process }) => JSON.parse(process));
 }
 
 export function forgetWorker(tx: Tx, worker: string): void {

@@ -103,6 +103,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.claim(claimRequest({ conversation: other.conversation }));
   await store.requestCancel(ANN, (await enqueue(store, other.conversation)).id, 'x');
   await store.workers();
+  await store.processesOf('worker-1');
   await store.forgetWorker('worker-1');
   await store.fork(ANN, conversation, 1, spec());
   const sessions = [{ id: 's', agent: 'a', origin: 'new', watermark: 1, parent: null }] as const;
@@ -131,11 +132,10 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.usage(ANN);
   await store.search(ANN, 'say', 9);
   await store.verify(ANN, conversation);
-  stop();
   await everyTaskVerb(store);
+  stop();
 }
 
-const yes = { optionId: 'yes', name: 'Yes', kind: 'allow_once' } as const;
 async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof storeOn>['store']): Promise<void> {
   const [a, b] = [newTask({ name: 'a', milestone: 'm' }), newTask()];
   await verbs.add(ANN, { plan: 'p', place: 'here', tasks: [a, { ...b, after: [a.id] }] });
@@ -160,3 +160,4 @@ async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof store
   await verbs.usage(ANN);
 }
 
+const yes = { optionId: 'yes', name: 'Yes', kind: 'allow_once' } as const;

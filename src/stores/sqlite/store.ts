@@ -20,7 +20,7 @@ import type { Database } from './database.ts';
 import { enqueue } from './enqueue.ts';
 import { storageFault } from './faults.ts';
 import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
-import { forgetWorker, release, renew, workers } from './leases.ts';
+import { forgetWorker, processesOf, release, renew, workers } from './leases.ts';
 import { transcript } from './mirrors.ts';
 import { openDatabase } from './open.ts';
 import { answer } from './permissions.ts';
@@ -114,6 +114,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     renew: (fences, leaseMs) => write((tx) => renew(tx, fences, leaseMs)),
     release: (fence) => write((tx) => release(tx, fence)),
     workers: () => read(workers),
+    processesOf: (worker) => read((from) => processesOf(from, worker)),
     forgetWorker: (worker) => write((tx) => forgetWorker(tx, worker)),
 
     commit: (fence, counter, writes) => write((tx) => commit(tx, fence, counter, writes)),

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemProcesses } from '../../../src/host/processes.ts';
 import { conversationOf } from '../../../src/testing/index.ts';
 import { until } from '../../contracts/agent-room.ts';
+import { isAlive } from '../../contracts/liveness.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
 
 export function crashes(adapter: ClaudeAdapter): void {
@@ -28,6 +30,21 @@ export function crashes(adapter: ClaudeAdapter): void {
     const request = home.model.lastRequest();
     expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
+  });
+
+  test('Throughline is killed while Claude is warm: the next one ends it, though nobody prompts it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const host = await home.host();
+    const { turn } = await host.calls.ask('chat', FIRST);
+    const claude = turn.sent?.process ?? expect.unreachable();
+    const { pid } = claude;
+    onTestFinished(async () => void (await systemProcesses.end(claude)));
+    // It would notice that its input has ended; one that hangs does not.
+    process.kill(pid, 'SIGSTOP');
+    await host.kill();
+    expect(isAlive(pid)).toBe(true);
+    await home.open();
+    await until('Claude is gone', () => !isAlive(pid));
   });
 
   test('a replay asks the model once a turn and runs no tool; afterwards tools run', async (context) => {

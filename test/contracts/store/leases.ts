@@ -15,7 +15,9 @@ import {
   Holder,
   kinds,
   newConversation,
+  opening,
   sending,
+  session,
   update,
   WORKER,
   type World,
@@ -302,6 +304,26 @@ export function leases(world: World): void {
     expect(new Set(ids.map(({ conversation }) => conversation.id))).toEqual(new Set([a.conversation, b.conversation]));
     expect(await store.claim(claimRequest())).toBeNull();
     await store.forgetWorker('nobody');
+  });
+
+  test('what a worker has running is known by its sessions and by the turn that was sent, as long as it holds them', async () => {
+    const { store } = world;
+    const process = (pid: number) => ({ pid, started: '1', boot: 'boot-1', namespace: 'pid-1', mark: `m${pid}` });
+    const [a, b] = [await begun(store), await begun(store)];
+    const [warm, closed] = [session({ process: process(1) }), session({ process: process(2) })];
+    await a.holder.write(opening(warm), opening(closed), {
+      write: 'change-session',
+      ref: closed.ref,
+      change: { state: 'dormant', process: null },
+      reason: null,
+    });
+    await b.holder.write(sending(b.turn.id, { process: process(3) }));
+    expect(await store.processesOf('nobody')).toEqual([]);
+    expect((await store.processesOf(WORKER.id)).toSorted((x, y) => x.pid - y.pid)).toEqual([process(1), process(3)]);
+    await b.holder.write(ending(b.turn));
+    expect(await store.processesOf(WORKER.id)).toEqual([process(1)]);
+    await store.release(a.fence);
+    expect(await store.processesOf(WORKER.id)).toEqual([]);
   });
 
   test('after another boot every lease is free, in the order in which the work came', async () => {

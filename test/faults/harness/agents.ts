@@ -5,6 +5,8 @@ const OPTIONS = {
   plain: {},
   /** Goes on with its turn, tools included, when the worker that started it was killed. */
   survivor: { survives: true },
+  /** Waits for a prompt, also when nobody is left to send one. */
+  lingerer: { lingers: true },
   /** Forgets when its process ends. */
   forgetful: { memory: 'process' },
   /** Another id with every prompt, told late. */
@@ -14,7 +16,8 @@ const OPTIONS = {
 } as const;
 
 export type AgentName = keyof typeof OPTIONS;
-export const AGENTS = Object.keys(OPTIONS) as AgentName[];
+/** Those that end sooner or later when everybody who could end them was killed. */
+export const MORTALS = (Object.keys(OPTIONS) as AgentName[]).filter((name) => name !== 'lingerer');
 
 interface AgentSettings {
   readonly adapter: 'scripted';

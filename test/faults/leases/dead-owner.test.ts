@@ -21,6 +21,14 @@ async function busyWorker(place: Place, cwd?: string) {
   return { worker, turn: String(turn) };
 }
 
+/** A worker that keeps an agent warm which does not notice when it is left alone. */
+async function warmWorker(place: Place) {
+  const requests = [{ prompt: 'hello', options: { requestId: 'one', agent: 'lingerer' } }];
+  const worker = place.start('stepper', { key: 'c', requests, engine: { leaseMs: LEASE_MS } });
+  await worker.said('ended');
+  return worker;
+}
+
 /** What must be true once somebody has taken over from a worker that was killed at `killed`. */
 function expectTakenOver(place: Place, killed: number): void {
   expect(performance.now() - killed).toBeLessThan(AT_ONCE_MS);
@@ -90,6 +98,29 @@ describe('the lease of a worker that was killed', () => {
     expect((await taker.end(turn)).state).toBe('interrupted');
     expectTakenOver(place, killed);
     expect((await taker.run('c', 'go on')).failure?.code).toBe('refused');
+  });
+
+  test.concurrent.each([{ claims: 'all' }, { claims: 'own', maxWarm: 0 }] as const)(
+    'takes along the agent that was kept warm, and nobody has to prompt it: %j',
+    async (engine) => {
+      await using place = new Place();
+      const worker = await warmWorker(place);
+      await worker.end();
+      expect(marked(place.mark), 'its agent waits on without it').toHaveLength(1);
+      await using _ = await newcomer(place, { ...engine, leaseMs: LEASE_MS });
+      await until('what it left running is gone', () => marked(place.mark).length === 0);
+    },
+  );
+
+  test.concurrent('takes along the agent that was kept warm, also for a worker that was there before and has a warm one of its own', async () => {
+    await using place = new Place();
+    await using other = await newcomer(place, { claims: 'own', leaseMs: LEASE_MS });
+    await other.run('other', 'hello', { agent: 'lingerer' });
+    const [own] = marked(place.mark);
+    const worker = await warmWorker(place);
+    await worker.end();
+    await until('what it left running is gone', () => marked(place.mark).length === 1);
+    expect(marked(place.mark)).toEqual([own]);
   });
 
   test.concurrent('stays taken while its worker lives, however long others wait', async () => {

@@ -1,5 +1,5 @@
 import { open } from '../../../src/index.ts';
-import { AGENTS, type AgentName, settingsFor } from '../harness/agents.ts';
+import { type AgentName, MORTALS, settingsFor } from '../harness/agents.ts';
 import { marked } from '../harness/marked.ts';
 import type { Place } from '../harness/place.ts';
 import type { Line } from '../harness/program.ts';
@@ -41,7 +41,7 @@ export class Storm {
     this.#random = random;
     this.keys = Array.from({ length: conversations }, (_, i) => `c${i}`);
     for (const [i, key] of this.keys.entries()) {
-      this.#agents.set(key, AGENTS[i % AGENTS.length] as AgentName);
+      this.#agents.set(key, MORTALS[i % MORTALS.length] as AgentName);
       this.accepted.set(key, []);
     }
     this.crew = new Crew(place, random, {
