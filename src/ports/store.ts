@@ -134,11 +134,11 @@ export interface Store {
   /** From now on it opens nothing. One that was revoked before stays as it is. Throws `not_found`. */
   revokeKey(owner: string, id: string): Promise<ApiKey>;
 
-  // ── the bell ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-  /**
   /** The tasks that turns are had for. */
   readonly tasks: TaskStore;
 
+  // ── the bell ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+  /**
    * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
    * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or for nothing, and
    * correct callers also work without it.

@@ -154,9 +154,9 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     keys: (owner) => read((from) => keysOf(from, owner)),
     revokeKey: (owner, id) => write((tx) => revokeKey(tx, owner, id)),
 
-    listen(listener) {
     tasks: taskStore({ read, write, clock }),
 
+    listen(listener) {
       checkOpen();
       return bell.listen(listener);
     },
