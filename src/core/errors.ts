@@ -50,6 +50,10 @@ export class ThroughlineError extends Error {
   }
 }
 
+export function noSuch(what: string, id: string, hint?: string): ThroughlineError {
+  return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
+}
+
 /** The failure that a thrown `ThroughlineError` amounts to. */
 export function failureOf(error: ThroughlineError): Failure {
   return error.hint === undefined
