@@ -6,10 +6,14 @@ import type { ScriptedOptions } from '../../../../src/agents/scripted/options.ts
 import { type Composed, compose } from '../../../../src/compose.ts';
 import type { Scope } from '../../../../src/core/key.ts';
 import type { EngineSettings } from '../../../../src/engine/parts.ts';
+import { createApp } from '../../../../src/faces/http/app.ts';
+import { loopbackDoor } from '../../../../src/faces/http/door.ts';
+import { STREAM } from '../../../../src/faces/http/event-stream.ts';
 import { createLog } from '../../../../src/faces/http/log.ts';
 import { Metrics } from '../../../../src/faces/http/metrics.ts';
 import { freshKey } from '../../../../src/faces/http/secrets.ts';
 import { type RunningServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
+import { SignIn } from '../../../../src/faces/http/sign-in.ts';
 import { Caller } from './caller.ts';
 
 export const TOKEN = 'the-token-of-this-test';
@@ -77,6 +81,26 @@ export class ServedHome {
 
   newLink(): string {
     return this.#server.newLink();
+  }
+
+  /** The same interface without a network. */
+  inProcess(): (address: string, init: RequestInit) => Promise<Response> {
+    const { engine, parts } = this.#composed;
+    const never = new AbortController().signal;
+    const app = createApp({
+      engine,
+      keeper: { token: TOKEN, signIn: new SignIn(TOKEN, Date.now), keys: parts.store, owner: 'local', now: Date.now },
+      log: createLog('debug', [TOKEN], (line) => this.log.push(line)),
+      ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
+      ...{ draining: never, shutdown: never },
+    });
+    const env = { door: loopbackDoor(1), cut: () => {} };
+    return async (address, { headers, ...init }) =>
+      app.request(
+        `http://127.0.0.1:1${address}`,
+        { ...init, headers: { host: '127.0.0.1:1', ...headers } as never },
+        env,
+      );
   }
 
   /** Whoever has the token. */

@@ -1,0 +1,115 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { read } from './support/caller.ts';
+import { ServedHome, TOKEN } from './support/served-home.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** A body as it is, whatever it is. */
+async function send(
+  home: ServedHome,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream,
+  headers: Record<string, string> = JSON_TYPE,
+) {
+  const authorization = `Bearer ${TOKEN}`;
+  const init = { method: 'POST', headers: { authorization, ...headers }, body, duplex: 'half' };
+  const response = await fetch(`${home.url}/v1/conversations`, init as RequestInit);
+  return read('POST', '/v1/conversations', response);
+}
+
+describe('what is not understood is refused, and nothing is stored', () => {
+  let home: ServedHome;
+  beforeAll(async () => {
+    home = await ServedHome.start();
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test.each([
+    ['no JSON', '{"key":'],
+    ['a list', '[]'],
+    ['a text', '"key"'],
+    ['nothing', 'null'],
+    ['an unknown field', '{"key":"a","colour":"red"}'],
+    ['a wrong type', '{"key":5}'],
+    ['a key that is too long', JSON.stringify({ key: 'x'.repeat(513) })],
+    ['control characters in a key', JSON.stringify({ key: 'a\u001b[31mb' })],
+    ['half a character', '{"key":"\\ud800"}'],
+    ['a name that reaches the prototype', '{"key":"a","__proto__":{"scopes":["admin"]}}'],
+    ['one deep inside', '{"key":"a","restore":{"__proto__":{"policy":"off"}}}'],
+    ['another such name', '{"constructor":{"prototype":{"polluted":true}}}'],
+    ['a great depth', `{"key":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['bytes that are no UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('%s', async (_, body) => {
+    const { status, body: answer } = await send(home, body as string);
+    expect({ status, code: answer.code }).toEqual({ status: 400, code: 'invalid' });
+    expect((await home.caller.ok('GET', '/conversations')).conversations).toEqual([]);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'application/json; charset=latin1',
+  ])('a body of the type %s, which a form of any page could send', async (type) => {
+    expect(await send(home, '{"key":"a"}', { 'content-type': type })).toMatchObject({ status: 415 });
+  });
+
+  test.each(['?limit=0', '?limit=10001', '?limit=x', '?limit=1&limit=2', '?colour=red', '?__proto__=1', '?before=1'])(
+    'the query %s',
+    async (query) => {
+      expect((await home.caller.get(`/conversations${query}`)).body).toMatchObject({ status: 400, code: 'invalid' });
+    },
+  );
+});
+
+test('a body that is too large is refused before it is read, whether it says so or not', async () => {
+  await using home = await ServedHome.start();
+  const large = JSON.stringify({ title: 'x'.repeat(1_100_000) });
+  expect(await send(home, large)).toMatchObject({ status: 413, body: { code: 'too_large' } });
+  let sent = 0;
+  const endless = new ReadableStream({
+    pull(controller) {
+      sent += 65_536;
+      controller.enqueue(new Uint8Array(65_536).fill(0x20));
+    },
+  });
+  const refused = await send(home, endless).then(
+    ({ status }) => status,
+    () => 'cut off',
+  );
+  expect([413, 'cut off']).toContain(refused);
+  expect(sent).toBeLessThan(64_000_000);
+});
+
+test('what is not HTTP is not understood, and hurts nobody', async () => {
+  await using home = await ServedHome.start();
+  const garbage = [
+    '\0\0\0',
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET /v1/x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    `GET /${'x'.repeat(99_999)}`,
+  ];
+  for (const bytes of garbage) {
+    const answer = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(home.port, '127.0.0.1', () => socket.write(bytes));
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+        if (/\r\n\r\n/.test(text)) socket.destroy();
+      });
+      socket.on('error', () => {}).on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 4(00|21|31)|^$/);
+  }
+  expect((await home.caller.get('//healthz')).status).toBe(200);
+});
+
+test('a prompt may be large, and its fields are kept as given', async () => {
+  await using home = await ServedHome.start();
+  await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  const prompt = [{ type: 'text', text: 'x'.repeat(2_000_000), constructor: 'kept', _meta: { toString: 1 } }];
+  const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt });
+  expect(turn.prompt).toEqual(prompt);
+  await home.caller.finished(turn);
+});

@@ -1,0 +1,208 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { EventSource } from 'eventsource';
+import { createParser } from 'eventsource-parser';
+import { expect, test } from 'vitest';
+import { encodeFrame } from '../../../src/faces/http/event-stream.ts';
+import { until } from '../../faults/harness/until.ts';
+import { ServedHome, TOKEN } from './support/served-home.ts';
+
+test('a reader goes on from any number, by address or by header, and the header is the newer', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' })).turn);
+  const first = async (path: string, headers = {}) => {
+    for await (const event of caller.events(path, headers)) return event;
+    throw new Error('Nothing came.');
+  };
+  expect(await first('/conversations/chat/events')).toMatchObject({ id: '1', data: { seq: 1 } });
+  expect(await first('/conversations/chat/events?after=3')).toMatchObject({ id: '4', data: { seq: 4 } });
+  expect(await first('/conversations/chat/events', { 'last-event-id': '4' })).toMatchObject({ id: '5' });
+  expect(await first('/conversations/chat/events?after=2', { 'last-event-id': '5' })).toMatchObject({ id: '6' });
+  const wrong = await caller.with({ 'last-event-id': '5\u00e9' }).get('/conversations/chat/events');
+  expect(wrong).toMatchObject({ status: 400 });
+});
+
+test('a stream says how soon to come back, and beats while nothing happens', async () => {
+  await using home = await ServedHome.start({ server: { stream: { heartbeatMs: 10, retryMs: 321 } } });
+  await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  const reader = await rawReader(home, '/v1/conversations/chat/events?after=1');
+  await until('two beats', () => reader.text.split(':\n\n').length > 2);
+  expect(reader.text).toContain('retry: 321\n\n');
+  reader.socket.destroy();
+});
+
+test('whatever an agent says is data of one event, and begins no other', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const lines = ['id: 999', 'data: {"kind":"turn.ended"}', 'event: error', '<script>alert(1)</script>\u001b[2J\u0000'];
+  const requestId = 'r\r\nid: 999\r\n\r\ndata: {"kind":"turn.ended"}\n\n';
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const prompt = lines.map((line) => `/say ${line}`).join('\n');
+  const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt, requestId });
+  const { reply } = await caller.finished(turn);
+  const seqs: number[] = [];
+  let said = '';
+  for await (const { id, data } of caller.events('/conversations/chat/events')) {
+    expect(id).toBe(String(data.seq));
+    seqs.push(data.seq);
+    if (data.kind === 'turn.queued') expect(data.payload.requestId).toBe(requestId);
+    if (data.kind === 'turn.update') said += data.payload.update.content?.text ?? '';
+    if (data.kind === 'turn.ended') break;
+  }
+  expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+  for (const line of lines) expect(reply).toContain(line);
+  expect(said).toBe(reply);
+  const { headers } = await caller.get(`/turns/${turn.id}/answer`);
+  expect(headers.get('content-type')).toBe('application/json');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+test('a frame is one event for any text', () => {
+  for (const text of ['\n', '\r', '\r\n\r\n', '\n\ndata: x', '\u2028', ':', '\0']) {
+    const seen: string[] = [];
+    createParser({ onEvent: ({ data }) => seen.push(data) }).feed(
+      new TextDecoder().decode(encodeFrame({ data: { text } })),
+    );
+    expect(seen.map((data) => JSON.parse(data))).toEqual([{ text }]);
+  }
+});
+
+/** Through the unix socket: the buffers of the system are small there, and hide little. */
+test('a reader that takes nothing is cut off, and comes back without loss or double', { timeout: 60_000 }, async () => {
+  await using home = await ServedHome.start({ server: { stream: { stallMs: 50 } } });
+  const { caller } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const big = 'x'.repeat(100_000);
+  for (let i = 0; i < 12; i += 1) {
+    await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt: `/say ${i} ${big}` })).turn);
+  }
+  const { lastSeq } = await caller.ok('GET', '/conversations/chat');
+  const seqs: number[] = [];
+  const stalled = await rawReader(home, '/v1/conversations/chat/events', (data) => seqs.push(data.seq), home.socket);
+  stalled.socket.pause();
+  await until('the reader is cut off', () => home.metrics.text().includes('readers_ended_total{why="slow"} 1'));
+  expect(home.metrics.readers).toBe(0);
+  stalled.socket.resume();
+  await stalled.closed;
+  expect(seqs.length).toBeLessThan(lastSeq);
+  while (seqs.at(-1) !== lastSeq) {
+    // It may be cut off again, for all that is known here: then it comes back again.
+    const next = await rawReader(home, `/v1/conversations/chat/events?after=${seqs.at(-1) ?? 0}`, ({ seq }) => {
+      seqs.push(seq);
+      if (seq === lastSeq) next.socket.destroy();
+    });
+    await next.closed;
+  }
+  expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1));
+});
+
+test('there is a most of readers', async () => {
+  await using home = await ServedHome.start({ server: { mostReaders: 1 } });
+  await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  const reader = await rawReader(home, '/v1/conversations/chat/events');
+  expect(await home.caller.get('/conversations/chat/events')).toMatchObject({
+    status: 429,
+    body: { code: 'too_many' },
+  });
+  reader.socket.destroy();
+  await until('the reader has left', () => home.metrics.readers === 0);
+});
+
+test('the npm package eventsource has every event once, through ten disconnects and a restart', {
+  timeout: 60_000,
+}, async () => {
+  await using home = await ServedHome.start({ server: { stream: { retryMs: 20 } } });
+  const { caller, port } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const proxy = await cuttingProxy(home);
+  const seqs: number[] = [];
+  let opened = 0;
+  const source = new EventSource(`${proxy.url}/v1/conversations/chat/events`, {
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${TOKEN}` } }),
+  });
+  source.onopen = () => {
+    opened += 1;
+  };
+  source.onmessage = ({ data, lastEventId }) => {
+    const { seq } = JSON.parse(data);
+    expect(lastEventId).toBe(String(seq));
+    seqs.push(seq);
+  };
+  await caller.ok('POST', '/conversations/chat/turns', { prompt: '/stream 60 20' });
+  for (let i = 0; i < 10; i += 1) {
+    const [before, seen] = [opened, seqs.length];
+    await until('something more was seen', () => opened > 0 && seqs.length > seen);
+    proxy.cut();
+    await until('it has come back', () => opened > before);
+  }
+  const before = opened;
+  await home.down(20_000);
+  await home.up(port);
+  await until('it has come back after the restart', () => opened > before);
+  const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'after the restart' });
+  await home.caller.finished(turn);
+  const { lastSeq } = await home.caller.ok('GET', '/conversations/chat');
+  await until('it has everything', () => (seqs.at(-1) ?? 0) >= lastSeq);
+  source.close();
+  proxy.close();
+  expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+  expect(opened).toBeGreaterThanOrEqual(12);
+});
+
+/** Passes connections on to the server, and cuts all of them when told to. */
+async function cuttingProxy(home: ServedHome) {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const target = connect(home.port, '127.0.0.1');
+    // The server answers to its own name only.
+    client.once('data', (head) =>
+      target.write(head.toString('latin1').replace(/^host: .*$/im, `Host: 127.0.0.1:${home.port}`)),
+    );
+    target.pipe(client);
+    for (const [one, other] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      sockets.add(one.on('error', () => {}).on('close', () => other.destroy()));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, cut, close: () => server.close(cut) };
+}
+
+interface RawReader {
+  readonly socket: Socket;
+  readonly closed: Promise<void>;
+  text: string;
+}
+
+/** A reader whose socket is in our hands; resolves when its answer has begun. */
+async function rawReader(
+  home: ServedHome,
+  path: string,
+  onData: (data: { seq: number }) => void = () => {},
+  unixSocket?: string,
+): Promise<RawReader> {
+  const socket = unixSocket === undefined ? connect(home.port, '127.0.0.1') : connect(unixSocket);
+  const host = unixSocket === undefined ? `127.0.0.1:${home.port}` : 'localhost';
+  socket.write(`GET ${path} HTTP/1.0\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  const closed = new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve()));
+  const reader: RawReader = { socket, closed, text: '' };
+  const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data)) });
+  let head = true;
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    reader.text += chunk;
+    const body = head ? reader.text.split('\r\n\r\n').slice(1).join('\r\n\r\n') : chunk;
+    if (head && !reader.text.includes('\r\n\r\n')) return;
+    head = false;
+    parser.feed(body);
+  });
+  await until('the answer begins', () => reader.text.includes('\r\n\r\n'));
+  return reader;
+}
