@@ -27,6 +27,8 @@ export interface StreamOptions extends StreamSettings {
   readonly shutdown: AbortSignal;
   /** Asked at every heartbeat: whoever may not read any more is cut off. */
   readonly stillAllowed: () => Promise<boolean>;
+  /** Tears the connection down, with what is still in its buffers: no end in good order, so that the reader comes back. */
+  readonly cut: () => void;
   readonly ended: (why: 'left' | 'slow' | 'over' | 'failed', error?: unknown) => void;
 }
 
@@ -39,7 +41,7 @@ export function encodeFrame({ id, data }: Frame): Uint8Array {
 }
 
 export function eventStream(options: StreamOptions): ReadableStream<Uint8Array> {
-  const { mostBytes, heartbeatMs, stallMs, retryMs, frames, shutdown, stillAllowed, ended } = options;
+  const { mostBytes, heartbeatMs, stallMs, retryMs, frames, shutdown, stillAllowed, cut, ended } = options;
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, shutdown]);
   let taken = () => {};
@@ -70,8 +72,7 @@ export function eventStream(options: StreamOptions): ReadableStream<Uint8Array> 
         if (signal.aborted) break;
         controller.enqueue(encodeFrame(frame));
         if (await room(controller)) continue;
-        // An error, and not an end in good order: the connection is torn down with what is still in its buffers.
-        controller.error(new Error('The reader is too slow.'));
+        cut();
         return ended('slow');
       }
       if (stop.signal.reason === LEFT) return ended('left');
@@ -79,7 +80,7 @@ export function eventStream(options: StreamOptions): ReadableStream<Uint8Array> 
       ended('over');
     } catch (error) {
       if (stop.signal.reason === LEFT) return ended('left');
-      controller.error(error);
+      cut();
       ended('failed', error);
     } finally {
       clearInterval(heart);
