@@ -98,6 +98,14 @@ async function agentsWithoutSettings(home: string): Promise<Record<string, Agent
   const { availableClaude } = await import('./agents/claude/available.ts');
   const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
   const { availableAgents } = await import('./agents/acp/find.ts');
+/** The agents that a person has set, by name; their paths are whole. None: nothing is set. */
+export function agentsInSettings(options: Pick<ComposeOptions, 'home' | 'config'>): Record<string, AgentSettings> {
+  const home = resolve(options.home ?? dataHome());
+  const { settings, base } = readSettings(options, home);
+  const whole = (given: AgentSettings) => ({ adapter: given.adapter, ...programSettings(given, { base, home }) });
+  return Object.fromEntries(Object.entries(settings.agents).map(([name, given]) => [name, whole(given)]));
+}
+
   const plain = { env: {}, options: {} };
   const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
   return {

@@ -113,27 +113,16 @@ async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
 }
 
 /** The real Claude. Its model is ours, unless the person wants theirs: a demo must not cost anything unasked. */
-async function demoWithClaude({ home, live, installedIn }: DemoRequest): Promise<DemoParts> {
-  const [{ dataHome, installedClaude }, { availableClaude }, { packageIn }, { projectDir, slugOf }] = await Promise.all(
-    [
-      import('./compose.ts'),
-      import('./agents/claude/available.ts'),
-      import('./agents/claude/find-package.ts'),
-      import('./agents/claude/transcript/locate.ts'),
-    ],
-  );
-  const installed = installedClaude(resolve(installedIn ?? dataHome()));
-  const adapter = availableClaude(installed, env.PATH ?? '');
-  if (adapter === null) {
-    const hint = 'Run "throughline agents install claude", or put the program "claude" on PATH.';
-    throw new ThroughlineError('agent_unavailable', 'Claude is not installed.', { hint });
-  }
+async function demoWithClaude(request: DemoRequest): Promise<DemoParts> {
+  const { home, live } = request;
+  const { projectDir, slugOf } = await import('./agents/claude/transcript/locate.ts');
+  const claude = await claudeOf(request);
   const cwd = join(home, 'work');
   mkdirSync(cwd);
   const model = live ? null : await startStandIn(home);
-  const given = { adapter, env: model?.env ?? {}, ...(packageIn(installed) && { package: installed }) };
-  const parts = await demoParts(home, given, cwd);
-  const sessionFiles = projectDir({ ...env, ...model?.env }, cwd);
+  const own = model?.env ?? claude.env ?? {};
+  const parts = await demoParts(home, { ...claude, env: own }, cwd);
+  const sessionFiles = projectDir({ ...env, ...own }, cwd);
   const { version } = await parts.agent.traits().catch(async (error: unknown) => {
     await parts.engine.close(); // or this process would stay for ever
     await model?.close();
@@ -153,6 +142,27 @@ async function demoWithClaude({ home, live, installedIn }: DemoRequest): Promise
       if (basename(sessionFiles) === slugOf(cwd)) rmSync(sessionFiles, { recursive: true, force: true });
     },
   };
+}
+
+/** The Claude that the person has set, else the one that is found. Only a live one has its model and environment from there. */
+async function claudeOf({ live, installedIn, config }: DemoRequest) {
+  const { agentsInSettings, dataHome, installedClaude } = await import('./compose.ts');
+  const agents = agentsInSettings(given({ home: installedIn, config }));
+  const set = [agents.claude, ...Object.values(agents)].find((agent) => agent?.adapter.startsWith('claude-'));
+  if (set !== undefined) {
+    const { adapter, package: folder, command, env: own, model } = set;
+    return given({ adapter, package: folder, command, ...(live && { env: own, model }) });
+  }
+  const [{ availableClaude }, { packageIn }] = await Promise.all([
+    import('./agents/claude/available.ts'),
+    import('./agents/claude/find-package.ts'),
+  ]);
+  const installed = installedClaude(resolve(installedIn ?? dataHome()));
+  const adapter = availableClaude(installed, env.PATH ?? '');
+  if (adapter !== null) return { adapter, ...(packageIn(installed) && { package: installed }) };
+  throw new ThroughlineError('agent_unavailable', 'Claude is not installed.', {
+    hint: 'Run "throughline agents install claude", or put the program "claude" on PATH.',
+  });
 }
 
 async function demoParts(home: string, agent: object, cwd: string | null) {

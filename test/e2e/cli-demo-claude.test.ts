@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
@@ -45,6 +45,22 @@ test('the real Claude loses its session and goes on, with a model that stands in
   expect(stdout).toContain(`agent  I have seen these codewords: ${codeword}.  ← remembered`);
   expect(stdout).toMatch(/receipt {2}restored by rehydrate: 1 turn carried, 0 dropped, proof proved/);
   expect([readdirSync(temporary), readdirSync(person)]).toEqual([[], []]);
+}, 60_000);
+
+test('the Claude that the person has set is the one that is shown, and no other', async (context) => {
+  const { program } = claudeOrSkip(context);
+  const config = join(home.path, 'set.json');
+  const where = { PATH: '', THROUGHLINE_HOME: join(home.path, 'nothing-installed') };
+  const set = (agent: object) => writeFileSync(config, JSON.stringify({ agents: { mine: agent } }));
+  set({ adapter: 'claude-cli', command: [program], env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
+  const shown = await demo(['--config', config], where);
+  expect({ code: shown.code, stderr: shown.stderr }).toEqual({ code: 0, stderr: '' });
+  expect(shown.stdout).toContain('← remembered');
+  set({ adapter: 'claude-sdk', package: './no-such-folder' });
+  const missing = await demo(['--config', config]);
+  expect(missing.code).toBe(3);
+  expect(missing.stderr).toContain('no-such-folder');
+  expect(readdirSync(temporary)).toEqual([]);
 }, 60_000);
 
 test('live, it uses what the person has set, and leaves no session in their files', async (context) => {

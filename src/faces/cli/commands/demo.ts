@@ -39,7 +39,8 @@ async function demo({ agent, live = false }: DemoOptions, { parts, output, optio
   const started = performance.now();
   const home = await realpath(await mkdtemp(join(tmpdir(), 'throughline-demo-')));
   const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
-  const demoParts = await parts.demo({ agent, live, home, installedIn: options.home }).catch(async (error: unknown) => {
+  const request = { agent, live, home, installedIn: options.home, config: options.config };
+  const demoParts = await parts.demo(request).catch(async (error: unknown) => {
     await removeHome();
     throw error;
   });

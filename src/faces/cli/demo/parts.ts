@@ -12,6 +12,8 @@ export interface DemoRequest {
   readonly home: string;
   /** Where agents were installed; left out: in the usual data home. */
   readonly installedIn: string | undefined;
+  /** The person's settings file; left out: where it usually is. */
+  readonly config: string | undefined;
 }
 
 /** What the demo works with: an engine, and the very agent that it uses, to be used without it for comparison. */
