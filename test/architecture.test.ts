@@ -57,7 +57,7 @@ describe('the import rule', () => {
     ['testing/model.ts', `import { Hono } from 'hono'`, 'testing imports hono'],
     ['compose.ts', `import { startModel } from './testing/index.ts'`, 'compose.ts imports testing'],
     ['utils/text.ts', '', 'the folder utils is not part of the layout'],
-    ['helpers.ts', '', 'only compose.ts, main.ts, index.ts lie at the top of src'],
+    ['helpers.ts', '', 'only compose.ts, connect.ts, client.ts, main.ts, index.ts lie at the top of src'],
   ])('refuses in %s: %s', (path, source, why) => {
     expect(brokenImportRules(path, source)).toEqual([why]);
   });

@@ -8,7 +8,7 @@ const FOLDERS = ['core', 'ports', 'engine', 'library', 'tasks', 'wire', 'host', 
 /** What every adapter needs to run a program; it knows none of them. */
 const SHARED = 'agents/shared';
 /** The only files at the top of src/, and the only ones that reach implementations. */
-const ENTRIES = ['compose.ts', 'main.ts', 'index.ts'];
+const ENTRIES = ['compose.ts', 'connect.ts', 'client.ts', 'main.ts', 'index.ts'];
 
 /** Every import rule that the file breaks, in words. `path` is relative to src/, with forward slashes. */
 export function brokenImportRules(path: string, source: string): string[] {

@@ -1,0 +1,33 @@
+import { connect as connectBy } from './clients/http/connect.ts';
+import { fetchTransport } from './clients/http/transport.ts';
+import { ThroughlineClient } from './library/client.ts';
+
+/** `throughline/client`: Throughline through a server, in browsers and everywhere else where there is `fetch`. */
+
+export interface ClientOptions {
+  /** Where the server is: `https://agents.example.org`. In a page of that server, it may be left out. */
+  readonly url?: string;
+  /** A key, or the token of the data home. A page that is signed in needs none. */
+  readonly token?: string;
+  /** With the token of the data home: on whose behalf; left out: whoever the token stands for. */
+  readonly owner?: string;
+}
+
+/** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
+export async function connect({ url = '', token, owner }: ClientOptions = {}): Promise<ThroughlineClient> {
+  return new ThroughlineClient(await connectBy({ transport: fetchTransport(url), token: token ?? null, owner }));
+}
+
+export type { ContentBlock, Prompt } from './core/content.ts';
+export type { Conversation } from './core/conversation.ts';
+export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
+export type { ConversationEvent, EventKind, EventPayloads } from './core/event.ts';
+export type { Permission, PermissionOption } from './core/permission.ts';
+export type { Receipt } from './core/receipt.ts';
+export type { Session } from './core/session.ts';
+export type { Summary } from './core/summary.ts';
+export type { Turn, TurnState } from './core/turn.ts';
+export type { Usage } from './core/usage.ts';
+export type { ThroughlineClient } from './library/client.ts';
+export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
+export type { ConversationView, Engine, Hint } from './ports/engine.ts';

@@ -1,0 +1,31 @@
+import { noSuch, ThroughlineError } from '../../core/errors.ts';
+
+/** What stands in the path of a request. What cannot stand there names nothing that there is. */
+
+const LONGEST = 512;
+
+export function turnIn(id: string): { turn: string } {
+  return { turn: checkSegment(id, (turn) => noSuch('turn', turn)) };
+}
+
+export function permissionIn(id: string): { permission: string } {
+  return { permission: checkSegment(id, () => new ThroughlineError('not_found', 'There is no such permission.')) };
+}
+
+export function noConversation(idOrKey: string): ThroughlineError {
+  return noSuch('conversation', idOrKey, 'See "throughline list".');
+}
+
+export function checkSegment(text: string, missing: (text: string) => ThroughlineError): string {
+  const fits = text !== '' && text !== '.' && text !== '..' && text.length <= LONGEST && text.isWellFormed();
+  if (!fits) throw missing(text);
+  return text;
+}
+
+/** A server has a working directory of its own: what is relative would mean another place there. */
+export function checkDirectory(cwd: string | undefined): void {
+  if (cwd === undefined || /^(\/|[A-Za-z]:[\\/])/.test(cwd)) return;
+  throw new ThroughlineError('invalid', `The working directory "${cwd}" is not absolute.`, {
+    hint: 'A server needs the whole path.',
+  });
+}

@@ -1,0 +1,38 @@
+import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
+
+type Table = typeof OPERATIONS;
+
+/**
+ * Where each operation is: as the table of the wire has it, or this does not compile. Written down once more, because that
+ * table brings the schema library along, and a client that starts often and runs in pages has no use for it.
+ */
+export const ROUTES: {
+  readonly [N in OperationName]: { readonly method: Table[N]['method']; readonly path: Table[N]['path'] };
+} = {
+  listConversations: { method: 'GET', path: '/conversations' },
+  ensureConversation: { method: 'POST', path: '/conversations' },
+  getConversation: { method: 'GET', path: '/conversations/{conversation}' },
+  renameConversation: { method: 'PATCH', path: '/conversations/{conversation}' },
+  summarise: { method: 'GET', path: '/conversations/{conversation}/summary' },
+  show: { method: 'GET', path: '/conversations/{conversation}/view' },
+  listSessions: { method: 'GET', path: '/conversations/{conversation}/sessions' },
+  follow: { method: 'GET', path: '/conversations/{conversation}/events' },
+  warm: { method: 'POST', path: '/conversations/{conversation}/warm' },
+  fork: { method: 'POST', path: '/conversations/{conversation}/fork' },
+  exportConversation: { method: 'GET', path: '/conversations/{conversation}/export' },
+  importConversation: { method: 'POST', path: '/imports' },
+  verify: { method: 'GET', path: '/conversations/{conversation}/verify' },
+  submit: { method: 'POST', path: '/conversations/{conversation}/turns' },
+  listTurns: { method: 'GET', path: '/conversations/{conversation}/turns' },
+  getTurn: { method: 'GET', path: '/turns/{turn}' },
+  answerOf: { method: 'GET', path: '/turns/{turn}/answer' },
+  cancel: { method: 'POST', path: '/turns/{turn}/cancel' },
+  retry: { method: 'POST', path: '/turns/{turn}/retry' },
+  listPermissions: { method: 'GET', path: '/permissions' },
+  answer: { method: 'POST', path: '/permissions/{permission}' },
+  whoAsks: { method: 'GET', path: '/me' },
+  hints: { method: 'GET', path: '/events' },
+  search: { method: 'GET', path: '/search' },
+  usage: { method: 'GET', path: '/usage' },
+  listAgents: { method: 'GET', path: '/agents' },
+};

@@ -1,0 +1,57 @@
+/** One request, as it leaves. */
+export interface Outgoing {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly signal: AbortSignal;
+}
+
+/** What came back. The body is read once: as text, or chunk by chunk, each only when it is asked for. */
+export interface Incoming {
+  readonly status: number;
+  header(name: string): string | null;
+  text(): Promise<string>;
+  chunks(): AsyncIterable<Uint8Array>;
+}
+
+/** A way to the server. `send` rejects when there was no answer. */
+export interface Transport {
+  /** The server's address, for people. */
+  readonly where: string;
+  send(request: Outgoing): Promise<Incoming>;
+  close(): void;
+}
+
+/** By `fetch`: in pages, and wherever else there is one. */
+export function fetchTransport(url: string): Transport {
+  const base = url.replace(/\/+$/, '');
+  return {
+    where: base,
+    async send({ path, ...request }) {
+      const response = await fetch(`${base}${path}`, { ...request, cache: 'no-store', redirect: 'error' });
+      return {
+        status: response.status,
+        header: (name) => response.headers.get(name),
+        text: () => response.text(),
+        chunks: () => chunksOf(response.body),
+      };
+    },
+    close() {},
+  };
+}
+
+/** Not every browser can iterate a stream. */
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+  const reader = body?.getReader();
+  try {
+    for (;;) {
+      const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader?.cancel().catch(() => {}); // of one that has failed
+  }
+}

@@ -1,0 +1,29 @@
+import type { ConversationSpec, Engine } from '../ports/engine.ts';
+import { ConversationHandle } from './conversation.ts';
+
+/** Throughline on behalf of one owner, wherever its engine is. Runs in browsers, too. */
+export class ThroughlineClient {
+  readonly engine: Engine;
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  /** The same for another owner; for applications with their own login. Closing either closes both. */
+  as(owner: string): ThroughlineClient {
+    return new ThroughlineClient(this.engine.as(owner));
+  }
+
+  /** A conversation by the caller's own name for it; made when it is first used. */
+  conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
+    return new ConversationHandle(this.engine, { ...options, key });
+  }
+
+  close(options: { graceMs?: number } = {}): Promise<void> {
+    return this.engine.close(options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
