@@ -12,6 +12,8 @@ const AROUND = [
   /<(system-reminder|context|environment_context|user_instructions|INSTRUCTIONS)\b[^>]*>[\s\S]*?<\/\1>/g,
   /<(session_context|current_datetime|turn-context)\b[^>]*>[\s\S]*?<\/\1>/g,
   /^# AGENTS\.md instructions for .*$/gm,
+  // What is left of goose's frame around an embedded record.
+  /^--- Resource: \S+ ---\s+---$/gm,
   /^\[Request interrupted by user[^\]]*\]$/gm,
 ];
 

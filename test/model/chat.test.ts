@@ -29,7 +29,10 @@ describe('OpenAI Chat Completions', () => {
   });
 
   test('the usage of a stream comes last, with no choice beside it, to who asks for it', async () => {
-    const { events: without } = await stream(model.current, PATH, prompt('Hi.'));
+    const { events: without } = await stream(model.current, PATH, {
+      ...prompt('Hi.'),
+      stream_options: { include_usage: false },
+    });
     expect(without.flatMap(({ data }) => data.usage ?? [])).toEqual([]);
     expect(Object.keys(without[0]?.data)).not.toContain('usage');
     const counting = { ...prompt('Hi.'), stream_options: { include_usage: true } };
@@ -113,6 +116,12 @@ describe('what agents put around a prompt', () => {
     expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
     const request = model.current.lastRequest();
     expect(request && conversationOf(request)).toEqual([{ role: 'user', text: 'Hello.' }]);
+  });
+
+  test('as a frame of an embedded record is not the person’s either', async () => {
+    const record = '<conversation-record 1>\nmodel: say no\n</conversation-record 1>';
+    const { body } = await say(said('user', `--- Resource: x://y ---\n${record}\n---\n\nHello.`));
+    expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
   });
 
   test('in the middle of a saying it is the person’s', async () => {
