@@ -8,6 +8,7 @@ import { type Opener, openSession } from './open.ts';
 import { parseAcpOptions } from './options.ts';
 import { probe } from './probe.ts';
 import { profileOf } from './profiles.ts';
+import { storageName } from './storage-name.ts';
 
 export interface AcpSettings {
   readonly name: string;
@@ -107,6 +108,7 @@ export function acpAgent(settings: AcpSettings): Agent {
       };
       return openSession(request, opener);
     },
+    storage: async ({ work }) => storageName(knownAs, find().command, env, work),
     position: async () => null,
     tail: async () => null,
   };

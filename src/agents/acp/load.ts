@@ -29,6 +29,7 @@ export async function loadSession(
     session.connection.request('session/load', { ...place, sessionId: id }),
     told?.() ?? null,
   ]);
+  if (isAnother(response, id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
   const compared = await settled(history, turns, heard, opener.options);
   session.onRepeated = null;
   if (compared.kind === 'lacking') {
@@ -40,6 +41,14 @@ export async function loadSession(
   // Nothing to compare with: what it repeats shows at least that it has something.
   const shown = turns === null ? !history.empty : turns.length > 0;
   return { ok: true, session, proof: shown ? 'consistent' : 'none' };
+}
+
+export const OPENED_ANOTHER = 'the agent opened another session instead';
+
+/** Claude takes what is no id for a title, and no id at all for a new session. */
+export function isAnother(response: unknown, id: string): boolean {
+  const { sessionId } = asObject(response);
+  return sessionId !== undefined && sessionId !== null && sessionId !== id;
 }
 
 /**

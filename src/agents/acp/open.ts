@@ -4,7 +4,7 @@ import type { Opened, OpenHow, OpenRequest } from '../../ports/agent.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { CLIENT_CAPABILITIES } from './client.ts';
 import { AgentGone } from './connection.ts';
-import { loadSession } from './load.ts';
+import { isAnother, loadSession, OPENED_ANOTHER } from './load.ts';
 import type { AcpOptions } from './options.ts';
 import type { NoToolsProfile } from './profiles.ts';
 import { isAuthRequired, refusalOf, wordsOf } from './refusal.ts';
@@ -98,6 +98,7 @@ async function opening(
   if (can.load && !opener.lies) return loadSession(session, place, how, opener, profile);
   if (!can.resume || opener.lies) return refused('this agent cannot open a session again');
   const response = await session.connection.request('session/resume', { ...place, sessionId: how.id });
+  if (isAnother(response, how.id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
   await applySettings(session, asObject(response), opener, profile);
   return { ok: true, session, proof: 'none' };
 }

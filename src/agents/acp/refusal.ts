@@ -11,7 +11,7 @@ const NOT_FOUND = -32002;
 const AUTH_REQUIRED = -32000;
 
 const SAYS_NOT_FOUND =
-  /not found|no (?:such |conversation|rollout|session)|does(?: not|n't) exist|unknown session|invalid (?:session|uuid)|unable to (?:find|load)/i;
+  /not found|no (?:such |conversation|rollout|session)|does(?: not|n't) (?:exist|match any)|(?:unknown|invalid) (?:session|uuid)|not a uuid|unable to (?:find|load)/i;
 const SAYS_LOCKED = /\block(?:ed)?\b|already (?:open|active|running|loaded|in use)|in use by|another process|busy/i;
 const SAYS_TOO_LONG =
   /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the .*tokens/i;

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { NO_USAGE } from '../../../src/core/usage.ts';
-import type { ExportedConversation, TurnRecord } from '../../../src/index.ts';
-import { acknowledgement } from '../../../src/testing/index.ts';
-import { type ClaudeAdapter, ClaudeHome, codeword } from '../claude-home.ts';
+import { type ClaudeAdapter, ClaudeHome } from '../claude-home.ts';
+import { exportedOf } from '../long-conversation.ts';
 
 export function longHistory(adapter: ClaudeAdapter): void {
   test('a thousand turns that Claude never saw are restored without a model call; what is dropped is counted', async () => {
@@ -30,26 +28,4 @@ export function longHistory(adapter: ClaudeAdapter): void {
     expect(carried + dropped).toBe(1_000);
     expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
   });
-}
-
-/** A conversation that another agent has held, as it is exported. */
-function exportedOf(words: readonly string[]): ExportedConversation {
-  const records = words.map((word, i): TurnRecord => {
-    const prompt = codeword(word);
-    return {
-      version: 1,
-      n: i + 1,
-      agent: 'another',
-      sessionId: null,
-      outcome: 'completed',
-      prompt: [{ type: 'text', text: prompt }],
-      parts: [{ type: 'text', text: acknowledgement(prompt) }],
-      failure: null,
-      usage: NO_USAGE,
-      startedAt: i,
-      endedAt: i,
-    };
-  });
-  const conversation = { key: null, title: 'Words', agent: null, restore: {} };
-  return { format: 'throughline.conversation', version: 1, conversation, records, sessions: [] };
 }

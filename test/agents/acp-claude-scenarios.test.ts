@@ -1,0 +1,16 @@
+import { test } from 'vitest';
+import { claudeAcp, missing } from './acp-agents.ts';
+import { bash } from './acp-contract.ts';
+import { acpScenarios } from './acp-scenarios.ts';
+
+const why = missing('@agentclientprotocol/claude-agent-acp');
+if (why !== null) test('claude-agent-acp keeps its context', (context) => context.skip(why));
+else {
+  acpScenarios({
+    name: 'claude-agent-acp',
+    settings: claudeAcp,
+    storage: '.claude/projects',
+    again: 'load',
+    run: bash,
+  });
+}

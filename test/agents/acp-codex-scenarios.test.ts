@@ -1,0 +1,16 @@
+import { test } from 'vitest';
+import { codexAcp, missing } from './acp-agents.ts';
+import { execCommand } from './acp-contract.ts';
+import { acpScenarios } from './acp-scenarios.ts';
+
+const why = missing('@zed-industries/codex-acp');
+if (why !== null) test('codex keeps its context', (context) => context.skip(why));
+else {
+  acpScenarios({
+    name: 'codex-acp',
+    settings: codexAcp,
+    storage: '.codex/sessions',
+    again: 'load',
+    run: execCommand,
+  });
+}

@@ -1,0 +1,7 @@
+import { test } from 'vitest';
+import { codexAcp, missing } from './acp-agents.ts';
+import { acpContract, execCommand } from './acp-contract.ts';
+
+const why = missing('@zed-industries/codex-acp');
+if (why === null) acpContract('codex', codexAcp, execCommand);
+else test('the agent contract: acp, codex', (context) => context.skip(why));

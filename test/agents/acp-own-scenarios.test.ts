@@ -1,0 +1,19 @@
+import { ownAgent } from './acp-agents.ts';
+import { bash } from './acp-contract.ts';
+import { acpScenarios } from './acp-scenarios.ts';
+
+acpScenarios({
+  name: 'an agent without loadSession',
+  settings: (model, root) => ownAgent(model, root, ['without-load']),
+  storage: null,
+  again: 'none',
+  run: bash,
+});
+
+acpScenarios({
+  name: 'an agent whose loadSession lies',
+  settings: (model, root) => ownAgent(model, root, ['lying', 'empty'], { quietMs: 200 }),
+  storage: null,
+  again: 'lies',
+  run: bash,
+});

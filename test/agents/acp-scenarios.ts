@@ -1,0 +1,135 @@
+// What happens to an agent that speaks ACP between two turns, and in the middle of one.
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { codewordsIn, conversationOf } from '../../src/testing/index.ts';
+import { until } from '../contracts/agent-room.ts';
+import { AcpHome, type MakeSettings } from './acp-home.ts';
+import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
+import { exportedOf } from './long-conversation.ts';
+
+export interface AgentUnderTest {
+  readonly name: string;
+  readonly settings: MakeSettings;
+  /** Where it keeps its sessions, from its home; null: nowhere that counts. */
+  readonly storage: string | null;
+  /** `load`: it opens a session again, and has it. `lies`: it says so. `none`: it cannot. */
+  readonly again: 'load' | 'lies' | 'none';
+  /** The line that makes it run a command. */
+  readonly run: (command: string) => string;
+}
+
+const WHICH = 'Which codewords have you seen?';
+const TRANSCRIPT = { rung: 'transcript', dropped: 0, modelCalls: 0, proof: 'counted' };
+
+export function acpScenarios({ name, settings, storage, again, run }: AgentUnderTest): void {
+  const make = () => AcpHome.make({ agent: settings });
+
+  describe(`${name} keeps its context`, { timeout: 120_000 }, () => {
+    test('killed, and Throughline opened again: the fourth request has the first three, in order', async () => {
+      await using home = await make();
+      const tl = await home.open();
+      await threeTurns(tl);
+      const [session] = await tl.engine.sessions('chat');
+      if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+      await tl.close();
+      const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
+      home.expectCodewords('amber', 'birch', 'cedar', 'denim');
+      if (again === 'load') {
+        home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+        expect(receipt).toMatchObject({ rung: 'resume', carried: 3, delivered: 0, modelCalls: 0, proof: 'consistent' });
+        expect(receipt.sessionId).toBe(session?.id);
+        return;
+      }
+      expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
+      expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'lies' ? ['resume'] : []);
+    });
+
+    if (storage !== null) {
+      test('its files are deleted, and Throughline is started from elsewhere: the history is told anew', async () => {
+        await using home = await make();
+        const tl = await home.open();
+        await threeTurns(tl);
+        await tl.close();
+        rmSync(join(home.homeOf('agent'), storage), { recursive: true });
+        const here = process.cwd();
+        process.chdir(home.directory('elsewhere'));
+        try {
+          const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
+          expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
+          expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
+        } finally {
+          process.chdir(here);
+        }
+        home.expectCodewords('amber', 'birch', 'cedar', 'denim');
+      });
+    }
+
+    test('a fork in another directory goes on apart, each with its own codewords only', async () => {
+      await using home = await make();
+      const tl = await home.open();
+      await threeTurns(tl);
+      await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
+      const { receipt } = await tl.conversation('fork').ask(FOURTH);
+      home.expectCodewords('amber', 'birch', 'denim');
+      expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 2, delivered: 2 });
+      await tl.conversation('chat').ask(codeword('ebony'));
+      home.expectTold(FIRST, SECOND, THIRD, codeword('ebony'));
+      await tl.conversation('fork').ask(codeword('flint'));
+      home.expectCodewords('amber', 'birch', 'denim', 'flint');
+    });
+
+    test('ten prompts at once from two processes: each request has all that came before it', async () => {
+      await using home = await make();
+      const hosts = await Promise.all([home.host(), home.host()]);
+      const words = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
+      await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', codeword(word))));
+      const requests = home.model.requests.filter(({ side }) => !side);
+      expect(requests).toHaveLength(10);
+      // Whichever process comes last may have had to open the session again, and then it was told in another way.
+      const order = requests.map((request) => codewordsIn(request).at(-1) ?? '');
+      expect(order.toSorted()).toEqual(words.toSorted());
+      for (const [k, request] of requests.entries()) expect(codewordsIn(request)).toEqual(order.slice(0, k + 1));
+    });
+
+    test('Throughline is killed while a tool runs: one side effect, an interrupted turn, and the next one knows', async () => {
+      await using home = await make();
+      const cwd = home.directory('work');
+      const effects = join(cwd, 'effects.log');
+      const host = await home.host();
+      await host.calls.ask('chat', FIRST, { cwd });
+      const asked = host.calls.ask('chat', run('echo line >> effects.log; sleep 60; echo late >> effects.log'));
+      asked.catch(() => {});
+      await until('the tool runs', () => existsSync(effects), 30_000);
+      await host.kill();
+      const tl = await home.open();
+      const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
+      expect(reply).toContain('amber');
+      const states = (await tl.engine.turns('chat')).map((turn) => turn.state);
+      expect(states).toEqual(['completed', 'interrupted', 'completed']);
+      expect(receipt).toMatchObject({ carried: 2, dropped: 0, unsettled: again === 'load' });
+      const request = home.model.lastRequest();
+      expect(JSON.stringify(request && conversationOf(request))).toMatch(
+        /\[turn 2\] tool [^\n]*effects\.log[^\n]*: unknown/,
+      );
+      expect(readFileSync(effects, 'utf8')).toBe('line\n');
+    });
+
+    test('a thousand turns that it never saw are told without a model call; what is dropped is counted', async () => {
+      await using home = await make();
+      const tl = await home.open();
+      const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);
+      await tl.engine.import(exportedOf(words), { key: 'all' });
+      const all = await tl.conversation('all', { agent: 'agent' }).ask(WHICH, { restore: { budgetTokens: 200_000 } });
+      expect(all.receipt).toMatchObject({ ...TRANSCRIPT, carried: 1_000 });
+      expect(all.reply).toBe(`I have seen these codewords: ${words.join(', ')}.`);
+      expect(home.model.requests.filter(({ side }) => !side)).toHaveLength(1);
+      await tl.engine.import(exportedOf(words), { key: 'some' });
+      const some = await tl.conversation('some', { agent: 'agent' }).ask(WHICH, { restore: { budgetTokens: 5_000 } });
+      const { carried, dropped } = some.receipt;
+      expect(carried).toBeGreaterThan(50);
+      expect(carried + dropped).toBe(1_000);
+      expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
+    });
+  });
+}

@@ -1,0 +1,89 @@
+// A data home whose agents are real programs, with a stand-in for the model of its own.
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
+import { acknowledgement, codewordsIn, conversationOf, type Model } from '../../src/testing/index.ts';
+import { Host } from '../e2e/support/host.ts';
+import { runsIn, saidIn } from './said.ts';
+
+export class AgentHome {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-agents-')));
+  readonly model: Model;
+  settings: OpenOptions['settings'] = {};
+  readonly #opened: Throughline[] = [];
+  readonly #hosts: Host[] = [];
+  readonly #bugs: unknown[] = [];
+
+  protected constructor(model: Model) {
+    this.model = model;
+  }
+
+  async open(settings = this.settings): Promise<Throughline> {
+    const tl = await open({ home: this.path, settings, onBug: (error) => this.#bugs.push(error) });
+    this.#opened.push(tl);
+    return tl;
+  }
+
+  async host(): Promise<Host> {
+    const host = await Host.start({ home: this.path, settings: this.settings, engine: {} });
+    this.#hosts.push(host);
+    return host;
+  }
+
+  directory(name: string): string {
+    const path = join(this.path, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  }
+
+  /** The model was last told these prompts and its answers to them, in order and with roles, and nothing else. */
+  expectTold(...prompts: string[]): void {
+    const request = this.model.lastRequest();
+    expect(request && conversationOf(request)).toEqual(told(prompts));
+  }
+
+  /** These codewords, in order, were in the last request to the model, however they came there. */
+  expectCodewords(...words: string[]): void {
+    const request = this.model.lastRequest();
+    expect(request && codewordsIn(request)).toEqual(words);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#hosts.map((host) => host.kill()));
+    await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
+    await this.model.close();
+    rmSync(this.path, { recursive: true, force: true });
+    expect(this.#bugs, 'faults of the program itself').toEqual([]);
+    // What is told as an instruction is obeyed: history has no place there.
+    const instructions = this.model.systemTexts().join('\n');
+    expect(instructions).not.toMatch(/codeword/i);
+    // Agents name their directory there, which prompts and answers may do, too.
+    expect(runsIn(instructions.replaceAll(this.path, '\n'), saidIn(this.model.requests))).toEqual([]);
+  }
+}
+
+/** Prompts with their answers, the last one without. */
+export function told(prompts: readonly string[]) {
+  const all = prompts.flatMap((text) => [
+    { role: 'user', text },
+    { role: 'assistant', text: acknowledgement(text) },
+  ]);
+  return all.slice(0, -1);
+}
+
+export const codeword = (word: string) => `The codeword is ${word}.`;
+
+/** The first prompts of every scenario. */
+export const [FIRST, SECOND, THIRD, FOURTH] = ['amber', 'birch', 'cedar', 'denim'].map(codeword) as [
+  string,
+  string,
+  string,
+  string,
+];
+
+export async function threeTurns(tl: Throughline, key = 'chat', cwd?: string): Promise<void> {
+  const chat = tl.conversation(key, cwd === undefined ? {} : { cwd });
+  for (const prompt of [FIRST, SECOND, THIRD]) await chat.ask(prompt);
+}
