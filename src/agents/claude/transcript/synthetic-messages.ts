@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
-import { type ContentBlock, isObject, promptText } from '../../../core/content.ts';
+import { isObject } from '../../../core/content.ts';
 import type { ToolPart, TurnRecord } from '../../../core/record.ts';
+import type { ClaudeBlock } from '../connection.ts';
+import { promptBlocks } from '../prompt-blocks.ts';
 
 /** One message of a turn, as the model is told it. */
 export interface SyntheticMessage {
@@ -9,11 +11,7 @@ export interface SyntheticMessage {
 }
 
 export type SyntheticBlock =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'image';
-      readonly source: { readonly type: 'base64'; readonly media_type: string; readonly data: string };
-    }
+  | ClaudeBlock
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown }
   | {
       readonly type: 'tool_result';
@@ -66,19 +64,8 @@ export class TurnMessages {
 function promptContent({ prompt }: TurnRecord): SyntheticMessage['content'] {
   const [first] = prompt;
   if (prompt.length === 1 && first?.type === 'text') return first.text;
-  const blocks = prompt.map(promptBlock).filter((block) => block.type !== 'text' || block.text.trim() !== '');
+  const blocks = promptBlocks(prompt);
   return blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty prompt]' }];
-}
-
-const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-
-function promptBlock(block: ContentBlock): SyntheticBlock {
-  // Any other picture would make every later request of the session fail.
-  if (block.type === 'image' && IMAGES.test(block.mimeType) && BASE64.test(block.data)) {
-    return { type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } };
-  }
-  return { type: 'text', text: promptText([block]) };
 }
 
 /** As the API wants a tool's name. Tools that Claude does not have may be in a history. */
