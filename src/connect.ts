@@ -48,6 +48,40 @@ export async function connectHome(options: { home?: string | undefined; owner?: 
   }
 }
 
+export interface ChoiceOptions {
+  /** Left out: $THROUGHLINE_SERVER, else the one that runs for the data home. */
+  readonly server?: string | undefined;
+  /** None, whatever runs. */
+  readonly embedded?: boolean | undefined;
+  readonly home?: string | undefined;
+  readonly config?: string | undefined;
+  readonly owner?: string | undefined;
+}
+
+/** The server that a command works through; null: it works embedded. */
+export async function connectIfServed({
+  server,
+  embedded,
+  home,
+  config,
+  owner,
+}: ChoiceOptions): Promise<Engine | null> {
+  if (embedded) {
+    if (server === undefined) return null;
+    throw new ThroughlineError(
+      'invalid',
+      'Either through a server or embedded: --server and --embedded exclude each other.',
+    );
+  }
+  const named = server ?? (process.env.THROUGHLINE_SERVER || undefined);
+  const engine = await (named === undefined ? connectHome({ home, owner }) : connectTo({ server: named, home, owner }));
+  if (engine === null || config === undefined) return engine;
+  await engine.close();
+  throw new ThroughlineError('refused', 'A server does the work here, and it has settings of its own.', {
+    hint: 'Leave --config out, give it to "throughline serve", or say --embedded.',
+  });
+}
+
 type Address = { readonly url: URL; readonly socket?: undefined } | { readonly socket: string };
 
 const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost'];

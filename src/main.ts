@@ -6,6 +6,7 @@ import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
 import { run } from './faces/cli/run.ts';
 
 const { stdout, stderr, env } = process;
+const USUAL_PORT = 7717;
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /*
@@ -13,7 +14,10 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
  * that whatever was written is also read; the parts are loaded by the first command that needs them.
  */
 const parts: Parts = {
-  async open({ home, config, as: owner }) {
+  async open({ home, config, as: owner, server, embedded }) {
+    const { connectIfServed } = await import('./connect.ts');
+    const served = await connectIfServed({ server, embedded, home, config, owner });
+    if (served !== null) return served;
     const { compose } = await import('./compose.ts');
     // A process that ends with its command keeps no session open between turns.
     const engine = { maxWarm: 0 };
@@ -55,8 +59,6 @@ process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, st
 function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
 }
-
-const USUAL_PORT = 7717;
 
 async function serveHome({ home, config, as: owner, ...request }: ServeRequest): Promise<Serving> {
   const [{ compose }, files, { startServer }, { createLog }, { Metrics }] = await Promise.all([

@@ -8,14 +8,18 @@ import type { Output } from './output.ts';
 export interface GlobalOptions {
   readonly home?: string;
   readonly config?: string;
+  /** Left out: `local`, or of a server whoever its key stands for. */
   readonly as?: string;
+  readonly server?: string;
+  readonly embedded?: boolean;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }
 
 /** Where an engine comes from: `main.ts` knows, this face does not. */
 export interface Parts {
-  open(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Engine>;
+  /** Through a server that is named or found, else embedded. */
+  open(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<Engine>;
   /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
   /** Starts the server of a data home. Throws `refused`, or `conflict` when one is running already. */

@@ -2,7 +2,15 @@ import type { CommandModule } from './cli.ts';
 
 /** Every command, in the order of `--help`. Its file is loaded when it is used: starting stays cheap. */
 export const COMMANDS: Readonly<
-  Record<string, { readonly summary: string; readonly load: () => Promise<CommandModule> }>
+  Record<
+    string,
+    {
+      readonly summary: string;
+      readonly load: () => Promise<CommandModule>;
+      /** Is about this machine, and not for a server to do. */
+      readonly isLocal?: boolean;
+    }
+  >
 > = {
   send: { summary: 'send a prompt, and show the answer', load: () => import('./commands/send.ts') },
   show: {
@@ -29,8 +37,17 @@ export const COMMANDS: Readonly<
   serve: {
     summary: 'serve every conversation over HTTP, and run their turns',
     load: () => import('./commands/serve.ts'),
+    isLocal: true,
   },
-  keys: { summary: 'make, list and revoke keys to the server', load: () => import('./commands/keys.ts') },
+  keys: {
+    summary: 'make, list and revoke keys to the server',
+    load: () => import('./commands/keys.ts'),
+    isLocal: true,
+  },
   verify: { summary: 'check that no event of a conversation was changed', load: () => import('./commands/verify.ts') },
-  demo: { summary: 'see a conversation survive the loss of its session', load: () => import('./commands/demo.ts') },
+  demo: {
+    summary: 'see a conversation survive the loss of its session',
+    load: () => import('./commands/demo.ts'),
+    isLocal: true,
+  },
 };

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 
 /** For options that take a whole number. */
@@ -20,4 +21,9 @@ export function day(value: string): string {
     throw new InvalidArgumentError('It must be a day like 2026-01-31.');
   }
   return value;
+}
+
+/** As a whole path: whoever does the work may be somewhere else. */
+export function directory(path: string): string {
+  return resolve(path);
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { Cli, GlobalOptions } from './cli.ts';
 import { COMMANDS } from './commands.ts';
 
@@ -19,7 +20,9 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     .helpCommand(false)
     .option('--home <dir>', 'where the data lives (else $THROUGHLINE_HOME, else the XDG data directory)')
     .option('--config <file>', 'the settings (else $THROUGHLINE_CONFIG, throughline.config.json here or in the home)')
-    .option('--as <owner>', 'act for this owner', 'local')
+    .option('--as <owner>', 'act for this owner (else "local", or whoever the key to the server stands for)')
+    .option('--server <url>', 'work through this server (else $THROUGHLINE_SERVER, else the one that the home has)')
+    .option('--embedded', 'work in this process, also when a server runs')
     .option('--json', 'one JSON value a line, on stdout; errors likewise, on stderr')
     .option('--quiet', 'nothing on stderr but errors and questions')
     .showSuggestionAfterError()
@@ -28,7 +31,8 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     .addHelpText('after', HELP);
   for (const [name, { summary }] of Object.entries(COMMANDS)) program.command(name).summary(summary);
   program.hook('preSubcommand', async (_, command) => {
-    const { summary = '', load } = COMMANDS[command.name()] ?? {};
+    const { summary = '', load, isLocal = false } = COMMANDS[command.name()] ?? {};
+    if (isLocal && program.opts().server !== undefined) throw notThroughServer(command.name());
     const { define } = (await load?.()) ?? {};
     command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
     define?.(command, begin(command.name(), program.opts()));
@@ -52,12 +56,21 @@ export function withInstallVersion(argv: readonly string[]): string[] {
   return argv.map((word, i) => (i > at ? word.replace(/^--version(?==|$)/, '--package-version') : word));
 }
 
+function notThroughServer(command: string): ThroughlineError {
+  return new ThroughlineError('invalid', `"${command}" works on the data home itself, and not through a server.`, {
+    hint: 'Leave --server out, and run it on the machine that has the home.',
+  });
+}
+
 const HELP = `
 Examples:
   $ throughline demo
   $ throughline send notes "The codeword is osprey"
   $ throughline show notes
   $ throughline COMMAND --help
+
+A server that runs for the data home ("throughline serve") does the work of every command; else this process does. A token for
+--server is taken from $THROUGHLINE_TOKEN, or from the data home when it is that home's own server.
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 no such thing, 5 permission denied,
 6 context could not be restored, 7 interrupted, 130 cancelled.`;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
-import { positiveNumber } from '../option-values.ts';
+import { directory, positiveNumber } from '../option-values.ts';
 import { turns } from '../receipt-line.ts';
 
 interface ForkFlags {
@@ -18,7 +18,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--turn <n>', 'the last turn to take along; else all', positiveNumber)
     .option('--key <new>', 'a key for the new conversation')
     .option('--title <text>', 'a title for it')
-    .option('--cwd <dir>', 'where its agent works; else where the first one does')
+    .option('--cwd <dir>', 'where its agent works; else where the first one does', directory)
     .action((key: string, flags: ForkFlags) => fork(key, flags, cli));
   command.addHelpText('after', '\nPrints the key of the new conversation, or its id when it has none.');
   addExamples(

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
+import { directory } from '../option-values.ts';
 import { readInput } from '../read-input.ts';
 import { turns } from '../receipt-line.ts';
 
@@ -10,7 +11,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'what "throughline export" wrote; - reads it from stdin')
     .option('--key <new>', 'another key than the one it had')
-    .option('--cwd <dir>', 'where its agent works; else in a sandbox of its own')
+    .option('--cwd <dir>', 'where its agent works; else in a sandbox of its own', directory)
     .action((file: string, flags: { key?: string; cwd?: string }) => importFrom(file, flags, cli));
   command.addHelpText(
     'after',

@@ -6,7 +6,7 @@ import type { ConversationSpec, SubmitOptions } from '../../../ports/engine.ts';
 import { defaultPermissions } from '../at-terminal.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
-import { wholeNumber } from '../option-values.ts';
+import { directory, wholeNumber } from '../option-values.ts';
 
 interface SendFlags {
   readonly agent?: string;
@@ -29,7 +29,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('<prompt>', 'what to say; - reads it from stdin')
     .option('--agent <name>', 'who answers; else the agent of the turn before')
     .option('--session <id>', "take this existing session of the agent's own, or fail")
-    .option('--cwd <dir>', 'where the agent works; fixed when the conversation is made')
+    .option('--cwd <dir>', 'where the agent works; fixed when the conversation is made', directory)
     .option('--request-id <id>', 'the same id and prompt again is the same turn: safe to repeat')
     .addOption(new Option('--restore <policy>', 'what to do when the context is lost').choices(POLICIES))
     .addOption(new Option('--rung <rung>', 'restore in this way and no other').choices(RUNGS))
