@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/key.ts';
 import { BASE_PATH, OPERATIONS, type Operation } from '../../../src/wire/operations.ts';
@@ -36,6 +36,19 @@ describe('by which name', () => {
     await using home = await ServedHome.start();
     expect((await raw(home, '/v1/usage', { host: 'localhost' }, home.socket)).status).toBe(401);
   });
+});
+
+test('behind TLS it is called by one name, takes keys and not the token, and its cookie is for https', async () => {
+  await using home = await ServedHome.start({ server: { publicUrl: 'https://agents.example.org' } });
+  const { key } = await home.key('ann', ['read']);
+  const ask = (host: string, given: string) => raw(home, '/v1/agents', { host, authorization: `Bearer ${given}` });
+  expect((await ask('agents.example.org', key)).status).toBe(200);
+  expect((await ask('agents.example.org', TOKEN)).status).toBe(401);
+  expect((await ask(`127.0.0.1:${home.port}`, key)).status).toBe(421);
+  const link = home.newLink();
+  expect(link).toMatch(/^https:\/\/agents\.example\.org\/enter\?code=/);
+  const entered = await raw(home, link.slice('https://agents.example.org'.length), { host: 'agents.example.org' });
+  expect(entered).toMatchObject({ status: 303, headers: { 'set-cookie': [expect.stringMatching(/; Secure$/)] } });
 });
 
 describe('from which page', () => {
@@ -307,14 +320,14 @@ async function anns(ann: Caller) {
 
 /** With headers that no well-behaved client sends. */
 function raw(home: ServedHome, path: string, headers: Record<string, string>, socketPath?: string) {
-  return new Promise<{ status: number; text: string }>((resolve, reject) => {
+  return new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
     const where = socketPath === undefined ? { host: '127.0.0.1', port: home.port } : { socketPath };
     const asked = request({ ...where, path, headers, setHost: false }, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk) => {
         text += chunk;
       });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
     });
     asked.on('error', reject);
     asked.end();

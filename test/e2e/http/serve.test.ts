@@ -1,0 +1,132 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../faults/harness/until.ts';
+import { CliHome } from '../cli-process.ts';
+import { serveProcess } from './support/served-process.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+const serverDirectory = () => join(home.path, 'home', 'server');
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test('serves until Ctrl-C, in files that nobody else may read, and leaves no address behind', async () => {
+  const { running, url, socket, pid, caller } = await serveProcess(home, '--demo');
+  expect(mode(serverDirectory())).toBe('700');
+  for (const file of ['token', 'socket', 'address.json']) {
+    expect({ file, mode: mode(join(serverDirectory(), file)) }).toEqual({ file, mode: '600' });
+  }
+  expect(JSON.parse(readFileSync(join(serverDirectory(), 'address.json'), 'utf8'))).toEqual({ url, socket, pid });
+  await until('the demo has been answered', async () => (await caller.ok('GET', '/conversations/demo')).head === 2);
+  const view = await caller.ok('GET', '/conversations/demo/view');
+  expect(view.conversation.title).toMatch(/scripted agent, no model/);
+  expect(view.turns[1].reply).toContain('amber-heron');
+  running.kill('SIGINT');
+  expect(await running.ended).toMatchObject({ code: 0, signal: null });
+  expect(existsSync(join(serverDirectory(), 'address.json'))).toBe(false);
+  expect(existsSync(join(serverDirectory(), 'socket'))).toBe(false);
+});
+
+test('a person is told where it is, how to sign in, and that the demo has no model', async () => {
+  const running = home.start(['serve', '--demo']);
+  await running.until('stdout', /Ctrl-C ends it\./);
+  expect(running.stdout).toMatch(/^Throughline serves at http:\/\/127\.0\.0\.1:\d+\n/);
+  expect(running.stdout).toMatch(/open {4}http:\/\/127\.0\.0\.1:\d+\/enter\?code=[\w-]{43}\n/);
+  expect(running.stdout).toContain('it answers by rule, and no model is called');
+  running.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0 });
+});
+
+test('one server a data home; one that was killed is in nobody’s way', async () => {
+  const first = await serveProcess(home);
+  const second = await home.run('serve', '--port', '0');
+  expect(second.code).toBe(1);
+  expect(second.stderr).toContain('A server of this data home is running already.');
+  expect((await first.caller.get('//healthz')).status).toBe(200);
+  first.running.kill('SIGKILL');
+  await first.running.ended;
+  const third = await serveProcess(home);
+  expect((await third.caller.get('/conversations')).status).toBe(200);
+  expect(third.token).toBe(first.token);
+});
+
+test.each(['0.0.0.0', '::', '192.0.2.1'])(
+  'is not opened to the network at %s unprotected, and says how it is',
+  async (host) => {
+    const { code, stderr, stdout } = await home.run('serve', '--host', host, '--port', '0');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('would open this server to the network unprotected');
+    expect(stderr).toContain('--public-url https://NAME');
+  },
+);
+
+test.each([
+  ['can be read by others', (token: string) => writeFileSync(token, `${'A'.repeat(43)}\n`, { mode: 0o644 })],
+  ['is a link', (token: string) => symlinkSync('/dev/null', token)],
+  ['does not hold a token', (token: string) => writeFileSync(token, 'short\n', { mode: 0o600 })],
+])('a token that somebody may have planted is not used: it %s', async (what, plant) => {
+  mkdirSync(serverDirectory(), { recursive: true });
+  plant(join(serverDirectory(), 'token'));
+  const { code, stderr } = await home.run('serve', '--port', '0');
+  expect(code).toBe(2);
+  expect(stderr).toContain(what);
+  rmSync(join(serverDirectory(), 'token'));
+  const { token } = await serveProcess(home);
+  expect(token).toMatch(/^[\w-]{43}$/);
+});
+
+test('a key is shown once, does what its scopes say, and is useless once revoked', async () => {
+  const served = await serveProcess(home);
+  const [made] = await home.lines('--as', 'ann', 'keys', 'create', 'the dashboard', '--scopes', 'read,prompt');
+  expect(made).toMatchObject({ owner: 'ann', scopes: ['read', 'prompt'], name: 'the dashboard' });
+  const caller = served.caller.with({ authorization: `Bearer ${made.key}` });
+  expect(await caller.ok('POST', '/conversations', { key: 'hers' })).toMatchObject({ owner: 'ann' });
+  expect(await home.ok('--as', 'ann', 'keys')).toContain(`${made.id}  valid  read,prompt`);
+  expect(JSON.stringify(await home.lines('--as', 'ann', 'keys', 'list'))).not.toContain(made.key.split('.')[1]);
+  expect(await home.ok('keys', '--quiet')).toBe('');
+  expect((await home.run('keys', 'revoke', made.id)).code).toBe(4);
+  await home.ok('--as', 'ann', 'keys', 'revoke', made.id);
+  expect((await caller.get('/conversations')).status).toBe(401);
+  expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
+});
+
+test('a child knows no secret of the server, and neither the log nor any command line has one', async (context) => {
+  if (process.platform !== 'linux') context.skip('reads /proc, which only Linux has');
+  const served = await serveProcess(home, '--log-level', 'debug');
+  const key = (await home.ok('--quiet', 'keys', 'create', 'laptop', '--scopes', 'read,prompt')).trim();
+  const entered = await served.caller
+    .with({ 'sec-fetch-site': 'none' })
+    .get(`/${served.link.slice(served.url.length)}`);
+  const cookie = /throughline=([^;]+)/.exec(entered.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  const caller = served.caller.with({ authorization: `Bearer ${key}` });
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'my password is swordfish' });
+  await caller.finished(turn);
+  await served.caller.with({ authorization: 'Bearer a-wrong-guess' }).get('/conversations?q=swordfish');
+  await served.caller.with({ authorization: '', cookie: `throughline=${cookie}` }).get('/conversations');
+  const { sessions } = await caller.ok('GET', '/conversations/chat/sessions');
+  const agent = sessions[0].process.pid;
+  const code = served.link.split('code=')[1] as string;
+  const secrets = { token: served.token, key: key.split('.')[1] as string, cookie, code, guess: 'a-wrong-guess' };
+  const places = {
+    'the log': served.running.stderr,
+    'the command line of the server': readFileSync(`/proc/${served.pid}/cmdline`, 'latin1'),
+    'the environment of the server': readFileSync(`/proc/${served.pid}/environ`, 'latin1'),
+    'the command line of the agent': readFileSync(`/proc/${agent}/cmdline`, 'latin1'),
+    'the environment of the agent': readFileSync(`/proc/${agent}/environ`, 'latin1'),
+    'the database': readFileSync(join(home.path, 'home', 'throughline.db'), 'latin1'),
+  };
+  for (const [place, text] of Object.entries(places)) {
+    expect(text.length).toBeGreaterThan(0);
+    for (const [name, secret] of Object.entries(secrets)) {
+      expect(secret.length).toBeGreaterThan(10);
+      expect({ place, name, found: text.includes(secret) }).toEqual({ place, name, found: false });
+    }
+  }
+  expect(served.running.stderr).toContain('"operation":"submit"');
+  expect(served.running.stderr).not.toContain('swordfish');
+});

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CliHome, Running } from '../../cli-process.ts';
+import { Caller } from './caller.ts';
+
+export interface ServedProcess {
+  readonly running: Running;
+  readonly url: string;
+  readonly link: string;
+  readonly socket: string;
+  readonly pid: number;
+  readonly token: string;
+  readonly caller: Caller;
+}
+
+/** The real executable, serving; resolves when it says so. */
+export async function serveProcess(home: CliHome, ...more: string[]): Promise<ServedProcess> {
+  const running = home.start(['serve', '--json', '--port', '0', ...more]);
+  const [line = ''] = await running.until('stdout', /^\{"kind":"serving".*\}$/m);
+  const { url, link, socket, pid } = JSON.parse(line);
+  const token = readFileSync(join(home.path, 'home', 'server', 'token'), 'utf8').trim();
+  return { running, url, link, socket, pid, token, caller: new Caller(url, { authorization: `Bearer ${token}` }) };
+}
