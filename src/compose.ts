@@ -19,6 +19,7 @@ import { reportBug } from './host/report-bug.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Store } from './ports/store.ts';
+import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 
@@ -43,6 +44,8 @@ export interface Composed {
   readonly engine: Engine;
   readonly parts: EngineParts;
   readonly home: string;
+  /** Agents at work on tasks; made when first asked for. Closed before the engine. */
+  readonly tasks: () => Promise<Tasks>;
 }
 
 /** Where this composition lives: paths of the settings are relative to `base`. */
@@ -166,7 +169,21 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     },
     onBug: options.onBug ?? reportBug,
   };
-  return { engine: createEngine(parts, options.owner ?? 'local'), parts, home };
+  const engine = createEngine(parts, options.owner ?? 'local');
+  let tasks: Promise<Tasks> | null = null;
+  const makeTasks = () => {
+    tasks ??= composeTasks(engine, parts, settings.tasks);
+    return tasks;
+  };
+  return { engine, parts, home, tasks: makeTasks };
+}
+
+async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Settings['tasks']): Promise<Tasks> {
+  const [{ createTasks }, { DEFAULT_PARALLEL }] = await Promise.all([
+    import('./tasks/tasks.ts'),
+    import('./tasks/parts.ts'),
+  ]);
+  return createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: parallel ?? DEFAULT_PARALLEL } });
 }
 
 /** Where the data lives when nobody says otherwise. */

@@ -4,8 +4,8 @@ import { Throughline } from './library/throughline.ts';
 
 /** Opens Throughline embedded in this process: its store, its agents, and a worker for the conversations used here. */
 export async function open(options: ComposeOptions = {}): Promise<Throughline> {
-  const { engine, parts } = await compose(options);
-  return new Throughline(engine, { ...parts, reap: () => reapDeadWorkers(parts) });
+  const { engine, parts, tasks } = await compose(options);
+  return new Throughline(engine, { ...parts, reap: () => reapDeadWorkers(parts) }, await tasks());
 }
 
 export type { ComposeOptions as OpenOptions } from './compose.ts';
@@ -20,6 +20,9 @@ export type { RecordPart, TurnRecord } from './core/record.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore-settings.ts';
 export type { Session } from './core/session.ts';
 export type { Lock, Summary } from './core/summary.ts';
+export type { Task, TaskEvent, TaskState, TaskTurn } from './core/task.ts';
+export type { Decision } from './core/task-decision.ts';
+export type { TaskReport } from './core/task-report.ts';
 export type { Turn, TurnState } from './core/turn.ts';
 export type { Update } from './core/update.ts';
 export type { Usage } from './core/usage.ts';
@@ -28,3 +31,4 @@ export type { Throughline } from './library/throughline.ts';
 export type { TrackedRequest, TrackedSession } from './library/tracked-requests.ts';
 export type { CompletedRequest, ConversationTracker } from './library/tracker.ts';
 export type { Engine } from './ports/engine.ts';
+export type { Tasks } from './ports/tasks.ts';

@@ -68,7 +68,7 @@ const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ..
 const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
-  ...(['restore', 'sandbox', 'lock'] as const).map((name): [string, Schema, (value: object) => object] => [
+  ...(['restore', 'sandbox', 'lock', 'tasks'] as const).map((name): [string, Schema, (value: object) => object] => [
     name,
     schema.properties?.[name] as Schema,
     (value) => ({ [name]: value }),

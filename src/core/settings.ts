@@ -13,6 +13,8 @@ export interface Settings {
   readonly restore: RestoreOverride;
   readonly sandbox: { readonly root?: string };
   readonly lock: LockSettings;
+  /** `parallel`: how many tasks of a data home may run at once. */
+  readonly tasks: { readonly parallel?: number };
 }
 
 /** How long a session that another program holds is waited for; what is left out has a default. */
@@ -43,7 +45,7 @@ export interface AgentSettings {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock'];
+const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock', 'tasks'];
 const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
 const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'options'];
 const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
@@ -74,6 +76,7 @@ export function parseSettings(input: unknown): Settings {
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
     lock: parseLock(input.lock ?? {}),
+    tasks: parseTasks(input.tasks ?? {}),
   };
 }
 
@@ -84,6 +87,16 @@ function parseLock(input: unknown): LockSettings {
     if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
       throw fault(`"lock.${name}" must be a whole number of milliseconds, not ${shown(value)}`);
     }
+  }
+  return input;
+}
+
+function parseTasks(input: unknown): Settings['tasks'] {
+  if (!isObject(input)) throw fault('"tasks" must be an object');
+  onlyKnown(input, ['parallel'], 'tasks.');
+  const { parallel } = input;
+  if (parallel !== undefined && (!Number.isSafeInteger(parallel) || (parallel as number) < 1)) {
+    throw fault(`"tasks.parallel" must be a whole number from 1 on, not ${shown(parallel)}`);
   }
   return input;
 }

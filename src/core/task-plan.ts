@@ -19,6 +19,7 @@ export type PlanPath = readonly (string | number)[];
 export type Locate = (path: PlanPath) => string;
 
 const LONGEST_GOAL = 100_000;
+const LONGEST_MILESTONE = 400;
 const MOST_TASKS = 10_000;
 const DEFAULT_ITERATIONS = 10;
 const DEFAULT_TIMEOUT_S = 600;
@@ -50,7 +51,7 @@ export function parsePlan(input: unknown, locate: Locate = inWords): TaskPlan {
   return reader.plan(input, (path) => path);
 }
 
-function inWords(path: PlanPath): string {
+export function inWords(path: PlanPath): string {
   const name = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
   return name === '' ? '' : `${name.replace(/^\./, '')}: `;
 }
@@ -97,7 +98,7 @@ class PlanReader {
       name: get('name', name),
       goal: this.#goal(input.goal, [...path, 'goal']),
       gate: get('gate', (value, at) => this.#gate(value, at)),
-      milestone: get('milestone', name),
+      milestone: get('milestone', (value, at) => this.#milestone(value, at)),
       agent: get('agent', name),
       sessions: get('sessions', (value, at) => this.#oneOf(value, SESSION_MODES, at)),
       session: get('session', name),
@@ -152,6 +153,13 @@ class PlanReader {
     } catch (error) {
       throw this.fault(path, (error as Error).message);
     }
+  }
+
+  /** It is a part of the key of a conversation, which is no longer than a name. */
+  #milestone(value: unknown, path: PlanPath): string {
+    const name = this.#name(value, path);
+    if (name.length <= LONGEST_MILESTONE) return name;
+    throw this.fault(path, `A milestone has at most ${LONGEST_MILESTONE} characters.`);
   }
 
   #text(value: unknown, path: PlanPath): string {

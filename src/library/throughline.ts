@@ -3,6 +3,7 @@ import type { ConversationSpec, Engine } from '../ports/engine.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
+import type { Tasks } from '../ports/tasks.ts';
 import { ConversationHandle } from './conversation.ts';
 import { ConversationTracker } from './tracker.ts';
 
@@ -20,18 +21,21 @@ export interface TrackerParts {
 /** Throughline as a library, on behalf of one owner. */
 export class Throughline {
   readonly engine: Engine;
+  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
+  readonly tasks: Tasks;
   readonly #parts: TrackerParts;
   readonly #trackers: ConversationTracker[];
 
-  constructor(engine: Engine, parts: TrackerParts, trackers: ConversationTracker[] = []) {
+  constructor(engine: Engine, parts: TrackerParts, tasks: Tasks, trackers: ConversationTracker[] = []) {
     this.engine = engine;
+    this.tasks = tasks;
     this.#parts = parts;
     this.#trackers = trackers;
   }
 
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.#parts, this.#trackers);
+    return new Throughline(this.engine.as(owner), this.#parts, this.tasks.as(owner), this.#trackers);
   }
 
   /** A conversation by the caller's own name for it; made when it is first used. */
@@ -47,7 +51,7 @@ export class Throughline {
   }
 
   async close(options: { graceMs?: number } = {}): Promise<void> {
-    await Promise.all(this.#trackers.map((tracker) => tracker.close()));
+    await Promise.all([this.tasks.close(), ...this.#trackers.map((tracker) => tracker.close())]);
     await this.engine.close(options);
   }
 

@@ -39,6 +39,9 @@ export function commitTask(tx: Tx, fence: TaskFence, change: TaskChange): Task {
   for (const event of events) appendTaskEvent(tx, row, event);
   if (state !== undefined) tx.db.run(LEAVE, state, taskHasEnded(state) ? tx.now : null, row.no);
   if (state === 'done') queueNext(tx, row);
+  if (state === 'cancelled') {
+    appendTaskEvent(tx, row, { kind: 'task.cancelled', payload: { by: row.cancel_by ?? row.owner } });
+  }
   return taskOf(taskRow(tx.db, row.owner, row.id));
 }
 

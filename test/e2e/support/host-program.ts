@@ -53,7 +53,7 @@ function user(owner: string | null) {
   const known = users.get(owner);
   if (known) return known.on;
   const own = owner === null ? tl : tl.as(owner);
-  const on = { engine: own.engine, tracker: own.tracker(), calls: calls(own) };
+  const on = { engine: own.engine, tracker: own.tracker(), tasks: own.tasks, calls: calls(own) };
   users.set(owner, { tl: own, on });
   return on;
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ConversationTracker } from '../../../src/library/tracker.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
+import type { Tasks } from '../../../src/ports/tasks.ts';
 import type { HostCalls } from './host-program.ts';
 
 type Remote<T> = {
@@ -17,6 +18,7 @@ const PROGRAM = fileURLToPath(new URL('host-program.ts', import.meta.url));
 export class Host {
   readonly engine = this.#remote<Engine>('engine');
   readonly tracker = this.#remote<ConversationTracker>('tracker');
+  readonly tasks = this.#remote<Tasks>('tasks');
   readonly calls = this.#remote<HostCalls>('calls');
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();

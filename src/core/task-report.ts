@@ -1,0 +1,54 @@
+import type { Session } from './session.ts';
+import { type Task, type TaskEvent, type TaskState, type TaskTurn, taskHasEnded } from './task.ts';
+import type { Decision } from './task-decision.ts';
+import type { GateResult } from './task-gate.ts';
+
+/** Everything there is to say about a task: how it went, turn by turn, and what it took. */
+export interface TaskReport {
+  readonly task: Task;
+  readonly turns: readonly TaskTurn[];
+  readonly gates: readonly {
+    readonly round: number;
+    readonly iteration: number;
+    readonly result: GateResult;
+    readonly at: number;
+  }[];
+  readonly decisions: readonly (Decision & {
+    readonly round: number;
+    readonly iteration: number;
+    readonly state: TaskState;
+    readonly at: number;
+  })[];
+  /** The agent's sessions that its turns ran in, most recently used first. */
+  readonly sessions: readonly ReportedSession[];
+}
+
+export type ReportedSession = Pick<Session, 'id' | 'agent' | 'origin' | 'state' | 'watermark'> & {
+  /** How many turns of this task ran in it; a milestone's session also had others. */
+  readonly turns: number;
+};
+
+/** Puts a report together from the task's own events. */
+export function reportOf(task: Task, events: readonly TaskEvent[], sessions: readonly Session[]): TaskReport {
+  const turns = events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload] : []));
+  const of = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;
+  return {
+    task,
+    turns,
+    gates: events.flatMap((event) => (event.kind === 'task.gated' ? [{ ...event.payload, at: event.at }] : [])),
+    decisions: events.flatMap((event) => (event.kind === 'task.decided' ? [{ ...event.payload, at: event.at }] : [])),
+    sessions: sessions
+      .filter(({ id }) => of(id) > 0)
+      .map(({ id, agent, origin, state, watermark }) => ({ id, agent, origin, state, watermark, turns: of(id) })),
+  };
+}
+
+/** Whether nothing more happens to a task by itself. `others`: those that it may come after. */
+export function isAtRest(task: Task, others: ReadonlyMap<string, Task>): boolean {
+  if (taskHasEnded(task.state) || task.state === 'asking') return true;
+  if (task.state !== 'waiting') return false;
+  return task.after.some((id) => {
+    const first = others.get(id);
+    return first !== undefined && first.state !== 'done' && isAtRest(first, others);
+  });
+}

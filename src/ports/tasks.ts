@@ -1,0 +1,68 @@
+import type { Task, TaskEvent, TaskState } from '../core/task.ts';
+import type { Locate } from '../core/task-plan.ts';
+import type { TaskReport } from '../core/task-report.ts';
+import type { TaskUsageRow } from './task-store.ts';
+
+/**
+ * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
+ * named, its id and its name both serve; of several with that name, the newest. Unknown or another owner's: `not_found`.
+ */
+export interface Tasks {
+  readonly owner: string;
+  /** The same on behalf of another owner. `by`: who acts, as the record has it; else the owner. */
+  as(owner: string, by?: string): Tasks;
+
+  /**
+   * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. They
+   * are worked on from now on. What can never be honoured is `invalid` or `refused` here, and nothing is stored.
+   */
+  add(plan: unknown, options?: AddOptions): Promise<{ tasks: Task[]; duplicate: boolean }>;
+  /** Adds, and waits as `settled` does. */
+  run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<Task[]>;
+  /** Waits until every one of them has ended, asks a person, or waits for one of those; then gives them as they are. */
+  settled(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<Task[]>;
+  /** Has this process work on all tasks of the owner that are not at rest: whoever did so before may be gone. */
+  goOn(): Promise<Task[]>;
+
+  task(idOrName: string): Promise<Task>;
+  /** Newest first. */
+  list(filter?: TaskListFilter): Promise<Task[]>;
+  /** Asks its agent and its gate to stop. Returns the task as it is after asking; a running one ends a little later. */
+  cancel(idOrName: string): Promise<Task>;
+  /** Goes on with one that asks, has failed or was cancelled. Any other is a `conflict`. */
+  retry(idOrName: string, options?: RetryOptions): Promise<Task>;
+  /** Everything there is to say about one task. */
+  report(idOrName: string): Promise<TaskReport>;
+  /** What tasks have spent, by day (UTC) and task. */
+  usage(filter?: { since?: string }): Promise<TaskUsageRow[]>;
+  /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */
+  follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<TaskEvent>;
+
+  /** Stops working. Tasks that are running are given back, to be gone on with; their turns end as the engine is closed. */
+  close(): Promise<void>;
+}
+
+export interface AddOptions {
+  /** The same id and plan again are the same tasks: safe to repeat. */
+  readonly requestId?: string;
+  /** The directory that a task's `cwd` is relative to; left out: that of this process. */
+  readonly base?: string;
+  /** Tells a person where in the plan a fault is. */
+  readonly locate?: Locate;
+}
+
+export interface TaskListFilter {
+  readonly states?: readonly TaskState[];
+  readonly milestone?: string;
+  readonly limit?: number;
+  /** The id of the last one of the page before. */
+  readonly before?: string;
+}
+
+export interface RetryOptions {
+  /** What the agent is told by the person. */
+  readonly say?: string;
+  /** As in a plan: what was spent so far counts. */
+  readonly budget?: unknown;
+  readonly maxIterations?: number;
+}

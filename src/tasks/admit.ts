@@ -1,0 +1,107 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { ThroughlineError } from '../core/errors.ts';
+import type { SessionMode, TaskSpec } from '../core/task.ts';
+import type { Locate, PlanPath } from '../core/task-plan.ts';
+import type { AgentTraits } from '../core/traits.ts';
+import type { NewTask } from '../ports/task-store.ts';
+import type { TaskParts } from './parts.ts';
+
+/**
+ * What a plan asks for, held against what there is: agents, what they can do, directories. What can never be honoured is
+ * refused here, before anything is stored, with the place in the plan.
+ */
+export async function admitTasks(
+  parts: Pick<TaskParts, 'agents' | 'settings'>,
+  specs: readonly TaskSpec[],
+  { base, at }: { base: string; at: (index: number, field: keyof TaskSpec) => string },
+): Promise<NewTask[]> {
+  const ids = specs.map(() => randomUUIDv7());
+  const byName = new Map(specs.flatMap(({ name }, i) => (name === null ? [] : [[name, ids[i] as string]])));
+  const probed = new Map<string, Promise<AgentTraits>>();
+  const traitsOf = (name: string) => {
+    const known = probed.get(name) ?? probe(parts.agents, name);
+    probed.set(name, known);
+    return known;
+  };
+  const tasks: NewTask[] = [];
+  for (const [i, spec] of specs.entries()) {
+    const place = (field: keyof TaskSpec) => at(i, field);
+    const agent = spec.agent ?? parts.settings.defaultAgent;
+    if (agent === null)
+      throw fault('invalid', place('agent'), 'No agent is named, and there is no default.', 'Name an agent.');
+    const traits = await located(place('agent'), traitsOf(agent));
+    if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
+    tasks.push({
+      ...spec,
+      id: ids[i] as string,
+      agent,
+      sessions: sessionsOf(spec, agent, traits, place),
+      cwd: spec.cwd === null ? null : await directory(resolve(base, spec.cwd), place('cwd')),
+      after: spec.after.map((name) => byName.get(name) as string),
+    });
+  }
+  return tasks;
+}
+
+/** Where tasks stand in what the caller gave. */
+export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
+  const prefix = (index: number): PlanPath => {
+    if (Array.isArray(plan)) return [index];
+    return typeof plan === 'object' && plan !== null && 'tasks' in plan ? ['tasks', index] : [];
+  };
+  return (index, field) => locate([...prefix(index), field]);
+}
+
+async function probe(agents: TaskParts['agents'], name: string): Promise<AgentTraits> {
+  const configured = agents.get(name);
+  if (configured !== undefined) return configured.agent.traits();
+  throw new ThroughlineError('agent_unavailable', `No agent is called "${name}".`, {
+    hint: `Known are: ${[...agents.keys()].join(', ') || 'none'}. Agents are set in throughline.config.json.`,
+  });
+}
+
+/** An agent that cannot reopen a session keeps it only as long as its process: not across a crash, and so not at all. */
+function sessionsOf(
+  { session, sessions }: TaskSpec,
+  agent: string,
+  traits: AgentTraits,
+  place: (field: keyof TaskSpec) => string,
+): SessionMode {
+  const keeps = traits.resume || traits.load;
+  if (session !== null && !keeps) {
+    throw fault('refused', place('session'), `${agent} cannot reopen a session.`, 'Leave the session out.');
+  }
+  if (sessions === 'kept' && !keeps) {
+    throw fault(
+      'refused',
+      place('sessions'),
+      `${agent} cannot keep a session: it has no way to reopen one.`,
+      'Set it to "fresh".',
+    );
+  }
+  return sessions ?? (keeps ? 'kept' : 'fresh');
+}
+
+async function directory(path: string, place: string): Promise<string> {
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory()) return path;
+  const what = found === null ? 'does not exist' : 'is not a directory';
+  const hint = 'Make it first, or leave it out to work in a directory of its own.';
+  throw fault('refused', place, `The working directory ${path} ${what}.`, hint);
+}
+
+async function located<T>(place: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    const { code, message, hint } = error;
+    throw new ThroughlineError(code, `${place}${message}`, { ...(hint !== undefined && { hint }), cause: error });
+  }
+}
+
+function fault(code: 'invalid' | 'refused', place: string, what: string, hint: string): ThroughlineError {
+  return new ThroughlineError(code, `${place}${what}`, { hint });
+}

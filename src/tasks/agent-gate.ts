@@ -1,0 +1,58 @@
+import { asSentence } from '../core/errors.ts';
+import { asTitle } from '../core/names.ts';
+import type { Gate, Task, TaskTurn } from '../core/task.ts';
+import { type GateResult, parseVerdict } from '../core/task-gate.ts';
+import { requestIdOf } from '../core/task-progress.ts';
+import { verdictAgain, verdictPrompt } from '../core/task-prompt.ts';
+import type { Engine, Submitted } from '../ports/engine.ts';
+
+/** The judge is shown the end of what was said; it can look at the work itself. */
+const MOST_REPLY = 8_000;
+/** Once to judge, and once more when the answer was no verdict. */
+const MOST_ASKED = 2;
+
+export interface AgentGateRequest {
+  readonly gate: Extract<Gate, { kind: 'agent' }>;
+  readonly task: Task;
+  readonly engine: Engine;
+  /** The directory that was worked in. */
+  readonly work: string;
+  /** What the working agent said at the end of its turn. */
+  readonly reply: string;
+  readonly monotonic: () => number;
+  /** Has a turn of the judge, and keeps it for the record. */
+  have(conversation: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+}
+
+/** Asks an agent for a verdict, in a conversation of its own: it judges the work, not what was said about it. */
+export async function runAgentGate(request: AgentGateRequest): Promise<GateResult> {
+  const { gate, task, engine, work, monotonic } = request;
+  const begun = monotonic();
+  const result = (verdict: GateResult['verdict'], summary: string): GateResult => {
+    return { verdict, summary, output: '', cut: 0, ms: Math.round(monotonic() - begun) };
+  };
+  const key = `task/${task.id}/gate`;
+  const { id } = await engine.ensure({ key, agent: gate.agent, cwd: work, title: asTitle(`Gate: ${gate.ask}`, 100) });
+  const boundary = `said-in-turn-${task.progress.round}.${task.progress.iteration}`;
+  let prompt = verdictPrompt(task, gate.ask, request.reply.slice(-MOST_REPLY), boundary);
+  let asked = 1;
+  for (let malformed = 0, interrupted = 0; ; asked += 1) {
+    const requestId = requestIdOf(task.id, task.progress, 'gate', asked);
+    const options = { requestId, agent: gate.agent, permissions: 'deny' } as const;
+    const turn = await request.have(id, () => engine.submit(id, prompt, options));
+    if (turn.outcome === 'interrupted' && interrupted < task.retryInterrupted) {
+      interrupted += 1;
+      continue;
+    }
+    if (turn.outcome !== 'completed' || turn.turn === null) {
+      return result('broken', asSentence(turn.failure?.message ?? `The judge's turn was ${turn.outcome}`));
+    }
+    const { reply } = await engine.answerOf(turn.turn);
+    const verdict = parseVerdict(reply);
+    if (!('malformed' in verdict)) return result(verdict.verdict, verdict.reason);
+    malformed += 1;
+    if (malformed >= MOST_ASKED)
+      return result('broken', `${gate.agent} was asked twice, and its answer was no verdict: ${verdict.malformed}`);
+    prompt = verdictAgain(verdict.malformed);
+  }
+}

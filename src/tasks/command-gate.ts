@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ThroughlineError } from '../core/errors.ts';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Gate } from '../core/task.ts';
+import type { GateResult } from '../core/task-gate.ts';
+import type { Child, Room } from '../ports/sandbox.ts';
+import { OutputTail } from './output-tail.ts';
+
+/** What an agent is told of a gate's output: its end, where the faults are. */
+const MOST_OUTPUT = 16_000;
+/** How long a gate that is to stop may take to do so. */
+const GRACE_MS = 2_000;
+
+export interface CommandGateRequest {
+  readonly gate: Extract<Gate, { kind: 'command' }>;
+  readonly room: Room;
+  /** Aborted: the gate and all that it started are ended. */
+  readonly signal: AbortSignal;
+  /** Told of its process, so that it can be ended should this program be killed. */
+  readonly started: (process: ProcessIdentity) => Promise<void>;
+  readonly monotonic: () => number;
+}
+
+/** Runs a command where the agent works, and judges by its exit code. */
+export async function runCommandGate(request: CommandGateRequest): Promise<GateResult> {
+  const { gate, room, signal, monotonic } = request;
+  const begun = monotonic();
+  const since = () => Math.round(monotonic() - begun);
+  let child: Child;
+  try {
+    child = await room.spawn(['/bin/sh', '-c', gate.command], { env: {} });
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: since() };
+  }
+  child.stdin.end();
+  const tail = new OutputTail(MOST_OUTPUT);
+  const timeout = AbortSignal.timeout(gate.timeoutMs);
+  const ending = endOn(child, AbortSignal.any([signal, timeout]));
+  // The process is being written down while it works: it need not wait for that.
+  const noted = request.started(child.identity);
+  try {
+    const [exit] = await Promise.all([child.exited, tail.read(child.stdout), tail.read(child.stderr), noted]);
+    return {
+      ...judged(exit, timeout.aborted && !signal.aborted ? gate.timeoutMs : null),
+      ...tail.result(),
+      ms: since(),
+    };
+  } catch (error) {
+    child.kill('SIGKILL'); // who cannot write it down must not leave it running
+    await child.exited;
+    throw error;
+  } finally {
+    ending();
+  }
+}
+
+function judged(
+  { code, signal }: { code: number | null; signal: string | null },
+  timedOutMs: number | null,
+): Pick<GateResult, 'verdict' | 'summary'> {
+  if (timedOutMs !== null) return { verdict: 'fail', summary: `not done after ${timedOutMs / 1_000} s, and ended` };
+  if (code === 0) return { verdict: 'pass', summary: 'exit code 0' };
+  return { verdict: 'fail', summary: code === null ? `ended by ${signal}` : `exit code ${code}` };
+}
+
+/** Asks it to stop when the signal aborts, and makes it. The function returned takes that back. */
+function endOn(child: Child, signal: AbortSignal): () => void {
+  const over = new AbortController();
+  const end = () => {
+    child.kill('SIGTERM');
+    delay(GRACE_MS, undefined, { signal: over.signal }).then(
+      () => child.kill('SIGKILL'),
+      () => {}, // it has ended by itself
+    );
+  };
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end, { once: true });
+  return () => {
+    over.abort();
+    signal.removeEventListener('abort', end);
+  };
+}

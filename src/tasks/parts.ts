@@ -1,0 +1,33 @@
+import type { Agent } from '../ports/agent.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { Processes } from '../ports/processes.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
+import type { Store } from '../ports/store.ts';
+
+/** What the orchestrator is made of; put together in `compose.ts`. */
+export interface TaskParts {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly agents: ReadonlyMap<string, { readonly agent: Agent }>;
+  readonly sandboxes: Sandboxes;
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly settings: TaskSettings;
+  /** Told of faults of this program itself. */
+  readonly onBug: (error: unknown, where: string) => void;
+}
+
+export interface TaskSettings {
+  /** Null: a task has to name its agent. */
+  readonly defaultAgent: string | null;
+  /** `all`: every task of this place. `own`: only those that this process was asked for. */
+  readonly claims: 'all' | 'own';
+  readonly leaseMs: number;
+  /** How many tasks of this place may run at once, in all processes together. */
+  readonly parallel: number;
+  /** How often to look, should every bell be lost. */
+  readonly pollMs: number;
+}
+
+export const DEFAULT_PARALLEL = 4;

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import { ThroughlineError } from '../core/errors.ts';
+import type { TaskClaim, TaskFence } from '../ports/task-store.ts';
+import type { TaskParts } from './parts.ts';
+import type { StopReason } from './task-turn.ts';
+import { TaskWork } from './work.ts';
+
+/** How often the processes of other runners are looked at, while we wait for them. */
+const DEATH_WATCH_MS = 1_000;
+
+/**
+ * The loop that takes up tasks and works on them.
+ *
+ *   wake ──▶ claim, while there is room ──▶ work ──▶ at rest: wake again, one has ended
+ *
+ * What it holds it keeps alive by a heartbeat; a task of a runner that is provably dead is free at once.
+ */
+export class TaskRunner {
+  readonly #parts: TaskParts;
+  readonly #id = randomUUID();
+  readonly #wanted = new Set<string>();
+  readonly #running = new Map<string, Running>();
+  readonly #stopListening: () => void;
+  #timers: NodeJS.Timeout[] = [];
+  #claiming: Promise<void> | null = null;
+  #wokenAgain = false;
+  #closed = false;
+  /** How many tasks of this place may run at once; a plan may say otherwise than the settings. */
+  limit: number;
+
+  constructor(parts: TaskParts) {
+    this.#parts = parts;
+    this.limit = parts.settings.parallel;
+    this.#stopListening = parts.store.listen((moved) => this.#onBell(moved));
+    if (parts.settings.claims === 'all') this.#wake();
+  }
+
+  /** This process is to work on them, once they are free. */
+  want(...tasks: readonly string[]): void {
+    for (const task of tasks) this.#wanted.add(task);
+    this.#wake();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopListening();
+    for (const { stop } of this.#running.values()) stop('shutdown');
+    await this.#claiming;
+    for (const { stop } of this.#running.values()) stop('shutdown');
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  #onBell(moved: readonly string[] | null): void {
+    const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
+    for (const id of held) void this.#look(id);
+    if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#wake();
+    else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wake();
+  }
+
+  /** A cancel is a stored fact that any process may write. */
+  async #look(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    try {
+      const task = await this.#parts.store.tasks.find(running.fence.owner, id);
+      if (task?.cancelRequested) running.stop('cancelled');
+    } catch (error) {
+      this.#report(error, 'looking at a task');
+    }
+  }
+
+  #wake(): void {
+    if (this.#closed) return;
+    this.#wokenAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => {
+      this.#claiming = null;
+    });
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#wokenAgain && !this.#closed) {
+      this.#wokenAgain = false;
+      try {
+        while (!this.#closed && (await this.#claim())) {}
+        if (!this.#closed && (await this.#reap())) this.#wokenAgain = true;
+      } catch (error) {
+        this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
+      }
+    }
+  }
+
+  async #claim(): Promise<boolean> {
+    const { store, processes, sandboxes, settings } = this.#parts;
+    const own = settings.claims === 'own';
+    if ((own && this.#wanted.size === 0) || this.#running.size >= this.limit) return false;
+    this.#startHeart();
+    const claim = await store.tasks.claim({
+      worker: { id: this.#id, process: processes.self() },
+      place: sandboxes.place,
+      leaseMs: settings.leaseMs,
+      limit: this.limit,
+      ...(own && { only: [...this.#wanted].filter((id) => !this.#running.has(id)) }),
+    });
+    if (claim === null) return false;
+    this.#start(claim);
+    return true;
+  }
+
+  #start(claim: TaskClaim): void {
+    const abort = new AbortController();
+    const stop = (reason: StopReason) => abort.abort(reason);
+    const done = this.#work(claim, abort.signal);
+    this.#running.set(claim.task.id, { fence: claim.fence, stop, done });
+    if (claim.task.cancelRequested) stop('cancelled');
+    if (this.#closed) stop('shutdown');
+    // A cancel between the claim and now has rung for nobody.
+    void this.#look(claim.task.id);
+  }
+
+  async #work(claim: TaskClaim, stop: AbortSignal): Promise<void> {
+    const { fence, task } = claim;
+    try {
+      await new TaskWork(this.#parts, claim, stop).run();
+      if (stop.reason !== 'shutdown' && stop.reason !== 'lease_lost') this.#wanted.delete(task.id);
+      // Does nothing for one that is at rest or another's; one that we leave is free for the next.
+      await this.#parts.store.tasks.release(fence);
+    } catch (error) {
+      // After a fault of this program the lease is left to expire: given back, it would be taken up, and fail, at once.
+      if (this.#report(error, `task ${task.id}`)) this.#wanted.delete(task.id);
+      else await this.#parts.store.tasks.release(fence).catch(() => {});
+    }
+    this.#running.delete(task.id);
+    this.#wake();
+  }
+
+  // ── leases ──
+
+  #startHeart(): void {
+    if (this.#timers.length > 0) return;
+    const { leaseMs } = this.#parts.settings;
+    const every = (ms: number, where: string, work: () => Promise<void>) =>
+      setInterval(() => void work().catch((error) => this.#report(error, where)), ms).unref();
+    this.#timers = [
+      every(leaseMs / 3, 'heartbeat of tasks', () => this.#renew()),
+      every(Math.min(leaseMs / 3, DEATH_WATCH_MS), 'looking for dead runners', async () => this.#wake()),
+    ];
+  }
+
+  async #renew(): Promise<void> {
+    const fences = [...this.#running.values()].map(({ fence }) => fence);
+    const lost = fences.length > 0 ? await this.#parts.store.tasks.renew(fences, this.#parts.settings.leaseMs) : [];
+    for (const { task, epoch } of lost) {
+      const running = this.#running.get(task);
+      // One that has just come to rest has no lease either.
+      if (running?.fence.epoch === epoch) await this.#confirmLost(running);
+    }
+  }
+
+  async #confirmLost({ fence, stop }: Running): Promise<void> {
+    const task = await this.#parts.store.tasks.find(fence.owner, fence.task);
+    if (task === null || task.state === 'running' || task.state === 'queued') stop('lease_lost');
+  }
+
+  /** Frees the tasks of runners that are provably dead. True: there were some. */
+  async #reap(): Promise<boolean> {
+    const { store, processes } = this.#parts;
+    let freed = false;
+    for (const holder of await store.tasks.holders()) {
+      if (holder.id === this.#id || processes.status(holder.process) !== 'dead') continue;
+      await store.tasks.forgetHolder(holder.id);
+      freed = true;
+    }
+    return freed;
+  }
+
+  /**
+   * True: it is a fault of this program. A lost lease is nobody's, and one of the storage is met again by whoever writes next.
+   */
+  #report(error: unknown, where: string): boolean {
+    if (error instanceof ThroughlineError && EXPECTED.has(error.code)) return false;
+    this.#parts.onBug(error, where);
+    return true;
+  }
+}
+
+const EXPECTED = new Set(['lease_lost', 'storage_full', 'storage_busy', 'storage_readonly', 'closed']);
+
+interface Running {
+  readonly fence: TaskFence;
+  readonly stop: (reason: StopReason) => void;
+  readonly done: Promise<void>;
+}

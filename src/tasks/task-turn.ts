@@ -1,0 +1,83 @@
+import { failureOf, ThroughlineError } from '../core/errors.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { Task, TaskTurn, TurnPurpose } from '../core/task.ts';
+import { hasEnded, type Turn } from '../core/turn.ts';
+import { addUsage, NO_USAGE } from '../core/usage.ts';
+import type { Engine, Submitted } from '../ports/engine.ts';
+import type { Store } from '../ports/store.ts';
+
+/** Why work on a task stops before its time. Only a cancel lets it bring its turn to an end. */
+export type StopReason = 'cancelled' | 'shutdown' | 'lease_lost';
+
+/** The stop signal aborted for another reason than a cancel: nothing more is to be written about the task here. */
+export class Stopped extends Error {}
+
+export interface TurnRequest {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly task: Task;
+  readonly conversation: string;
+  readonly agent: string;
+  readonly purpose: TurnPurpose;
+  readonly stop: AbortSignal;
+  readonly now: () => number;
+  submit(): Promise<Submitted>;
+}
+
+/**
+ * Has one turn, from its submission to its end, whoever runs it. Submitted again after a crash it is the same turn. One that
+ * is refused before it was accepted counts as a turn that failed: what to do about it is decided like for any other.
+ */
+export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
+  const { task, agent, conversation, purpose } = request;
+  const { round, iteration } = task.progress;
+  const common = { purpose, round, iteration, conversation, agent };
+  let submitted: Submitted;
+  try {
+    submitted = await request.submit();
+  } catch (error) {
+    if (!(error instanceof ThroughlineError) || !REFUSALS.has(error.code)) throw error;
+    const failed = { turn: null, outcome: 'failed', failure: failureOf(error), sessionId: null, rung: null } as const;
+    const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 } };
+    return { ...common, ...failed, ...nothing, endedAt: request.now() };
+  }
+  const turn = await endOf(request, submitted);
+  if (!hasEnded(turn.state)) throw new Stopped();
+  const receipts = await request.store.receipts(task.owner, conversation, { turn: turn.n });
+  const last: Receipt | undefined = receipts.at(-1);
+  return {
+    ...common,
+    turn: turn.id,
+    outcome: turn.state,
+    failure: turn.failure,
+    sessionId: turn.sessionId,
+    rung: last?.rung ?? null,
+    // What a restore has cost was spent for this turn, too.
+    usage: receipts.reduce((sum, receipt) => addUsage(sum, receipt.usage), turn.usage),
+    lockWaits: last?.lockWaits ?? { count: 0, ms: 0 },
+    endedAt: turn.endedAt ?? request.now(),
+  };
+}
+
+/** What the caller's settings or the state of the agents can cause; the rest is the storage's fault, or ours. */
+const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
+
+async function endOf({ engine, stop }: TurnRequest, { turn, seq }: Submitted): Promise<Turn> {
+  if (hasEnded(turn.state)) return turn;
+  const leave = new AbortController();
+  const onStop = () => {
+    if ((stop.reason as StopReason) === 'cancelled') void engine.cancel(turn.id).catch((error) => leave.abort(error));
+    else leave.abort();
+  };
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  try {
+    for await (const event of engine.follow(turn.conversation, { after: seq, signal: leave.signal })) {
+      if (event.kind === 'turn.ended' && event.turn === turn.id) break;
+    }
+  } finally {
+    stop.removeEventListener('abort', onStop);
+  }
+  if (leave.signal.reason instanceof ThroughlineError) throw leave.signal.reason;
+  return engine.turn(turn.id);
+}

@@ -1,0 +1,221 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import { TASK_STATES, type Task, type TaskEvent, taskHasEnded } from '../core/task.ts';
+import { parseBudget } from '../core/task-budget.ts';
+import { inWords, parsePlan } from '../core/task-plan.ts';
+import { requestIdOf } from '../core/task-progress.ts';
+import { isAtRest, reportOf, type TaskReport } from '../core/task-report.ts';
+import { hasEnded } from '../core/turn.ts';
+import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
+import { admitTasks, placesIn } from './admit.ts';
+import type { TaskParts } from './parts.ts';
+import { TaskRunner } from './runner.ts';
+import { TaskBell } from './task-bell.ts';
+
+const PAGE = 200;
+
+/** Puts the orchestrator together and starts its runner. */
+export function createTasks(parts: TaskParts): Tasks {
+  const runner = new TaskRunner(parts);
+  let closing: Promise<void> | null = null;
+  const close = () => {
+    closing ??= runner.close();
+    return closing;
+  };
+  return new EmbeddedTasks({ parts, runner, close }, parts.engine.owner);
+}
+
+interface Machinery {
+  readonly parts: TaskParts;
+  readonly runner: TaskRunner;
+  readonly close: () => Promise<void>;
+}
+
+class EmbeddedTasks implements Tasks {
+  readonly owner: string;
+  readonly #by: string;
+  readonly #machinery: Machinery;
+
+  constructor(machinery: Machinery, owner: string, by = owner) {
+    this.#machinery = machinery;
+    this.owner = checkText(owner, 'owner');
+    this.#by = checkText(by, 'name of who acts');
+  }
+
+  as(owner: string, by?: string): Tasks {
+    return new EmbeddedTasks(this.#machinery, owner, by);
+  }
+
+  get #parts(): TaskParts {
+    return this.#machinery.parts;
+  }
+
+  get #store() {
+    return this.#parts.store.tasks;
+  }
+
+  async add(plan: unknown, options: AddOptions = {}) {
+    const { requestId, base = process.cwd(), locate = inWords } = options;
+    if (requestId !== undefined) checkText(requestId, 'request id');
+    const { tasks: specs, parallel } = parsePlan(plan, locate);
+    const tasks = await admitTasks(this.#parts, specs, { base, at: placesIn(plan, locate) });
+    const added = await this.#store.add(this.owner, {
+      plan: requestId ?? randomUUIDv7(),
+      place: this.#parts.sandboxes.place,
+      tasks,
+    });
+    if (parallel !== null) this.#machinery.runner.limit = parallel;
+    this.#want(added.tasks);
+    return added;
+  }
+
+  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
+    const { tasks } = await this.add(plan, options);
+    return this.settled(
+      tasks.map(({ id }) => id),
+      options,
+    );
+  }
+
+  async settled(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+    const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
+    const known = new Map<string, Task>();
+    const load = async (id: string) => {
+      const task = await this.task(id);
+      known.set(task.id, task);
+      for (const first of task.after) if (!known.has(first)) await load(first);
+      return task.id;
+    };
+    try {
+      const asked: string[] = [];
+      for (const id of ids) asked.push(await load(id));
+      const tasks = () => asked.map((id) => known.get(id) as Task);
+      while (!signal?.aborted && !tasks().every((task) => isAtRest(task, known))) {
+        const moved = await bell.next(signal);
+        for (const id of moved ?? known.keys()) if (known.has(id)) await load(id);
+      }
+      return tasks();
+    } finally {
+      bell.close();
+    }
+  }
+
+  async goOn(): Promise<Task[]> {
+    const open: Task[] = [];
+    for (let before: string | undefined; ; ) {
+      const filter = { states: ['waiting', 'queued', 'running'] } as const;
+      const page = await this.#store.list(this.owner, filter, { limit: PAGE, ...(before && { before }) });
+      open.unshift(...page.toReversed());
+      if (page.length < PAGE) break;
+      before = page.at(-1)?.id;
+    }
+    this.#want(open);
+    return open;
+  }
+
+  async task(idOrName: string): Promise<Task> {
+    const task = await this.#store.find(this.owner, idOrName);
+    if (task !== null) return task;
+    throw new ThroughlineError('not_found', `There is no task "${idOrName}".`, {
+      hint: 'See "throughline task list".',
+    });
+  }
+
+  async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<Task[]> {
+    const strange = states?.find((state) => !TASK_STATES.includes(state));
+    if (strange !== undefined) {
+      throw new ThroughlineError('invalid', `A task is never "${strange}".`, {
+        hint: `It is ${TASK_STATES.join(', ')}.`,
+      });
+    }
+    const filter = { ...(states && { states }), ...(milestone !== undefined && { milestone }) };
+    return this.#store.list(this.owner, filter, { limit: checkLimit(limit, 50), ...(before && { before }) });
+  }
+
+  async cancel(idOrName: string): Promise<Task> {
+    const before = await this.task(idOrName);
+    const task = await this.#store.requestCancel(this.owner, before.id, this.#by);
+    // Its runner may be dead: then this process ends it, and its turn.
+    if (!taskHasEnded(task.state)) this.#machinery.runner.want(task.id);
+    else if (!taskHasEnded(before.state)) await this.#cancelTurn(task);
+    return task;
+  }
+
+  /** A task that nobody ran may have left a turn that somebody still would. */
+  async #cancelTurn({ id, progress }: Task): Promise<void> {
+    const turn = await this.#parts.store.findRequest(this.owner, requestIdOf(id, progress, 'work'));
+    if (turn !== null && !hasEnded(turn.state)) await this.#parts.engine.as(this.owner, this.#by).cancel(turn.id);
+  }
+
+  async retry(idOrName: string, { say, budget, maxIterations }: RetryOptions = {}): Promise<Task> {
+    const { id } = await this.task(idOrName);
+    const amount = budget === undefined ? undefined : parseBudget(budget);
+    if (amount === null) {
+      throw new ThroughlineError('invalid', 'A budget says of what: "2.50 USD" or "50000 tokens".');
+    }
+    const task = await this.#store.retry(this.owner, id, {
+      by: this.#by,
+      say: say === undefined ? null : checkSaid(say),
+      ...(amount && { budget: amount }),
+      ...(maxIterations !== undefined && { maxIterations: checkLimit(maxIterations, 1) }),
+    });
+    this.#want([task]);
+    return task;
+  }
+
+  async report(idOrName: string): Promise<TaskReport> {
+    const task = await this.task(idOrName);
+    const events: TaskEvent[] = [];
+    for (let after = 0; ; ) {
+      const page = await this.#store.events(this.owner, { after, limit: PAGE, task: task.id });
+      events.push(...page);
+      if (page.length < PAGE) break;
+      after = page.at(-1)?.seq ?? after;
+    }
+    const conversations = new Set(
+      events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload.conversation] : [])),
+    );
+    const sessions = [];
+    for (const id of conversations) sessions.push(...(await this.#parts.store.sessions(this.owner, id)));
+    return reportOf(task, events, sessions);
+  }
+
+  usage(filter?: { since?: string }) {
+    return this.#store.usage(this.owner, filter);
+  }
+
+  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
+    const { signal, task } = options;
+    const only = task === undefined ? {} : { task: (await this.task(task)).id };
+    const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
+    try {
+      for (let after = checkAfter(options.after); !signal?.aborted; ) {
+        const page = await this.#store.events(this.owner, { after, limit: PAGE, ...only });
+        for (const event of page) {
+          if (signal?.aborted) return;
+          yield event;
+          after = event.seq;
+        }
+        if (page.length < PAGE) await bell.next(signal);
+      }
+    } finally {
+      bell.close();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#machinery.close();
+  }
+
+  #want(tasks: readonly Task[]): void {
+    this.#machinery.runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
+  }
+}
+
+const MOST_SAID = 100_000;
+
+function checkSaid(say: unknown): string {
+  if (typeof say === 'string' && say.trim() !== '' && say.length <= MOST_SAID && say.isWellFormed()) return say;
+  throw new ThroughlineError('invalid', `What is said is a non-empty text of at most ${MOST_SAID} characters.`);
+}

@@ -1,0 +1,123 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Task } from '../../../src/core/task.ts';
+import { expectSound, until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { only } from './support.ts';
+
+test('a task whose runner is killed in the middle of a turn goes on by its own rule, elsewhere', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const plan = { goal: '/tool write effects\n/slow-tool wait effects 600000', retryInterrupted: 1, gate: 'true' };
+  const { tasks } = await host.tasks.add(plan);
+  const { id } = only(tasks);
+  await until('its tool runs', () => lines(home, 'effects') === 2);
+  await host.kill();
+  const tl = await home.open();
+  expect(await tl.tasks.goOn()).toMatchObject([{ id, state: 'running' }]);
+  await until('it was tried again', () => lines(home, 'effects') === 4);
+  await tl.tasks.cancel(id);
+  const task = only(await tl.tasks.settled([id]));
+  expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 2, tries: 1 } });
+  const { turns, decisions } = await tl.tasks.report(id);
+  expect(turns.map(({ outcome }) => outcome)).toEqual(['interrupted', 'cancelled']);
+  expect(decisions).toMatchObject([{ decision: 'retry', code: 'turn_interrupted' }]);
+  await expectSound(tl.engine, `task/${id}`);
+});
+
+test('without such a rule a person is asked, and nothing is done twice', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const { tasks } = await host.tasks.add({ goal: '/tool write effects\n/slow-tool wait effects 600000' });
+  const { id } = only(tasks);
+  await until('its tool runs', () => lines(home, 'effects') === 2);
+  await host.kill();
+  const tl = await home.open();
+  await tl.tasks.goOn();
+  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'asking', progress: { turns: 1 } });
+  expect(lines(home, 'effects')).toBe(2);
+});
+
+test('the gate of a killed runner is ended, and run again', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const gate = 'echo $$ >> pids; test -f go && exit 0; exec sleep 3600';
+  const { tasks } = await host.tasks.add({ goal: '/tool write effects', gate });
+  const { id } = only(tasks);
+  await until('its gate is on record', () => gatePid(home) !== null);
+  const pid = gatePid(home) as number;
+  await host.kill();
+  expect(existsSync(`/proc/${pid}`)).toBe(true);
+  const tl = await home.open();
+  await tl.tasks.goOn();
+  await until('the old gate has ended', () => !existsSync(`/proc/${pid}`));
+  await until('a new one runs', () => lines(home, 'pids') === 2);
+  await tl.tasks.cancel(id);
+  expect(only(await tl.tasks.settled([id])).progress.turns).toBe(1);
+  expect(lines(home, 'effects')).toBe(1);
+});
+
+test('many tasks and many kills: every one is done once, with a session of its own, and nothing is left over', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', chunkMs: 8 } });
+  const count = 8;
+  const tasks = Array.from({ length: count }, (_, i) => ({
+    name: `t${i}`,
+    goal: `Write one line. The codeword is word-${i}. Take your time about it, and say a few words more.\n/tool write effects`,
+    gate: 'test -f effects',
+    retryInterrupted: 5,
+  }));
+  let host = await home.host();
+  await host.tasks.add({ parallel: 4, tasks });
+  for (let kill = 1; kill <= 3; kill += 1) {
+    await until('something new was sent', () => sent(home) >= 2 * kill);
+    await host.kill();
+    host = await home.host();
+    await host.tasks.goOn();
+  }
+  const names = tasks.map(({ name }) => name);
+  const done = (await host.tasks.settled(names)) as Task[];
+  expect(done.map(({ state }) => state)).toEqual(Array(count).fill('done'));
+  const reports = await Promise.all(names.map((name) => host.tasks.report(name)));
+  for (const { turns, task } of reports) {
+    expect(turns.filter(({ outcome }) => outcome === 'completed')).toHaveLength(1);
+    expect(turns.length).toBe(task.progress.turns);
+  }
+  const sessions = reports.flatMap(({ turns }) => new Set(turns.map(({ sessionId }) => sessionId)).values().toArray());
+  expect(new Set(sessions).size).toBe(sessions.length);
+  expect(home.query("SELECT no FROM tasks WHERE state = 'running' OR worker IS NOT NULL OR gate IS NOT NULL")).toEqual(
+    [],
+  );
+  const seqs = home.query<{ seq: number }>('SELECT seq FROM task_events ORDER BY no').map(({ seq }) => seq);
+  expect(seqs).toEqual(seqs.map((_, i) => i + 1));
+});
+
+test('a runner that was closed in good order gives its tasks back at once', async () => {
+  await using home = new Home();
+  const first = await home.open();
+  const { tasks } = await first.tasks.add({ goal: '/stream 40 50' });
+  const { id } = only(tasks);
+  await until('its turn runs', () => sent(home) === 1);
+  await first.close({ graceMs: 10_000 });
+  const second = await home.open();
+  expect(await second.tasks.task(id)).toMatchObject({ state: 'queued' });
+  await second.tasks.goOn();
+  const task = only(await second.tasks.settled([id]));
+  expect(task).toMatchObject({ state: 'done', progress: { turns: 1 } });
+  expect(sent(home)).toBe(1);
+});
+
+function lines(home: Home, name: string): number {
+  const [row] = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations');
+  const file = join(home.sandboxes, row?.sandbox ?? '', 'work', name);
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0;
+}
+
+function gatePid(home: Home): number | null {
+  const [row] = home.query<{ gate: string | null }>('SELECT gate FROM tasks');
+  return row?.gate == null ? null : JSON.parse(row.gate).pid;
+}
+
+function sent(home: Home): number {
+  return home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length;
+}

@@ -1,0 +1,120 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { only, promptsOf, reportLine } from './support.ts';
+
+test('a gate that fails twice and then passes: each failure is told to the agent, in one session', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const gate = 'n=$(wc -l < log); echo "checked $n of 3" >&2; test "$n" -ge 3 || { echo "/tool append log"; exit 7; }';
+  const task = only(await tl.tasks.run({ goal: 'Fill the log.\n/tool append log', gate }));
+  expect(task).toMatchObject({ state: 'done', progress: { turns: 3, decision: { code: 'gate_passed' } } });
+  const prompts = await promptsOf(tl, task);
+  expect(prompts[1]).toContain('failed: exit code 7');
+  expect(prompts[1]).toContain('checked 1 of 3');
+  expect(prompts[2]).toContain('checked 2 of 3');
+  const report = await tl.tasks.report(task.id);
+  expect(report.gates.map(({ result }) => result.verdict)).toEqual(['fail', 'fail', 'pass']);
+  expect(report.decisions.map(reportLine)).toEqual(['retry gate_failed', 'retry gate_failed', 'done gate_passed']);
+  expect(report.sessions).toMatchObject([{ turns: 3 }]);
+});
+
+test('a gate runs where the agent works, with nothing of our environment that is not allowed', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  process.env.THROUGHLINE_TEST_SECRET = 'sk-secret';
+  try {
+    const gate = 'pwd > where; env > environment; test -f made';
+    const task = only(await tl.tasks.run({ goal: 'Make it.\n/tool touch made', gate }));
+    const { sandbox } = await tl.engine.conversation(`task/${task.id}`);
+    const work = join(home.sandboxes, sandbox, 'work');
+    expect(readFileSync(join(work, 'where'), 'utf8').trim()).toBe(work);
+    expect(readFileSync(join(work, 'environment'), 'utf8')).not.toContain('sk-secret');
+    expect(task.state).toBe('done');
+  } finally {
+    delete process.env.THROUGHLINE_TEST_SECRET;
+  }
+});
+
+test('of a long output the end is told, and how much was left out', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const gate = 'for i in $(seq 1 20000); do echo "line $i"; done; exit 1';
+  const task = only(await tl.tasks.run({ goal: 'x', gate, maxIterations: 2 }));
+  const [, told] = await promptsOf(tl, task);
+  expect(told).toContain('line 20000\n');
+  expect(told).not.toContain('line 1\n');
+  expect(told).toMatch(/\[\d{5,} characters before this are left out\]/);
+  expect(told?.length).toBeLessThan(17_000);
+});
+
+test('a gate that takes too long is ended with all that it started, and has failed', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const gate = { command: 'sleep 3600 & echo $! > pid; trap "" TERM; wait; wait', timeout: 1 };
+  const task = only(await tl.tasks.run({ goal: 'x', gate, maxIterations: 1 }));
+  expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'iterations_spent' } } });
+  const { gates } = await tl.tasks.report(task.id);
+  expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'not done after 1 s, and ended' });
+  await gone(home, task.progress.conversation);
+});
+
+test('a cancel reaches the gate and all that it started', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'sleep 3600 & echo $! > pid; wait' });
+  const { id } = only(tasks);
+  await until('the gate runs', async () => {
+    const { progress } = await tl.tasks.task(id);
+    return progress.conversation !== null && existsSync(await pidFile(home, progress.conversation));
+  });
+  await tl.tasks.cancel(id);
+  const task = only(await tl.tasks.settled([id]));
+  expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  await gone(home, task.progress.conversation);
+});
+
+test('an answer that is no verdict is asked for once more, and then a person is', async () => {
+  await using home = new Home({ worker: {}, judge: {} });
+  const tl = await home.open();
+  const plan = { goal: 'x', agent: 'worker', gate: { agent: 'judge', ask: '/say It is fine.' } };
+  const task = only(await tl.tasks.run(plan));
+  expect(task).toMatchObject({ state: 'asking', progress: { turns: 3, decision: { code: 'gate_broken' } } });
+  expect(task.progress.decision?.reason).toContain('it is not a JSON object');
+  const asked = await tl.engine.turns(`task/${task.id}/gate`);
+  expect(asked).toHaveLength(2);
+});
+
+test('a working directory that is gone by then is for a person, and nothing is sent', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const file = join(home.path, 'file');
+  writeFileSync(file, '');
+  await expect(tl.tasks.add({ goal: 'x', cwd: join(home.path, 'none') })).rejects.toMatchObject({
+    code: 'refused',
+    message: `cwd: The working directory ${join(home.path, 'none')} does not exist.`,
+  });
+  await expect(tl.tasks.add({ goal: 'x', cwd: file })).rejects.toThrow('is not a directory');
+  expect(await tl.tasks.list()).toEqual([]);
+});
+
+async function pidFile(home: Home, conversation: string | null): Promise<string> {
+  const [row] = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations WHERE id = ?', conversation ?? '');
+  return join(home.sandboxes, row?.sandbox ?? '', 'work', 'pid');
+}
+
+/** The process that the gate had left in the background. */
+async function gone(home: Home, conversation: string | null): Promise<void> {
+  const pid = Number(readFileSync(await pidFile(home, conversation), 'utf8'));
+  expect(pid).toBeGreaterThan(1);
+  await until('it has ended', async () => {
+    try {
+      process.kill(pid, 0);
+      return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+    } catch {
+      return true;
+    }
+  });
+}

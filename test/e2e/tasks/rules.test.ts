@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest';
+import { until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { only, promptsOf, reportLine } from './support.ts';
+
+test('without a gate the end of the first turn is the end of the task', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: 'Say hello.' }));
+  expect(task).toMatchObject({ state: 'done', progress: { turns: 1, decision: { code: 'no_gate' } } });
+});
+
+test('it is given up when its turns are used up', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', maxIterations: 3 }));
+  expect(task).toMatchObject({ state: 'failed', progress: { turns: 3, decision: { code: 'iterations_spent' } } });
+});
+
+test('no turn begins when the budget is spent, however many there could be', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const gate = 'echo "/usage 60 1"; exit 1';
+  const task = only(await tl.tasks.run({ goal: '/usage 60 1', gate, budget: '150 tokens' }));
+  expect(task).toMatchObject({ state: 'failed', progress: { turns: 3, decision: { code: 'budget_spent' } } });
+  expect(await promptsOf(tl, task)).toHaveLength(3);
+  const again = await tl.tasks.retry(task.id);
+  expect(again.state).toBe('queued');
+  expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 3 } });
+  await tl.tasks.retry(task.id, { budget: '200 tokens' });
+  expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
+});
+
+test('a budget in USD on an agent that does not say what it costs is for a person', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: 'x', gate: 'false', budget: '$1' }));
+  expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'cost_unknown' } } });
+});
+
+test('a turn that is interrupted is for a person, who may have it gone on with', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: 'The codeword is amber.\n/tool write x\n/die' }));
+  expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'turn_interrupted' } } });
+  await tl.tasks.retry(task.id, { say: 'Never mind the end of it.' });
+  const again = only(await tl.tasks.settled([task.id]));
+  // The goal is in the prompt once more, and so it dies once more: what counts is that the person was heard.
+  expect(again.state).toBe('asking');
+  expect((await promptsOf(tl, task))[1]).toMatch(/^A person says: Never mind the end of it\.\n\nThe goal is still:/);
+});
+
+test('an interrupted turn is tried again as often as the task itself says, and told what it was', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: '/tool write x\n/die', retryInterrupted: 2 }));
+  expect(task).toMatchObject({ state: 'asking', progress: { turns: 3, iteration: 1, tries: 2 } });
+  const { decisions } = await tl.tasks.report(task.id);
+  expect(decisions.map(reportLine)).toEqual([
+    'retry turn_interrupted',
+    'retry turn_interrupted',
+    'ask turn_interrupted',
+  ]);
+  const turns = await tl.engine.turns(`task/${task.id}`);
+  expect(turns.map(({ retryOf }) => retryOf)).toEqual([null, turns[0]?.id, turns[1]?.id]);
+});
+
+test('a turn that fails is for a person, with the reason', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: '/fail agent_failed' }));
+  expect(task).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
+  expect(task.progress.decision?.reason).toContain('failed as asked');
+});
+
+test('a task is cancelled in the middle of a turn, and its agent stops', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { tasks } = await tl.tasks.add({ goal: '/hang', gate: 'false' });
+  const { id } = only(tasks);
+  await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
+  await tl.tasks.cancel(id);
+  const task = only(await tl.tasks.settled([id]));
+  expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  const [turn] = await tl.engine.turns(`task/${id}`);
+  expect(turn?.state).toBe('cancelled');
+});
+
+test('a cancel from another process reaches it', async () => {
+  await using home = new Home();
+  const [tl, other] = await Promise.all([home.open(), home.host()]);
+  const { tasks } = await tl.tasks.add({ goal: '/hang' });
+  const { id } = only(tasks);
+  await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
+  await other.tasks.cancel(id);
+  expect(only(await tl.tasks.settled([id])).state).toBe('cancelled');
+});
+
+test('what comes after a task begins when it is done, and waits when it is not', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const plan = [
+    { name: 'c', goal: 'c', after: ['a', 'b'] },
+    { name: 'a', goal: 'a' },
+    { name: 'b', goal: 'b', gate: 'false', maxIterations: 1 },
+    { name: 'd', goal: 'd', after: 'a' },
+  ];
+  const [c, a, b, d] = await tl.tasks.run(plan);
+  expect([a?.state, b?.state, c?.state, d?.state]).toEqual(['done', 'failed', 'waiting', 'done']);
+  expect(d?.startedAt).toBeGreaterThanOrEqual(a?.endedAt ?? Number.POSITIVE_INFINITY);
+});
+
+test('the same plan under the same request id is done once', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const plan = { goal: 'x' };
+  const first = await tl.tasks.run(plan, { requestId: 'nightly' });
+  const again = await tl.tasks.add(plan, { requestId: 'nightly' });
+  expect(again).toEqual({ tasks: first, duplicate: true });
+  await expect(tl.tasks.add({ goal: 'y' }, { requestId: 'nightly' })).rejects.toMatchObject({ code: 'conflict' });
+});
+
+test('a board is followed live, from any number, without gaps', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const stop = new AbortController();
+  const seen: number[] = [];
+  const kinds: string[] = [];
+  const following = (async () => {
+    for await (const event of tl.tasks.follow({ signal: stop.signal })) {
+      seen.push(event.seq);
+      kinds.push(event.kind);
+      if (event.kind === 'task.decided') stop.abort();
+    }
+  })();
+  await tl.tasks.run({ goal: 'x', gate: 'true' });
+  await following;
+  expect(seen).toEqual(seen.map((_, i) => i + 1));
+  expect(kinds).toEqual(['task.added', 'task.started', 'task.opened', 'task.turned', 'task.gated', 'task.decided']);
+});
+
+test('what tasks have cost adds up, by task, milestone, owner and day, to what the agents have said', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const ann = tl.as('ann');
+  await tl.tasks.run([
+    { goal: '/usage 100 1', milestone: 'm' },
+    { goal: '/usage 20 2', milestone: 'm' },
+    { goal: '/usage 3 3', gate: 'echo "/usage 4 4"; test -f x || { touch x; false; }' },
+  ]);
+  await ann.tasks.run({ goal: '/usage 1000 1' });
+  const rows = await tl.tasks.usage();
+  const [day] = await tl.engine.usage();
+  const sum = (from: typeof rows) => from.reduce((total, row) => total + row.usage.inputTokens, 0);
+  expect(sum(rows)).toBe(day?.usage.inputTokens);
+  expect(sum(rows)).toBe(127);
+  expect(sum(rows.filter(({ milestone }) => milestone === 'm'))).toBe(120);
+  expect(new Set(rows.map((row) => row.day))).toEqual(new Set([day?.day]));
+  expect(sum(await ann.tasks.usage())).toBe(1000);
+});

@@ -1,0 +1,166 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { Task } from '../../../src/core/task.ts';
+import type { Throughline } from '../../../src/index.ts';
+import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { only } from './support.ts';
+
+const words = (n: number) => Array.from({ length: n }, (_, i) => `word-${i + 1}`);
+const told = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH}` });
+
+/** What the agent knew at the end of each of the task's turns. */
+async function knewIn(tl: Throughline, task: Task): Promise<string[][]> {
+  const { turns } = await tl.tasks.report(task.id);
+  const work = turns.filter(({ purpose }) => purpose === 'work');
+  return Promise.all(work.map(async ({ turn }) => known((await tl.engine.answerOf(turn ?? '')).reply)));
+}
+const sessionsOf = async (tl: Throughline, task: Task) =>
+  (await tl.tasks.report(task.id)).turns.map(({ sessionId }) => sessionId);
+
+test.each([
+  ['one after another', 1],
+  ['at the same time', 5],
+])('ten tasks %s have ten sessions, and none knows of another', async (_, parallel) => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 60_000 } });
+  const tl = await home.open({ maxWarm: 0 });
+  const tasks = await tl.tasks.run({ parallel, tasks: words(10).map(told) });
+  expect(tasks.map(({ state }) => state)).toEqual(Array(10).fill('done'));
+  expect(await Promise.all(tasks.map((task) => knewIn(tl, task)))).toEqual(words(10).map((word) => [[word]]));
+  const sessions = (await Promise.all(tasks.map((task) => sessionsOf(tl, task)))).flat();
+  expect(new Set(sessions).size).toBe(10);
+  expect(sessions).not.toContain(null);
+  expect(home.query('SELECT no FROM sessions')).toHaveLength(10);
+});
+
+const GATE = `n=$(cat n 2>/dev/null || echo 1); echo $((n + 1)) > n; echo "The codeword is gate-$n."; echo "${WHICH}"; test "$n" -ge 3`;
+
+test.each([
+  ['kept', 1],
+  ['fresh', 3],
+] as const)('"%s": %i sessions in three turns, and each turn knows all that was said', async (sessions, count) => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ ...told('goal'), gate: GATE, sessions }));
+  expect(task).toMatchObject({ state: 'done', sessions, progress: { turns: 3 } });
+  expect((await knewIn(tl, task)).at(-1)).toEqual(expect.arrayContaining(['goal', 'gate-1', 'gate-2']));
+  expect(new Set(await sessionsOf(tl, task)).size).toBe(count);
+});
+
+test.each(['kept', 'fresh'] as const)(
+  'a session that the caller names wins over "%s", and no other task has it',
+  async (sessions) => {
+    await using home = new Home({ claude: { dir: '../../storage' } });
+    const session = await sessionOfOld(join(home.sandboxes, 'storage'));
+    const tl = await home.open();
+    const plan = [
+      { ...told('new'), session, gate: GATE, sessions },
+      { ...told('next'), sessions },
+    ];
+    const [named, next] = (await tl.tasks.run({ parallel: 1, tasks: plan })) as [Task, Task];
+    expect(new Set(await sessionsOf(tl, named))).toEqual(new Set([session]));
+    expect((await knewIn(tl, named)).at(-1)).toEqual(expect.arrayContaining(['old', 'new', 'gate-2']));
+    expect(await sessionsOf(tl, next)).not.toContain(session);
+    expect(await knewIn(tl, next)).toEqual([['next']]);
+    const again = only(await tl.tasks.run({ ...told('again'), session }));
+    expect(again).toMatchObject({ state: 'asking', progress: { decision: { code: 'turn_failed' } } });
+    expect(await sessionsOf(tl, again)).toEqual([null]);
+  },
+);
+
+/** A session that the agent has had without us. */
+async function sessionOfOld(dir: string): Promise<string> {
+  mkdirSync(dir, { recursive: true });
+  const rooms = new TestRooms();
+  try {
+    const agent = scriptedAgent({ name: 'claude', options: { dir } });
+    const session = await rooms.open(agent, await rooms.room(), { kind: 'new', id: null });
+    await ask(session, 'The codeword is old.');
+    await session.close();
+    return session.id ?? '';
+  } finally {
+    await rooms.dispose();
+  }
+}
+
+test('what can never be honoured is refused when the plan is read, and nothing is stored', async () => {
+  await using home = new Home({ able: {}, forgetful: { resume: 'none' } });
+  const tl = await home.open();
+  const refused = (plan: unknown, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
+  await refused(
+    [{ goal: 'x', agent: 'forgetful', sessions: 'kept' }],
+    /\[0\]\.sessions: forgetful cannot keep a session/,
+  );
+  await refused({ goal: 'x', agent: 'forgetful', session: 's' }, /session: forgetful cannot reopen a session/);
+  await refusedWith('agent_unavailable', tl.tasks.add({ goal: 'x', agent: 'nobody' }), /No agent is called "nobody"/);
+  await refusedWith(
+    'agent_unavailable',
+    tl.tasks.add({ goal: 'x', agent: 'able', gate: { agent: 'nobody' } }),
+    /gate: No agent/,
+  );
+  await refusedWith('invalid', tl.tasks.add({ goal: 'x' }), /No agent is named/);
+  const two = [
+    { goal: 'x', session: 's' },
+    { goal: 'y', session: 's' },
+  ].map((task) => ({ ...task, agent: 'able' }));
+  await refusedWith('invalid', tl.tasks.add(two), /\[1\]\.session: .* belongs to one conversation/);
+  expect(await tl.tasks.list()).toEqual([]);
+  expect(home.query('SELECT no FROM conversations')).toEqual([]);
+  const { tasks } = await tl.tasks.add({ goal: 'x', agent: 'forgetful' });
+  expect(only(tasks).sessions).toBe('fresh');
+  await tl.tasks.settled([only(tasks).id]);
+});
+
+test('tasks of a milestone share its context: the third knows what the first was told', async () => {
+  await using home = new Home({ claude: { ids: 'assigned' } });
+  const tl = await home.open();
+  const tasks = [
+    { goal: 'The codeword is first.', milestone: 'm' },
+    { goal: 'The codeword is aside.' },
+    { goal: 'The codeword is second.', milestone: 'm' },
+    { goal: WHICH, milestone: 'm' },
+  ];
+  const done = (await tl.tasks.run({ parallel: 4, tasks })) as [Task, Task, Task, Task];
+  expect(await knewIn(tl, done[3])).toEqual([['first', 'second']]);
+  expect(new Set([...(await sessionsOf(tl, done[0])), ...(await sessionsOf(tl, done[3]))]).size).toBe(1);
+  expect(done[0].progress.conversation).toBe(done[3].progress.conversation);
+  expect(done[1].progress.conversation).not.toBe(done[0].progress.conversation);
+});
+
+test('a session that is locked is waited for, and the report counts it', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
+  const tl = await home.open({ maxWarm: 0, lock: { firstMs: 20, longestMs: 50, totalMs: 60_000 } });
+  const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'test -f done || { touch done; false; }' });
+  const { id } = only(tasks);
+  const state = () =>
+    join(
+      home.sandboxes,
+      home.query<{ sandbox: string }>('SELECT sandbox FROM conversations')[0]?.sandbox ?? '',
+      'state',
+      'scripted',
+    );
+  const locked = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length > 1;
+  await until('it waits', async () => locked());
+  for (const name of readdirSync(state())) if (name.endsWith('.lock')) rmSync(join(state(), name));
+  const task = only(await tl.tasks.settled([id]));
+  expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
+  expect(task.progress.lockWaits.count).toBeGreaterThan(1);
+  const { turns } = await tl.tasks.report(id);
+  expect(turns.map(({ lockWaits }) => lockWaits.count > 0)).toEqual([false, true]);
+  expect(turns[1]?.lockWaits).toEqual(task.progress.lockWaits);
+});
+
+test('each task has a directory of its own, or the one that the caller names', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const cwd = join(home.path, 'project');
+  mkdirSync(cwd);
+  const goal = '/tool write note';
+  await tl.tasks.run([{ goal }, { goal }, { goal, cwd: 'project' }], { base: home.path });
+  expect(readdirSync(cwd)).toEqual(['note']);
+  const works = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations WHERE cwd IS NULL');
+  expect(works.map(({ sandbox }) => readdirSync(join(home.sandboxes, sandbox, 'work')))).toEqual([['note'], ['note']]);
+});

@@ -1,0 +1,17 @@
+import { expect } from 'vitest';
+import { promptText } from '../../../src/core/content.ts';
+import type { Task } from '../../../src/core/task.ts';
+import type { Throughline } from '../../../src/index.ts';
+
+/** The one task that there is. */
+export function only(tasks: readonly Task[]): Task {
+  expect(tasks).toHaveLength(1);
+  return tasks[0] as Task;
+}
+
+/** What the agent was told in the turns of a task that has its own conversation. */
+export async function promptsOf(tl: Throughline, task: Task): Promise<string[]> {
+  return (await tl.engine.turns(`task/${task.id}`)).map(({ prompt }) => promptText(prompt));
+}
+
+export const reportLine = ({ decision, code }: { decision: string; code: string }) => `${decision} ${code}`;
