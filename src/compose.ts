@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
@@ -13,6 +12,7 @@ import {
   type EngineSettings,
 } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
+import { dataHome } from './host/data-home.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
@@ -24,6 +24,8 @@ import type { Telemetry } from './ports/telemetry.ts';
 import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 
 /** The only file that names concrete parts: settings in, a running engine out. */
+
+export { dataHome };
 
 export interface ComposeOptions {
   /** Where the data lives; left out: $THROUGHLINE_HOME, else the XDG data directory. */
@@ -96,11 +98,6 @@ function programSettings(given: AgentSettings, { base }: Whereabouts) {
   };
 }
 
-/** What a person has who has set nothing: Claude and whatever else is found, and an agent that needs no model. */
-async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
-  const { availableClaude } = await import('./agents/claude/available.ts');
-  const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
-  const { availableAgents } = await import('./agents/acp/find.ts');
 /** The agents that a person has set, by name; their paths are whole. None: nothing is set. */
 export function agentsInSettings(options: Pick<ComposeOptions, 'home' | 'config'>): Record<string, AgentSettings> {
   const home = resolve(options.home ?? dataHome());
@@ -109,6 +106,11 @@ export function agentsInSettings(options: Pick<ComposeOptions, 'home' | 'config'
   return Object.fromEntries(Object.entries(settings.agents).map(([name, given]) => [name, whole(given)]));
 }
 
+/** What a person has who has set nothing: Claude and whatever else is found, and an agent that needs no model. */
+async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
+  const { availableClaude } = await import('./agents/claude/available.ts');
+  const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
+  const { availableAgents } = await import('./agents/acp/find.ts');
   const plain = { env: {}, options: {} };
   const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
   return {
@@ -184,16 +186,6 @@ async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Se
     import('./tasks/parts.ts'),
   ]);
   return createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: parallel ?? DEFAULT_PARALLEL } });
-}
-
-/** Where the data lives when nobody says otherwise. */
-export function dataHome(): string {
-  const { THROUGHLINE_HOME, XDG_DATA_HOME } = process.env;
-  if (THROUGHLINE_HOME) return THROUGHLINE_HOME;
-  return join(
-    XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(homedir(), '.local', 'share'),
-    'throughline',
-  );
 }
 
 function makeHome(home: string): void {

@@ -1,14 +1,32 @@
 import { type ComposeOptions, compose } from './compose.ts';
+import { connectTo, type ServerOptions } from './connect.ts';
+import { ThroughlineError } from './core/errors.ts';
 import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
 
-/** Opens Throughline embedded in this process: its store, its agents, and a worker for the conversations used here. */
-export async function open(options: ComposeOptions = {}): Promise<Throughline> {
-  const { engine, parts, tasks } = await compose(options);
+/** Either through a server, or with parts of its own: settings are up to whoever has them. */
+export type OpenOptions = ComposeOptions & Partial<ServerOptions>;
+
+/**
+ * Opens Throughline. Embedded in this process: its store, its agents, and a worker for the conversations used here. With
+ * `server`: through that server, which has them.
+ */
+export async function open(options: OpenOptions = {}): Promise<Throughline> {
+  const { server, token: _, ...own } = options;
+  if (server !== undefined) return openServer({ ...options, server });
+  const { engine, parts, tasks } = await compose(own as ComposeOptions);
   return new Throughline(engine, { ...parts, reap: () => reapDeadWorkers(parts) }, await tasks());
 }
 
-export type { ComposeOptions as OpenOptions } from './compose.ts';
+/** What a server has settled for itself is not settled here. */
+async function openServer({ server, token, home, owner, ...rest }: ServerOptions): Promise<Throughline> {
+  const [ignored] = Object.entries(rest).find(([, value]) => value !== undefined) ?? [];
+  if (ignored !== undefined) {
+    throw new ThroughlineError('refused', `"${ignored}" is up to the server, and cannot be given with one.`);
+  }
+  return new Throughline(await connectTo({ server, token, home, owner }), null);
+}
+
 export type { ContentBlock, Prompt } from './core/content.ts';
 export type { Conversation } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';

@@ -2,7 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { parsePrompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
-import { ThroughlineError } from '../core/errors.ts';
+import { noSuch, ThroughlineError } from '../core/errors.ts';
+import { checkName } from '../core/names.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
@@ -82,7 +83,7 @@ class EmbeddedEngine implements Engine {
 
   async conversation(idOrKey: string): Promise<Conversation> {
     const found = await this.#store.findConversation(this.owner, idOrKey);
-    if (found === null) throw notFound('conversation', idOrKey, 'See "throughline list".');
+    if (found === null) throw noSuch('conversation', idOrKey, 'See "throughline list".');
     return found;
   }
 
@@ -91,7 +92,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async rename(conversation: string, title: string): Promise<Conversation> {
-    checkText(title, 'title');
+    checkName(title, 'title');
     const { id } = await this.conversation(conversation);
     return this.#store.setTitle(this.owner, id, title.trim(), 'caller');
   }
@@ -114,7 +115,7 @@ class EmbeddedEngine implements Engine {
 
   async turn(id: string): Promise<Turn> {
     const turn = await this.#store.findTurn(this.owner, id);
-    if (turn === null) throw notFound('turn', id);
+    if (turn === null) throw noSuch('turn', id);
     return turn;
   }
 
@@ -123,7 +124,7 @@ class EmbeddedEngine implements Engine {
     const { conversation, n } = turn;
     const [record] = await this.#store.recordsBefore(this.owner, conversation, { upTo: n, limit: 1 });
     const receipt = (await this.#store.receipts(this.owner, conversation, { turn: n })).at(-1);
-    if (receipt === undefined) throw notFound('receipt of turn', id);
+    if (receipt === undefined) throw noSuch('receipt of turn', id);
     return { turn, reply: record?.n === n ? replyText(record.parts) : '', receipt };
   }
 
@@ -340,10 +341,6 @@ function drivenElsewhere(conversation: Conversation): ThroughlineError {
       hint: 'Use another key, or fork it to go on here.',
     },
   );
-}
-
-function notFound(what: string, id: string, hint?: string): ThroughlineError {
-  return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
 }
 
 /** Leaves out what is not set, so that "not set" and "set to undefined" are the same. */

@@ -1,10 +1,11 @@
+import { ThroughlineError } from '../core/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ConversationSpec, Engine } from '../ports/engine.ts';
+import type { Engine } from '../ports/engine.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
 import type { Tasks } from '../ports/tasks.ts';
-import { ConversationHandle } from './conversation.ts';
+import { ThroughlineClient } from './client.ts';
 import { ConversationTracker } from './tracker.ts';
 
 /** What the library needs beside the engine, for those who drive an agent themselves. */
@@ -19,43 +20,50 @@ export interface TrackerParts {
 }
 
 /** Throughline as a library, on behalf of one owner. */
-export class Throughline {
-  readonly engine: Engine;
-  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
-  readonly tasks: Tasks;
-  readonly #parts: TrackerParts;
+export class Throughline extends ThroughlineClient {
+  readonly #parts: TrackerParts | null;
+  readonly #tasks: Tasks | null;
   readonly #trackers: ConversationTracker[];
 
-  constructor(engine: Engine, parts: TrackerParts, tasks: Tasks, trackers: ConversationTracker[] = []) {
-    this.engine = engine;
-    this.tasks = tasks;
+  /** Without parts, the engine is a server's. */
+  constructor(
+    engine: Engine,
+    parts: TrackerParts | null,
+    tasks: Tasks | null = null,
+    trackers: ConversationTracker[] = [],
+  ) {
+    super(engine);
     this.#parts = parts;
+    this.#tasks = tasks;
     this.#trackers = trackers;
   }
 
-  /** The same for another owner; for applications with their own login. Closing either closes both. */
-  as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.#parts, this.tasks.as(owner), this.#trackers);
+  override as(owner: string): Throughline {
+    return new Throughline(this.engine.as(owner), this.#parts, this.#tasks?.as(owner) ?? null, this.#trackers);
   }
 
-  /** A conversation by the caller's own name for it; made when it is first used. */
-  conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
-    return new ConversationHandle(this.engine, { ...options, key });
+  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
+  get tasks(): Tasks {
+    if (this.#tasks !== null) return this.#tasks;
+    throw new ThroughlineError('refused', 'Tasks are worked on where the data home is, and not through a server.', {
+      hint: 'Open Throughline without "server", on the machine that has the data home.',
+    });
   }
 
   /** For those who drive an agent themselves: the same store, the same rules, no adapter. */
   tracker(): ConversationTracker {
+    if (this.#parts === null) {
+      throw new ThroughlineError('refused', 'A tracker works on the store itself, and not through a server.', {
+        hint: 'Open Throughline without "server", on the machine that has the data home.',
+      });
+    }
     const tracker = new ConversationTracker(this.#parts, this.engine.owner);
     this.#trackers.push(tracker);
     return tracker;
   }
 
-  async close(options: { graceMs?: number } = {}): Promise<void> {
-    await Promise.all([this.tasks.close(), ...this.#trackers.map((tracker) => tracker.close())]);
-    await this.engine.close(options);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+  override async close(options: { graceMs?: number } = {}): Promise<void> {
+    await Promise.all([this.#tasks?.close(), ...this.#trackers.map((tracker) => tracker.close())]);
+    await super.close(options);
   }
 }
