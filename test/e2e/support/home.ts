@@ -12,6 +12,7 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { Host } from './host.ts';
+import { reached, reachedThroughline } from './served.ts';
 
 /** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
@@ -42,7 +43,9 @@ export class Home {
   /** Throughline in this process. */
   async open(engine: Tuning = {}, more: OpenOptions = {}): Promise<Throughline> {
     const settings = this.#settings();
-    const tl = await open({ home: this.path, settings, engine, onBug: (error) => this.#bugs.push(error), ...more });
+    const onBug = (error: unknown) => this.#bugs.push(error);
+    const embedded = await open({ home: this.path, settings, engine, onBug, ...more });
+    const tl = await reachedThroughline(this.path, embedded, onBug);
     this.#opened.push(tl);
     return tl;
   }
@@ -53,7 +56,8 @@ export class Home {
     const { parts } = await compose({ home: this.path, settings: this.#settings(), engine, onBug });
     const agents = new Map<string, ConfiguredAgent>();
     for (const [name, one] of parts.agents) agents.set(name, { ...one, agent: change.agent?.(one.agent) ?? one.agent });
-    const made = createEngine({ ...parts, agents, store: change.store?.(parts.store) ?? parts.store }, 'local');
+    const embedded = createEngine({ ...parts, agents, store: change.store?.(parts.store) ?? parts.store }, 'local');
+    const made = await reached(this.path, embedded, onBug);
     this.#opened.push(made);
     return made;
   }

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { connect } from '../../../src/clients/http/connect.ts';
+import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import { fetchTransport } from '../../../src/clients/http/transport.ts';
+import { createLog } from '../../../src/faces/http/log.ts';
+import { Metrics } from '../../../src/faces/http/metrics.ts';
+import { startServer } from '../../../src/faces/http/server.ts';
+import { Throughline } from '../../../src/library/throughline.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+
+/** How tests reach the engine of a home: in this process, or through a real server of it. */
+export type Way = 'embedded' | 'socket' | 'tcp';
+
+let way: Way = 'embedded';
+
+/** For every home that is opened from now on in this test file. */
+export function reachBy(chosen: Way): void {
+  way = chosen;
+}
+
+/** The same engine the way that was chosen. `onBug` is told what the server logs as its own fault. */
+export async function reached(home: string, engine: Engine, onBug: (line: unknown) => void): Promise<Engine> {
+  if (way === 'embedded') return engine;
+  const socket = join(home, `${randomUUID().slice(0, 8)}.socket`);
+  const token = randomUUID();
+  const server = await startServer({
+    ...{ engine, token, socket, host: '127.0.0.1', port: 0, version: 'test', metrics: new Metrics() },
+    keys: { findKey: async () => null },
+    log: createLog('error', [token], onBug),
+  });
+  const transport = way === 'socket' ? socketTransport(socket) : fetchTransport(server.url);
+  const client = await connect({ transport, token });
+  // To a test, the server is a part of what it has opened: they end together.
+  const close = async (options: { graceMs?: number } = {}) => {
+    await server.close(options);
+    await client.close();
+  };
+  return new Proxy(client, {
+    get(target, name) {
+      if (name === 'close') return close;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+export async function reachedThroughline(
+  home: string,
+  tl: Throughline,
+  onBug: (line: unknown) => void,
+): Promise<Throughline> {
+  return way === 'embedded' ? tl : new Throughline(await reached(home, tl.engine, onBug), null);
+}
