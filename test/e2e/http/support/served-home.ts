@@ -22,6 +22,8 @@ export interface ServedOptions {
   readonly agents?: Readonly<Record<string, Partial<ScriptedOptions>>>;
   readonly engine?: Partial<EngineSettings>;
   readonly server?: Partial<ServerOptions>;
+  /** Where the data is; left out: in the temporary directory. */
+  readonly home?: string;
 }
 
 /** A data home in a temporary directory with its server in this process, on a real port and a real socket. */
@@ -51,7 +53,7 @@ export class ServedHome {
     const settings = Object.entries(agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
     const log = createLog('debug', [TOKEN], (line) => this.log.push(line));
     this.#composed = await compose({
-      home: join(this.path, 'home'),
+      home: this.#options.home ?? join(this.path, 'home'),
       settings: { agents: Object.fromEntries(settings), defaultAgent: Object.keys(agents)[0] },
       engine: { claims: 'all', ...engine },
       telemetry: this.metrics,

@@ -1,0 +1,53 @@
+import { createParser } from 'eventsource-parser';
+
+/** Somebody who follows a conversation over HTTP for as long as it takes: comes back whenever the connection is lost. */
+export class Reader {
+  readonly seqs: number[] = [];
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+  readonly #onEvent: (event: ReadEvent) => void;
+  connections = 0;
+
+  constructor(address: string, headers: Record<string, string>, onEvent: (event: ReadEvent) => void = () => {}) {
+    this.#onEvent = onEvent;
+    this.#done = this.#follow(address, headers);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  async #follow(address: string, headers: Record<string, string>): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        const last = { 'last-event-id': String(this.seqs.at(-1) ?? 0) };
+        await this.#read(await fetch(address, { headers: { ...headers, ...last }, signal }));
+      } catch {
+        // The server is gone, or not back yet.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  async #read(response: Response): Promise<void> {
+    if (response.status !== 200) throw new Error(`The server says ${response.status}.`);
+    this.connections += 1;
+    const parser = createParser({
+      onEvent: ({ data }) => {
+        const event: ReadEvent = JSON.parse(data);
+        this.seqs.push(event.seq);
+        this.#onEvent(event);
+      },
+    });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+  }
+}
+
+export interface ReadEvent {
+  readonly seq: number;
+  readonly kind: string;
+  readonly turn: string | null;
+}
