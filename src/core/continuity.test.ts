@@ -1,24 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { restoreSettings, session, sessions, traits } from '../../test/values/arbitrary.ts';
+import { TRAITS } from '../../test/values/plain.ts';
 import { planContinuity, type Situation } from './continuity.ts';
 import { DEFAULT_RESTORE } from './restore-settings.ts';
 import { isUsable, SESSION_STATES } from './session.ts';
-import type { AgentTraits } from './traits.ts';
-
-const TRAITS: AgentTraits = {
-  version: '1',
-  id: 'issued',
-  resume: true,
-  load: false,
-  list: false,
-  rehydrate: false,
-  embeddedContext: false,
-  noTools: false,
-  position: true,
-  rewind: false,
-  window: 100_000,
-};
 
 function situation(told: Partial<Situation> = {}): Situation {
   return { head: 3, sessions: [], live: null, traits: TRAITS, restore: DEFAULT_RESTORE, explicit: null, ...told };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { history, record } from '../../test/values/arbitrary.ts';
+import { history } from '../../test/values/arbitrary.ts';
+import { record } from '../../test/values/plain.ts';
 import { faultOf } from '../../test/values/thrown.ts';
 import { EXPORT_FORMAT, parseExport } from './portable.ts';
 import { DEFAULT_RESTORE } from './restore-settings.ts';

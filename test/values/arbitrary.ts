@@ -6,6 +6,7 @@ import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/se
 import type { AgentTraits } from '../../src/core/traits.ts';
 import { TURN_ENDS } from '../../src/core/turn.ts';
 import { NO_USAGE } from '../../src/core/usage.ts';
+import { record } from './plain.ts';
 
 /** Random values of the core, for properties. */
 
@@ -115,19 +116,3 @@ export const history: fc.Arbitrary<TurnRecord[]> = fc
       return { ...record(n), ...told };
     });
   });
-
-export function record(n: number): TurnRecord {
-  return {
-    version: 1,
-    n,
-    agent: 'agent',
-    sessionId: null,
-    outcome: 'completed',
-    prompt: [{ type: 'text', text: `prompt ${n}` }],
-    parts: [{ type: 'text', text: `answer ${n}` }],
-    failure: null,
-    usage: NO_USAGE,
-    startedAt: 1,
-    endedAt: 2,
-  };
-}

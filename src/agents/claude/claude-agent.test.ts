@@ -2,9 +2,8 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } fro
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestRooms } from '../../../test/contracts/agent-room.ts';
+import { record } from '../../../test/values/plain.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { TurnRecord } from '../../core/record.ts';
-import { NO_USAGE } from '../../core/usage.ts';
 import type { OpenHow, OpenRequest } from '../../ports/agent.ts';
 import type { Room } from '../../ports/sandbox.ts';
 import { type ClaudeAgentParts, claudeAgent } from './claude-agent.ts';
@@ -57,19 +56,6 @@ function keep(id: string, content: string): void {
 }
 /** Claude's own, of where it was. */
 const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
-const record = (n: number): TurnRecord => ({
-  version: 1,
-  n,
-  agent: 'another',
-  sessionId: null,
-  outcome: 'completed',
-  prompt: [{ type: 'text', text: `prompt ${n}` }],
-  parts: [{ type: 'text', text: `answer ${n}` }],
-  failure: null,
-  usage: NO_USAGE,
-  startedAt: n,
-  endedAt: n,
-});
 
 test('the window follows the model, and the ids the version', async () => {
   expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });

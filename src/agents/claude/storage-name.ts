@@ -1,5 +1,4 @@
-import { realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { realPath } from '../shared/real-path.ts';
 import { type AgentEnvironment, configDir } from './transcript/locate.ts';
 
 /**
@@ -8,14 +7,4 @@ import { type AgentEnvironment, configDir } from './transcript/locate.ts';
  */
 export function storageName(env: AgentEnvironment, cwd: string): string {
   return `claude:${realPath(configDir(env, cwd))}`;
-}
-
-/** Its links resolved, as far as it is there: it has to have one name before Claude makes it and afterwards. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(realPath(parent), basename(path));
-  }
 }

@@ -1,4 +1,5 @@
 import type { AgentTraits } from '../../../src/core/traits.ts';
+import { TRAITS } from '../../values/plain.ts';
 
 /** A kind of agent: what it declares, and how it treats its sessions. */
 export interface Profile {
@@ -9,22 +10,8 @@ export interface Profile {
   readonly namesLate: boolean;
 }
 
-const PLAIN: AgentTraits = {
-  version: '1',
-  id: 'issued',
-  resume: true,
-  load: false,
-  list: false,
-  rehydrate: false,
-  embeddedContext: false,
-  noTools: false,
-  position: true,
-  rewind: false,
-  window: 100_000,
-};
-
 function profile(traits: Partial<AgentTraits>, ways: Partial<Profile> = {}): Profile {
-  return { rotates: 'never', namesLate: false, ...ways, traits: { ...PLAIN, ...traits } };
+  return { rotates: 'never', namesLate: false, ...ways, traits: { ...TRAITS, ...traits } };
 }
 
 export const PROFILES = {

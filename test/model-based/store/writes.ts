@@ -3,7 +3,7 @@ import type { TurnRecord } from '../../../src/core/record.ts';
 import type { Sent } from '../../../src/core/turn.ts';
 import { NO_USAGE } from '../../../src/core/usage.ts';
 import type { EndOfTurn, NewPermission, NewSession, Write as StoreWrite } from '../../../src/ports/store.ts';
-import { record } from '../../values/arbitrary.ts';
+import { record } from '../../values/plain.ts';
 import type { Conversation, Session, Write } from './model.ts';
 
 /** A write of the model, as the port has it: with everything that the rules do not look at filled in. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { record } from '../../../../test/values/plain.ts';
 import { PartsBuilder, type RecordPart, type ToolPart, type TurnRecord } from '../../../core/record.ts';
-import { NO_USAGE } from '../../../core/usage.ts';
 import { isWhole } from './chain.ts';
 import { ChainIndex } from './chain-index.ts';
 import { blocksOf, type Entry, EntryReader } from './entries.ts';
@@ -15,20 +15,6 @@ const session: SyntheticSession = {
   seed: 'seed',
   before: 1_800_000_000_000,
 };
-const record = (n: number, more: Partial<TurnRecord> = {}): TurnRecord => ({
-  version: 1,
-  n,
-  agent: 'claude',
-  sessionId: null,
-  outcome: 'completed',
-  prompt: [{ type: 'text', text: `prompt ${n}` }],
-  parts: [{ type: 'text', text: `answer ${n}` }],
-  failure: null,
-  usage: NO_USAGE,
-  startedAt: 1_700_000_000_000 + n * 60_000,
-  endedAt: 1_700_000_000_000 + n * 60_000 + 5_000,
-  ...more,
-});
 const tool = (id: string, more: Partial<ToolPart> = {}): ToolPart => {
   const given = { name: 'Bash', kind: 'execute', target: null, input: { command: 'ls' }, output: 'out' };
   return { type: 'tool', id, ...given, status: 'completed', ...more };

@@ -1,0 +1,40 @@
+import type { TurnRecord } from '../../src/core/record.ts';
+import type { AgentTraits } from '../../src/core/traits.ts';
+import { NO_USAGE } from '../../src/core/usage.ts';
+
+/** Values with nothing special about them, for tests to say only what matters to them. */
+
+const FIRST_AT = 1_700_000_000_000;
+const MINUTE = 60_000;
+
+export function record(n: number, more: Partial<TurnRecord> = {}): TurnRecord {
+  return {
+    version: 1,
+    n,
+    agent: 'agent',
+    sessionId: null,
+    outcome: 'completed',
+    prompt: [{ type: 'text', text: `prompt ${n}` }],
+    parts: [{ type: 'text', text: `answer ${n}` }],
+    failure: null,
+    usage: NO_USAGE,
+    startedAt: FIRST_AT + n * MINUTE,
+    endedAt: FIRST_AT + n * MINUTE + 5_000,
+    ...more,
+  };
+}
+
+/** An agent whose storage can be read, and that reopens its sessions. */
+export const TRAITS: AgentTraits = {
+  version: '1',
+  id: 'issued',
+  resume: true,
+  load: false,
+  list: false,
+  rehydrate: false,
+  embeddedContext: false,
+  noTools: false,
+  position: true,
+  rewind: false,
+  window: 100_000,
+};
