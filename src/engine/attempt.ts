@@ -269,7 +269,10 @@ function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | 
   if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   if (signal.reason === 'shutdown')
     return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
-  if (outcome.kind === 'failed') return { code: outcome.code, message: outcome.message };
+  if (outcome.kind === 'failed') {
+    const { code, message, hint } = outcome;
+    return { code, message, ...(hint === undefined ? {} : { hint }) };
+  }
   if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
   return {
     code: 'agent_died',

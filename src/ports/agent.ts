@@ -161,6 +161,8 @@ type TurnOutcome =
       readonly kind: 'failed';
       readonly code: 'agent_failed' | 'too_long' | 'session_locked' | 'permission_denied';
       readonly message: string;
+      /** What to do about it; left out: nobody knows. */
+      readonly hint?: string;
       /** Whether the same prompt may succeed when sent again. */
       readonly again: boolean;
     }

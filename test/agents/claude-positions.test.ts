@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Entry, isLink } from '../../src/agents/claude/transcript/entries.ts';
 import { slugOf, transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
-import { entriesFrom, readPosition } from '../../src/agents/claude/transcript/position.ts';
+import { entriesFrom } from '../../src/agents/claude/transcript/position.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { updatesOf } from '../../src/agents/claude/transcript/to-updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
@@ -16,7 +16,7 @@ import { PartsBuilder } from '../../src/core/record.ts';
 import { until } from '../contracts/agent-room.ts';
 import { modelForTests } from '../model/speaking.ts';
 import { type ClaudeLine, claudeOrSkip, runClaude } from './claude.ts';
-import { type ClaudePlace, claudePlace, rehydrate, toldTo, turnRecord } from './transcripts.ts';
+import { type ClaudePlace, claudePlace, rehydrate, standing, toldTo, turnRecord } from './transcripts.ts';
 
 const model = modelForTests();
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-positions-'));
@@ -52,7 +52,7 @@ class Follower {
       entries.push(...growth.entries);
     }
     expect(Buffer.concat(this.#mirror)).toEqual(readFileSync(this.#place.file));
-    const cold = await readPosition(this.#place.file);
+    const cold = await standing(this.#place.file);
     expect(cold).toMatchObject({ whole: true, position: this.#reader.position });
     const links = entries.filter(isLink);
     const at = links.findIndex(({ type }) => type === 'user');
@@ -94,7 +94,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
         expect(parts.parts()[0]).toMatchObject({ name: 'Bash', status: 'completed', output: 'The codeword is birch.' });
       }
     }
-    expect((await readPosition(place.file))?.chain.root).toBe('compaction');
+    expect((await standing(place.file))?.chain.root).toBe('compaction');
   });
 
   test('in a process that stays: the position at the result is final, and a title does not change it', async (context) => {
@@ -106,7 +106,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
         await claude.ask(prompt);
         await follower.turn();
         const { position } = follower;
-        expect((await readPosition(place.file))?.position).toBe(position);
+        expect((await standing(place.file))?.position).toBe(position);
       }
       const { position } = follower;
       await claude.title();
@@ -133,11 +133,11 @@ describe('after every turn', { timeout: 240_000 }, () => {
     const place = claudePlace(context, model.current, scratch);
     await place.run('The codeword is cedar.', ['--session-id', place.id]);
     const mirror = readFileSync(place.file);
-    const position = (await readPosition(place.file))?.position;
+    const position = (await standing(place.file))?.position;
     rmSync(dirname(place.file), { recursive: true });
     expect((await place.resume('now')).run.errors).toContain('No conversation found');
     expect((await putTranscript(place.file, [mirror])).result).toBe('written');
-    expect((await readPosition(place.file))?.position).toBe(position);
+    expect((await standing(place.file))?.position).toBe(position);
     const { run } = await place.resume('Which codewords have you seen?');
     expect(run.result.result).toBe('I have seen these codewords: cedar.');
   });
@@ -167,7 +167,7 @@ describe('the file of a session is where we look for it', { timeout: 120_000 }, 
     expect(existsSync(place.file)).toBe(false);
     const { result } = await place.run('hello', ['--session-id', place.id]);
     expect(result.is_error).toBe(false);
-    expect(await readPosition(place.file)).toMatchObject({ whole: true });
+    expect(await standing(place.file)).toMatchObject({ whole: true });
     if (options.directory === long) expect(slugOf(place.cwd).length).toBeGreaterThan(200);
   });
 

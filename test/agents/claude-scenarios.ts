@@ -6,6 +6,7 @@ import { byItself } from './scenarios/by-itself.ts';
 import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
 import { foreignHands } from './scenarios/foreign-hands.ts';
+import { fullDisk } from './scenarios/full-disk.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
@@ -25,6 +26,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
   describe(`${adapter} by itself`, () => byItself(adapter));
   describe(`${adapter} and somebody else`, () => foreignHands(adapter, claude));
+  describe(`${adapter} and a full disk`, () => fullDisk(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
 }

@@ -4,9 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { blocksOf, type Entry, type EntryBlock, isLink } from '../../src/agents/claude/transcript/entries.ts';
-import { readPosition } from '../../src/agents/claude/transcript/position.ts';
 import { modelForTests } from '../model/speaking.ts';
-import { type ClaudePlace, claudePlace, rehydrate, toldBy, toldTo, toolPart, turnRecord } from './transcripts.ts';
+import {
+  type ClaudePlace,
+  claudePlace,
+  rehydrate,
+  standing,
+  toldBy,
+  toldTo,
+  toolPart,
+  turnRecord,
+} from './transcripts.ts';
 
 const model = modelForTests();
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-transcript-'));
@@ -35,7 +43,7 @@ describe('a history that we write', { timeout: 300_000 }, () => {
         });
       });
       const entries = await rehydrate(place, records);
-      const before = await readPosition(place.file);
+      const before = await standing(place.file);
       expect(before).toMatchObject({ whole: true, position: `${entries.length}:${entries.at(-1)?.uuid}` });
       const { run, request } = await place.resume('now');
       expect(run.result).toMatchObject({ is_error: false, session_id: place.id });
@@ -44,7 +52,7 @@ describe('a history that we write', { timeout: 300_000 }, () => {
       // The proof after: what Claude appended hangs on our last entry.
       const appended = linesOf(place.file).slice(entries.length);
       expect(appended.find(isLink)?.parentUuid).toBe(entries.at(-1)?.uuid);
-      expect((await readPosition(place.file))?.whole).toBe(true);
+      expect((await standing(place.file))?.whole).toBe(true);
     },
   );
 
@@ -165,7 +173,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', { t
   test.for(Object.entries(CASES))('%s', async ([, { change, arrives, found, whole = false }], context) => {
     const place = claudePlace(context, model.current, scratch);
     await rehydrate(place, three, change);
-    const before = await readPosition(place.file);
+    const before = await standing(place.file);
     expect(before?.whole).toBe(whole);
     expect([...new Set(before?.chain.defects.map(({ kind }) => kind))]).toEqual(found);
     const { run, request } = await place.resume('now');
@@ -208,7 +216,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', { t
       );
       return JSON.parse(text.replaceAll('toolu_a', 'call:9/x'));
     });
-    const kinds = (await readPosition(place.file))?.chain.defects.map(({ kind }) => kind);
+    const kinds = (await standing(place.file))?.chain.defects.map(({ kind }) => kind);
     expect(kinds).toEqual(['foreign_tool_id', 'unsigned_thought', 'time_goes_back']);
     const { request } = await place.resume('now');
     expect(toldTo(request)).toContain('result call:9/x ok: out call:9/x');
@@ -265,7 +273,7 @@ describe('where Claude goes on is where we say that it will', { timeout: 120_000
   ])('%s', async ([, change], context) => {
     const place = claudePlace(context, model.current, scratch);
     await rehydrate(place, three, change);
-    const before = await readPosition(place.file);
+    const before = await standing(place.file);
     const { request } = await place.resume('now');
     const texts = toldTo(request).filter((said) => /^(?:user|assistant): /.test(said));
     expect(texts).toEqual([...toldByChain(place, before?.chain.leaf), 'user: now']);

@@ -2,12 +2,13 @@
 import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
+import { isWhole } from '../../src/agents/claude/transcript/chain.ts';
 import { blocksOf, type Entry } from '../../src/agents/claude/transcript/entries.ts';
 import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
+import { readPosition } from '../../src/agents/claude/transcript/position.ts';
 import { type SyntheticSession, synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import type { ToolPart, TurnRecord } from '../../src/core/record.ts';
-import { NO_USAGE } from '../../src/core/usage.ts';
 import type { Model, ModelRequest } from '../../src/testing/index.ts';
 import { type ClaudeRun, claudeEnvironment, claudeOrSkip, runClaude } from './claude.ts';
 
@@ -53,22 +54,13 @@ export function claudePlace(
   };
 }
 
-export function turnRecord(n: number, more: Partial<TurnRecord> = {}): TurnRecord {
-  return {
-    version: 1,
-    n,
-    agent: 'claude',
-    sessionId: null,
-    outcome: 'completed',
-    prompt: [{ type: 'text', text: `prompt ${n}` }],
-    parts: [{ type: 'text', text: `answer ${n}` }],
-    failure: null,
-    usage: NO_USAGE,
-    startedAt: 1_700_000_000_000 + n * 60_000,
-    endedAt: 1_700_000_000_000 + n * 60_000 + 5_000,
-    ...more,
-  };
+/** Where a transcript stands, and whether all of it would reach the model. Null: there is no such file. */
+export async function standing(file: string) {
+  const found = await readPosition(file);
+  return found && { ...found, whole: isWhole(found.chain) };
 }
+
+export { record as turnRecord } from '../values/plain.ts';
 
 export function toolPart(id: string, more: Partial<ToolPart> = {}): ToolPart {
   const given = { name: 'Bash', kind: 'execute', target: null, input: { command: `echo ${id}` }, output: `out ${id}` };

@@ -120,6 +120,9 @@ test('records become a session that is resumed; nothing is left of one that Clau
   refusal = new ClaudeRefusal('refused', 'no');
   expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused', message: 'no' });
   expect(existsSync(fileOf('made'))).toBe(false);
+  refusal = new ThroughlineError('agent_unavailable', 'gone');
+  await expect(agent().open(request(how))).rejects.toMatchObject({ code: 'agent_unavailable' });
+  expect(existsSync(fileOf('made'))).toBe(false);
   refusal = null;
   expect(await agent().open(request(how))).toMatchObject({ ok: true, proof: 'proved' });
   expect(await agent().position('made', room)).toMatch(/^4:/);

@@ -5,10 +5,11 @@ import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../por
 import type { Room } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn } from './environment.ts';
+import { parseMemo } from './memo.ts';
 import type { ClaudeOptions } from './options.ts';
 import { Questions } from './permissions.ts';
-import { parseMemo } from './result.ts';
 import { canRewind, goBack } from './rewind.ts';
+import type { Seal } from './seal.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 import { SessionFile } from './session-file.ts';
 import { storageName } from './storage-name.ts';
@@ -132,12 +133,18 @@ async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: Claude
   const put = how.kind === 'rehydrate' ? await rehydrate(path, how.id, how.from, room, facts.version) : null;
   if (put !== null && 'ok' in put) return put;
   const file = new SessionFile(path);
-  const memo = how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null;
-  const at = { id: how.id, file, empty: false, cost: parseMemo(memo) };
-  const opened = (await damageOf(file)) ?? (await resume(how, at, request, parts, facts, storage));
-  // What nobody goes on with is not left behind.
-  if (!opened.ok && put?.written) await rm(path, { force: true });
-  return opened;
+  const { cost, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+  const at = { id: how.id, file, empty: false, cost };
+  let kept = false;
+  try {
+    const unfit = (await damageOf(file)) ?? (await changeOf(file, seal));
+    const opened = unfit ?? (await resume(how, at, request, parts, facts, storage));
+    kept = opened.ok;
+    return opened;
+  } finally {
+    // What nobody goes on with is not left behind.
+    if (!kept && put?.written) await rm(path, { force: true });
+  }
 }
 
 async function resume(
@@ -166,6 +173,12 @@ async function damageOf(file: SessionFile): Promise<Refusal | null> {
   if (isWhole(chain)) return null;
   const kinds = [...new Set(chain.defects.map(({ kind }) => kind))].join(', ');
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
+}
+
+/** Whether the file tells another story than the one we know: positions are the same when a line is edited. Null: it does not. */
+async function changeOf(file: SessionFile, seal: Seal | null): Promise<Refusal | null> {
+  if (seal === null || (await file.holds(seal))) return null;
+  return refused('diverged', 'its transcript is not what it was, though it ends where it did');
 }
 
 async function rehydrate(

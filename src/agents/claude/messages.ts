@@ -126,7 +126,6 @@ export class TurnReader {
         this.#state(message.state);
         return [];
       case 'session_writes_lost':
-      case 'mirror_error':
         this.writesLost = true;
         return [];
       case 'api_retry': {

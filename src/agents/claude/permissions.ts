@@ -9,6 +9,10 @@ const ONCE: PermissionOption = { optionId: 'allow', name: 'Allow', kind: 'allow_
 const ALWAYS: PermissionOption = { optionId: 'allow_always', name: 'Always allow', kind: 'allow_always' };
 const REJECT: PermissionOption = { optionId: 'reject', name: 'Reject', kind: 'reject_once' };
 
+/** It is read by whoever looks why a tool did not run. */
+const UNASKED =
+  'What may run without a question is set in Claude’s settings ("permissions.allow"), or by the agent’s option "permissionMode".';
+
 interface Open {
   readonly question: PermissionQuestion;
   decide(decision: PermissionDecision): void;
@@ -33,7 +37,8 @@ export class Questions {
 
   ask(question: PermissionQuestion): Promise<PermissionDecision> {
     const ask = this.#ask;
-    if (ask === null || question.signal.aborted) return Promise.resolve(denied('Nobody is there to answer.'));
+    if (ask === null || question.signal.aborted)
+      return Promise.resolve(denied(`Nobody is there to answer. ${UNASKED}`));
     const id = randomUUID();
     const { toolName, toolUseId, input, title } = question;
     return new Promise((decide) => {
@@ -62,7 +67,7 @@ function decisionOf({ input, suggestions }: PermissionQuestion, optionId: string
   if (optionId === ALWAYS.optionId) {
     return { behavior: 'allow', updatedInput: input, updatedPermissions: rulesFor(suggestions) };
   }
-  return denied(optionId === null ? 'Nobody answered the question.' : 'The person did not allow this.');
+  return denied(optionId === null ? `Nobody answered the question. ${UNASKED}` : 'The person did not allow this.');
 }
 
 function denied(message: string): PermissionDecision {

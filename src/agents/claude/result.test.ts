@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { costOf, outcomeOf, parseMemo } from './result.ts';
+import { costOf, outcomeOf } from './result.ts';
 
 describe('the outcome', () => {
   test.each([
@@ -74,12 +74,4 @@ describe('the cost', () => {
   test('is nothing where there is no total', () => {
     expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: { costUsd: 0.5, version: '1' } });
   });
-});
-
-test.each([null, undefined, '', 'no json', '[]', '{"costUsd":"1","version":"2"}'])('a memo %j says nothing', (memo) => {
-  expect(parseMemo(memo)).toBeNull();
-});
-
-test('a memo comes back as it went', () => {
-  expect(parseMemo(JSON.stringify({ costUsd: 1.5, version: '2.1.325' }))).toEqual({ costUsd: 1.5, version: '2.1.325' });
 });

@@ -20,8 +20,14 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   const message = complaintOf(result) || reason || 'Claude reported an error without a word';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
   const again = rewinds && code === 'agent_failed' && reason === 'api_error' && mayPass(result.api_error_status);
-  return { kind: 'failed', code, message, again };
+  return { kind: 'failed', code, message, again, ...(NO_LOGIN.test(message) ? { hint: LOG_IN } : {}) };
 }
+
+/** Seen with 2.1.325: without a key, with a wrong one, with a token that has expired. */
+const NO_LOGIN = /not logged in|invalid api key|\/login|invalid x-api-key|OAuth token/i;
+const LOG_IN =
+  'Run "claude" by hand and log in with /login, or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
+  'With the option "home": "sandbox" only the latter is seen.';
 
 /** Whether the API may answer the same request another time: not when it said that the request, or its key, is no good. */
 function mayPass(status: unknown): boolean {
@@ -84,15 +90,4 @@ function costSince(models: unknown): number | null {
   if (!isObject(models)) return null;
   const costs = Object.values(models).map((one) => (isObject(one) ? one.costUSD : null));
   return costs.every((cost) => typeof cost === 'number') ? costs.reduce((sum, cost) => sum + cost, 0) : null;
-}
-
-/** What a session's memo says; anything else in it is none of ours. */
-export function parseMemo(memo: string | null | undefined): CostSoFar | null {
-  try {
-    const value: unknown = JSON.parse(memo ?? 'null');
-    if (!isObject(value) || typeof value.costUsd !== 'number' || typeof value.version !== 'string') return null;
-    return { costUsd: value.costUsd, version: value.version };
-  } catch {
-    return null;
-  }
 }

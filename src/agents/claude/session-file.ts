@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../ports/agent.ts';
+import { type Seal, Sealer } from './seal.ts';
 import { type Chain, leafOf } from './transcript/chain.ts';
 import type { Entry } from './transcript/entries.ts';
 import { Following } from './transcript/following.ts';
@@ -15,6 +16,7 @@ const MOST_BYTES = 512 * 1024 * 1024;
 export class SessionFile {
   readonly path: string;
   readonly #reader: TranscriptReader;
+  readonly #sealer: Sealer;
   #reading: Promise<void> = Promise.resolve();
   /** The last read failed: something else lies there, or the disk does. */
   #unreadable = false;
@@ -27,6 +29,7 @@ export class SessionFile {
   constructor(path: string, prompt: string | null = null) {
     this.path = path;
     this.#reader = new TranscriptReader(path);
+    this.#sealer = new Sealer(path);
     this.#following = prompt === null ? null : new Following(prompt);
   }
 
@@ -99,8 +102,24 @@ export class SessionFile {
     return { type: 'proof', proof: 'refuted', detail: `${detail}, not at ${expected ?? 'the beginning'}` };
   }
 
-  /** The bytes of all whole lines from `from` on; null: they cannot be read. */
-  bytes(from: number): Uint8Array | null {
+  /** Of what was copied so far; null: nothing was. */
+  get seal(): Seal | null {
+    return this.#sealer.seal;
+  }
+
+  /** Whether the part of which there is a copy is still what it was. */
+  holds(seal: Seal): Promise<boolean> {
+    return this.#sealer.holds(seal);
+  }
+
+  /** The bytes of all whole lines from `from` on, to be copied, and sealed with what lies before them; null: they cannot be read. */
+  async copy(from: number): Promise<Uint8Array | null> {
+    const bytes = this.#bytes(from);
+    if (bytes !== null) await this.#sealer.extend(from, bytes);
+    return bytes;
+  }
+
+  #bytes(from: number): Uint8Array | null {
     let fd: number;
     try {
       fd = openSync(this.path, 'r');

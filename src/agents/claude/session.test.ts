@@ -104,7 +104,9 @@ test('a prompt ends when its result has come, Claude is idle, and all is in the 
   expect(proof).toBe('proved');
   expect(await one.position()).toBe('2:a1');
   expect(one.memo).toBe('{"costUsd":1,"version":"2"}');
-  expect(Buffer.from((await one.transcript(0)) ?? []).toString()).toContain('"p1"');
+  const copy = Buffer.from((await one.transcript(0)) ?? []);
+  expect(copy.toString()).toContain('"p1"');
+  expect(JSON.parse(one.memo ?? '')).toMatchObject({ costUsd: 1, bytes: copy.length });
 });
 
 test('a prompt may land on entries that are as new as itself, and on nothing else', async () => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { ClaudeConnection, ClaudeMessage } from './connection.ts';
 import { Inbox } from './inbox.ts';
+import { renderMemo } from './memo.ts';
 import { TurnReader } from './messages.ts';
 import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
@@ -93,7 +94,7 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.alive && !this.#ended;
   }
   get memo(): string | null {
-    return this.#cost === null ? null : JSON.stringify(this.#cost);
+    return renderMemo({ cost: this.#cost, seal: this.#file?.seal ?? null });
   }
 
   async position(): Promise<string | null> {
@@ -103,7 +104,7 @@ export class ClaudeSession implements AgentSession {
   }
 
   async transcript(from: number): Promise<Uint8Array | null> {
-    return this.#unwritten || this.#file === null ? null : this.#file.bytes(from);
+    return this.#unwritten || this.#file === null ? null : this.#file.copy(from);
   }
 
   async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {

@@ -99,6 +99,23 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
   });
 
+  test('a transcript in which a line was edited is not resumed, though it ends where it did', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    await threeTurns(tl);
+    const [session] = await tl.engine.sessions('chat');
+    await tl.close();
+    const [file = ''] = home.transcripts();
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('birch', 'FORGED'));
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(FOURTH);
+    home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, proof: 'proved' });
+    expect(receipt.tried).toMatchObject([{ rung: 'resume', sessionId: session?.id }]);
+    expect(receipt.tried[0]?.failure).toContain('its transcript is not what it was');
+    expect((await again.engine.sessions('chat')).find(({ id }) => id === session?.id)?.state).toBe('diverged');
+  });
+
   test('somebody resumes the session by hand in between: it is diverged, and nothing of theirs is taken over', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();

@@ -15,9 +15,6 @@ const CLOSE_STEP_MS = 2_000;
 
 /** One process of Claude: lines of JSON go in and come out. */
 export class ClaudeProcess extends LineProcess {
-  /** Lines of its output that were no messages. */
-  noise = 0;
-
   constructor(child: Child, listener: Listener) {
     let tooLong = false;
     super(
@@ -27,7 +24,6 @@ export class ClaudeProcess extends LineProcess {
           if (tooLong) return;
           const message = parseMessage(line);
           if (message !== null) listener.message(message);
-          else if (line.trim() !== '') this.noise += 1;
         },
         // What such a line was, a result or a question, nobody knows any more: going on would be waiting for it.
         tooLong: () => {

@@ -3,7 +3,7 @@ import { type Defect, type DefectKind, defectsOf, timeOf } from './defects.ts';
 import { blocksOf, type Entry, isLink, isMessage, type Line, type Link } from './entries.ts';
 import { OpenCalls } from './open-calls.ts';
 
-interface Node extends Pick<Chain, 'root' | 'broken'> {
+interface Node extends Pick<Chain, 'root'> {
   readonly depth: number;
   readonly parent: string | null;
   /** Of the last message up to here. */
@@ -68,7 +68,6 @@ export class ChainIndex {
       count: node?.depth ?? 0,
       root,
       rootReached: root !== null,
-      broken: node?.broken ?? null,
       defects: [...this.#defects, ...this.#calls.defects(), ...empty],
     };
   }
@@ -81,14 +80,13 @@ export class ChainIndex {
       const compacted = entry.subtype === 'compact_boundary';
       if (!compacted && (this.#tip !== null || parent === undefined)) found('second_root');
       const root = compacted ? 'compaction' : 'start';
-      return { depth: 1, parent: null, root, broken: null, time: own, group: groupOf(entry, 1) };
+      return { depth: 1, parent: null, root, time: own, group: groupOf(entry, 1) };
     }
     const before = this.#nodes.get(parent);
     if (before === undefined) {
       if (this.#trimmed) this.#lost = true;
       found('broken_link');
-      const broken = { uuid: entry.uuid, parent };
-      return { depth: 1, parent, root: null, broken, time: own, group: groupOf(entry, 1) };
+      return { depth: 1, parent, root: null, time: own, group: groupOf(entry, 1) };
     }
     if (own < before.time) found('time_goes_back');
     const depth = before.depth + 1;

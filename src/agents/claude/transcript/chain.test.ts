@@ -23,7 +23,7 @@ const boundary = (uuid: string, logicalParentUuid: string): Entry => {
 
 function indexOf(entries: readonly (Entry | null)[], keep?: number): ChainIndex {
   const index = new ChainIndex(keep);
-  for (const [i, entry] of entries.entries()) index.add({ number: i + 1, from: 0, entry });
+  for (const [i, entry] of entries.entries()) index.add({ number: i + 1, entry });
   return index;
 }
 const chainOf = (...entries: (Entry | null)[]) => indexOf(entries).chain();
@@ -34,7 +34,7 @@ const three = () => [user('a', null), answer('b', 'a'), user('c', 'b')];
 describe('the chain', () => {
   test('goes from the last entry over the parents to the root', () => {
     const chain = chainOf(...three(), { type: 'cost-state' }, { type: 'attachment', uuid: 'd', parentUuid: 'c' });
-    expect(chain).toEqual({ leaf: 'd', count: 4, root: 'start', rootReached: true, broken: null, defects: [] });
+    expect(chain).toEqual({ leaf: 'd', count: 4, root: 'start', rootReached: true, defects: [] });
     expect(isWhole(chain)).toBe(true);
     expect(positionOf(chain)).toBe('4:d');
     expect(leafOf('4:d')).toBe('d');
@@ -98,7 +98,6 @@ describe('a defect is found:', () => {
   test('a link that leads nowhere', () => {
     const chain = chainOf(user('a', null), answer('b', '?'), user('c', 'b'));
     expect(chain).toMatchObject({ leaf: 'c', count: 2, root: null, rootReached: false });
-    expect(chain.broken).toEqual({ uuid: 'b', parent: '?' });
     expect(chain.defects).toEqual([{ kind: 'broken_link', line: 2, uuid: 'b' }]);
     expect(isWhole(chain)).toBe(false);
   });

@@ -19,8 +19,6 @@ export interface Chain {
   /** Where the chain begins; null: it does not reach a root. */
   readonly root: 'start' | 'compaction' | null;
   readonly rootReached: boolean;
-  /** The link that leads nowhere; null: none does. */
-  readonly broken: { readonly uuid: string; readonly parent: string } | null;
   /** What was found in the file, the first thousand. Also beside the chain: what is damaged once is not to be trusted. */
   readonly defects: readonly Defect[];
 }

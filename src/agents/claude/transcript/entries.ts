@@ -43,8 +43,6 @@ export interface EntryBlock {
 export interface Line {
   /** 1, 2, 3… */
   readonly number: number;
-  /** Where it begins in the file. */
-  readonly from: number;
   /** Null: it is no entry. Blank lines are not reported at all. */
   readonly entry: Entry | null;
 }
@@ -57,22 +55,14 @@ export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 export class EntryReader {
   readonly #limit: number;
   #number = 0;
-  #lineFrom: number;
   #partial: Uint8Array[] = [];
   #length = 0;
 
-  /** `from`: where in the file the first bytes lie, which must be the beginning of a line. */
-  constructor(from = 0, limit = MAX_LINE_BYTES) {
-    this.#lineFrom = from;
+  constructor(limit = MAX_LINE_BYTES) {
     this.#limit = limit;
   }
 
-  /** Where the last whole line ended. */
-  get end(): number {
-    return this.#lineFrom;
-  }
-
-  /** Bytes behind it: the beginning of a line that is not there yet. */
+  /** Bytes behind the last whole line: the beginning of one that is not there yet. */
   get pending(): number {
     return this.#length;
   }
@@ -103,13 +93,11 @@ export class EntryReader {
   #finish(): Line | null {
     const tooLong = this.#length > this.#limit;
     const text = tooLong ? null : textOf(this.#partial);
-    const line = { number: this.#number + 1, from: this.#lineFrom };
     this.#number += 1;
-    this.#lineFrom += this.#length + 1;
     this.#partial = [];
     this.#length = 0;
     if (text !== null && text.trim() === '') return null;
-    return { ...line, entry: text === null ? null : parseEntry(text) };
+    return { number: this.#number, entry: text === null ? null : parseEntry(text) };
   }
 }
 

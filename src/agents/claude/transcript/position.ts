@@ -1,22 +1,21 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
-import { type Chain, isWhole, leafOf, positionOf } from './chain.ts';
+import { type Chain, leafOf, positionOf } from './chain.ts';
 import type { Entry } from './entries.ts';
 import { Following } from './following.ts';
 import { TranscriptReader } from './reader.ts';
 
 /** Where a session stands that nobody has open. */
-export type ColdPosition =
-  | { readonly whole: true; readonly position: string; readonly chain: Chain }
-  /** The model would be told less than the file holds; the chain says why. */
-  | { readonly whole: false; readonly position: string | null; readonly chain: Chain };
+export interface ColdPosition {
+  readonly position: string | null;
+  /** Says whether all of the file would reach the model. */
+  readonly chain: Chain;
+}
 
-/** Walks all of a transcript, which proves that its chain is whole. Null: there is no such file. */
+/** Walks all of a transcript. Null: there is no such file. */
 export async function readPosition(file: string): Promise<ColdPosition | null> {
   const reader = await new TranscriptReader(file, Number.POSITIVE_INFINITY).skip();
   if (!reader.present) return null;
-  const { chain } = reader;
-  const position = positionOf(chain);
-  return isWhole(chain) && position !== null ? { whole: true, position, chain } : { whole: false, position, chain };
+  return { position: positionOf(reader.chain), chain: reader.chain };
 }
 
 /** What follows from a prompt in a transcript. */

@@ -45,11 +45,6 @@ export class TranscriptReader {
     return this.#inode !== null;
   }
 
-  /** How much of the file has been read: whole lines only. */
-  get offset(): number {
-    return this.#offset;
-  }
-
   /** As of the last read. A line without an end is a defect only once nobody writes any more. */
   get chain(): Chain {
     const chain = this.#index.chain();
