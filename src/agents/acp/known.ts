@@ -6,8 +6,6 @@ export interface KnownAgent {
   readonly package: string | null;
   /** The documented ways to log in and to reach its model. Nothing else of our environment is handed on. */
   readonly variables: readonly RegExp[];
-  /** It takes an embedded resource and shows the model nothing but its address. */
-  readonly hidesResources?: boolean;
   /** How a person logs in. */
   readonly login: string;
 }
@@ -51,7 +49,6 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['copilot', '--acp'],
     package: '@github/copilot',
     variables: [/^COPILOT_/, /^(?:GH|GITHUB)_TOKEN$/],
-    hidesResources: true,
     login: 'run "copilot" and use /login there',
   },
   pi: {

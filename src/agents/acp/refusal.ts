@@ -61,8 +61,9 @@ export function wordsOf(error: unknown): string {
 }
 
 function detailsOf(data: unknown): string {
+  if (data === undefined || data === null) return '';
   if (typeof data === 'string') return data;
-  const { message, details, error } = asObject(data);
-  const text = [message, details, error].find((value) => typeof value === 'string');
-  return typeof text === 'string' ? text : data === undefined || data === null ? '' : JSON.stringify(data);
+  const { message, details, error, codex_error_info: kind } = asObject(data);
+  const texts = [message, details, error, kind].filter((value) => typeof value === 'string');
+  return texts.length > 0 ? texts.join(' ') : JSON.stringify(data);
 }

@@ -1,0 +1,108 @@
+// Agents that say that a session is loaded, and what they have of it.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { acknowledgement } from '../../src/testing/index.ts';
+import { until } from '../contracts/agent-room.ts';
+import { ownAgent } from './acp-agents.ts';
+import { AcpHome } from './acp-home.ts';
+import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
+
+const QUICK = { quietMs: 200 };
+const traitsOf = async (tl: Awaited<ReturnType<AcpHome['open']>>) => (await tl.engine.agents())[0]?.traits;
+
+describe('a loadSession that lies', { timeout: 60_000 }, () => {
+  test.each([
+    ['empty', /repeats nothing of the 3 turns/],
+    ['wrong', /lacks turn 3/],
+    ['truncated', /lacks turn 3/],
+  ])('%s: it is found out, and not asked again by anybody', async (how, why) => {
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['lying', how], QUICK) });
+    const tl = await home.open();
+    await threeTurns(tl);
+    expect(await traitsOf(tl)).toMatchObject({ load: true });
+    await tl.close();
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(FOURTH);
+    home.expectCodewords('amber', 'birch', 'cedar', 'denim');
+    expect(receipt).toMatchObject({ rung: 'transcript', carried: 3, proof: 'counted' });
+    expect(receipt.tried).toMatchObject([{ rung: 'resume', failure: expect.stringMatching(why) }]);
+    const states = (await again.engine.sessions('chat')).map(({ state }) => state);
+    expect(states).toEqual(['live', 'lost']);
+    expect(await traitsOf(again)).toMatchObject({ load: false, resume: false });
+    await again.close();
+    // Another process knows it, too, and does not waste a start on it.
+    const later = await home.open();
+    expect(await traitsOf(later)).toMatchObject({ load: false, resume: false });
+    const last = await later.conversation('chat').ask(codeword('ebony'));
+    expect(last.receipt).toMatchObject({ rung: 'transcript', carried: 4, tried: [] });
+    home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+  });
+
+  test('what was delivered before a prompt is a part of what it must have', async () => {
+    await using home = await AcpHome.make({
+      first: (model, root) => ownAgent(model, root, ['without-load']),
+      second: (model, root) => ownAgent(model, root, ['honest']),
+    });
+    const tl = await home.open();
+    await threeTurns(tl);
+    await tl.conversation('chat').ask(FOURTH, { agent: 'second' });
+    await tl.close();
+    const { receipt } = await (await home.open()).conversation('chat').ask(codeword('ebony'), { agent: 'second' });
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 4, delivered: 0, proof: 'consistent' });
+    home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+  });
+});
+
+test('a history that comes after the answer is waited for', { timeout: 60_000 }, async () => {
+  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
+  const tl = await home.open();
+  await threeTurns(tl);
+  await tl.close();
+  const again = await home.open();
+  const { receipt } = await again.conversation('chat').ask(FOURTH);
+  home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+  expect(receipt).toMatchObject({ rung: 'resume', carried: 3, proof: 'consistent' });
+  // Nothing of what was repeated has become part of the turn.
+  expect((await again.conversation('chat').ask('Go on.')).receipt.rung).toBe('live');
+  const [, , , fourth] = await again.engine.turns('chat');
+  expect((await again.engine.answerOf(fourth?.id ?? '')).reply).toBe(acknowledgement(FOURTH));
+});
+
+describe('a session that is not there', { timeout: 60_000 }, () => {
+  test.each([
+    ['-32002', 'Resource not found'],
+    ['-32603', 'Internal error: no rollout found for this id'],
+  ])('%s %s: the history is told anew', async (code, words) => {
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['odd-codes', code, words]),
+    });
+    const tl = await home.open();
+    await tl.conversation('chat').ask(FIRST);
+    await tl.close();
+    rmSync(join(home.homeOf('agent'), '.acp-agent'), { recursive: true });
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(SECOND);
+    expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, tried: [{ rung: 'resume' }] });
+    const [, lost] = await again.engine.sessions('chat');
+    expect(lost?.state).toBe('lost');
+    // Not having it is no lie.
+    expect(await traitsOf(again)).toMatchObject({ load: true });
+  });
+
+  test('a locked one is waited for, and not given up', async () => {
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['odd-codes', '-32603', 'Session is locked by another process']),
+    });
+    home.settings = { ...(home.settings as object), lock: { firstMs: 10, longestMs: 20, totalMs: 50 } };
+    const tl = await home.open();
+    await tl.conversation('chat').ask(FIRST);
+    await tl.close();
+    rmSync(join(home.homeOf('agent'), '.acp-agent'), { recursive: true });
+    const again = await home.open();
+    const { turn } = await again.conversation('chat').send(SECOND).accepted;
+    await until('it has given up', async () => (await again.engine.turn(turn.id)).failure !== null, 30_000);
+    expect((await again.engine.turn(turn.id)).failure).toMatchObject({ code: 'session_locked' });
+    expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['dormant']);
+  });
+});
