@@ -10,6 +10,10 @@ describe('the outcome', () => {
       { kind: 'failed', code: 'agent_failed', message: 'API Error: 529', again: false },
     ],
     [
+      { is_error: true, result: 'Not logged in · Please run /login', terminal_reason: 'api_error' },
+      expect.objectContaining({ kind: 'failed', again: false, hint: expect.stringContaining('/login') }),
+    ],
+    [
       { subtype: 'success', is_error: true, result: 'Prompt is too long' },
       { kind: 'failed', code: 'too_long', message: 'Prompt is too long', again: false },
     ],

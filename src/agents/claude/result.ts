@@ -19,12 +19,13 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   if (result.is_error !== true) return { kind: 'completed' };
   const message = complaintOf(result) || reason || 'Claude reported an error without a word';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
+  if (NO_LOGIN.test(message)) return { kind: 'failed', code, message, hint: LOG_IN, again: false };
   const again = rewinds && code === 'agent_failed' && reason === 'api_error' && mayPass(result.api_error_status);
-  return { kind: 'failed', code, message, again, ...(NO_LOGIN.test(message) ? { hint: LOG_IN } : {}) };
+  return { kind: 'failed', code, message, again };
 }
 
-/** Seen with 2.1.325: without a key, with a wrong one, with a token that has expired. */
-const NO_LOGIN = /not logged in|invalid api key|\/login|invalid x-api-key|OAuth token/i;
+/** "Not logged in · Please run /login", "Failed to authenticate. API Error: 401 …" (2.1.325); "Invalid API key" (1.0.30). */
+const NO_LOGIN = /not logged in|failed to authenticate|invalid api key|please run \/login/i;
 const LOG_IN =
   'Run "claude" by hand and log in with /login, or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the latter is seen.';

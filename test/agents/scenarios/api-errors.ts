@@ -56,6 +56,21 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
   });
 
+  test('without a login, or with one that is refused, it is not tried again, and what to do is said', async () => {
+    const cases = [
+      { env: { ANTHROPIC_API_KEY: '' }, prompt: FIRST },
+      { env: IMPATIENT, prompt: 'model: fail 401 9 times' },
+    ];
+    for (const { env, prompt } of cases) {
+      await using home = await ClaudeHome.make(adapter, ALLOW_BASH, env);
+      const tl = await home.open();
+      const { turn } = await tl.conversation('chat').send(prompt).accepted;
+      const { state, attempt, failure } = await ended(tl.engine, turn);
+      expect({ state, attempt, code: failure?.code }).toEqual({ state: 'failed', attempt: 1, code: 'agent_failed' });
+      expect(failure?.hint).toContain('ANTHROPIC_API_KEY');
+    }
+  });
+
   test('no second attempt where a tool had begun, or the API says that the request is no good', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
     const tl = await home.open();
