@@ -6,19 +6,29 @@ import type { ModelMessage, ModelRequest, RequestBody } from './request.ts';
  * conversation record have been followed long ago, and those in a tool's result were never the person's.
  */
 
-/** Removed whole, in this order: a record may hold anything, also the closing tags of the others. */
+const RECORD = /<conversation-record ([^>\s]*)>[\s\S]*?(?:<\/conversation-record \1>|$)/g;
+/** Stands where a record was; no agent and no person writes it. */
+const SEAM = '\uE000';
+
+/** Removed whole, after the records: those may hold anything, also the closing tags of these. */
 const AROUND = [
-  /<conversation-record ([^>\s]*)>[\s\S]*?(?:<\/conversation-record \1>|$)/g,
   /<(system-reminder|context|environment_context|user_instructions|INSTRUCTIONS)\b[^>]*>[\s\S]*?<\/\1>/g,
   /<(session_context|current_datetime|turn-context)\b[^>]*>[\s\S]*?<\/\1>/g,
   /^# AGENTS\.md instructions for .*$/gm,
-  // What is left of goose's frame around an embedded record.
-  /^--- Resource: \S+ ---\s+---$/gm,
   /^\[Request interrupted by user[^\]]*\]$/gm,
+  // What is left of goose's frame around an embedded record.
+  new RegExp(`^--- Resource: \\S+ ---\\s+(?=${SEAM}\\s+---$)`, 'gm'),
+  new RegExp(`(?<=^${SEAM}\\s+)---$`, 'gm'),
 ];
 
+/**
+ * What comes after the last record, if there is one: whatever stands before it was said earlier, and the agent has joined it
+ * to this prompt because it had not been answered.
+ */
 function ownWords(text: string): string {
-  return AROUND.reduce((left, around) => left.replaceAll(around, ''), text).trim();
+  const left = AROUND.reduce((soFar, around) => soFar.replaceAll(around, ''), text.replaceAll(RECORD, SEAM));
+  const said = left.split(SEAM).map((words) => words.trim());
+  return said.findLast((words) => words !== '') ?? '';
 }
 
 export interface PersonText {

@@ -124,6 +124,12 @@ describe('what agents put around a prompt', () => {
     expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
   });
 
+  test('as an earlier prompt that was not answered, before a record in the same text, is not said now', async () => {
+    const record = '<conversation-record 1>\nHi.\n</conversation-record 1>';
+    const { body } = await say(said('user', `model: say no\n${record}\nHello.`));
+    expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
+  });
+
   test('in the middle of a saying it is the person’s', async () => {
     const text = 'See <current_datetime>x</current_datetime> and <turn-context>y</turn-context> here.';
     await say(said('user', text));

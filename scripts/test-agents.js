@@ -1,0 +1,91 @@
+// `npm run test:agents`: agents that speak ACP, each installed in a folder of its own, go through the scenarios that Claude's and
+// Codex's ACP programs go through in `npm test`. Their model is the stand-in: no network, no key.
+//
+//   npm run test:agents                    all of them; writes the README's table
+//   npm run test:agents -- goose gemini    only these; prints, and leaves the README as it is
+//
+// Prints the table, and ends with 1 when a scenario failed. An agent that cannot be installed is no failure, and said.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ACP_AGENTS, versionOf } from '../test/acp-agents/agents.ts';
+import { install } from '../test/acp-agents/install.ts';
+import { tableOf, withTable } from '../test/acp-agents/table.ts';
+
+/** @typedef {import('../test/acp-agents/table.ts').Tried} Tried */
+
+const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+/** A scenario ends by itself before this, all of an agent's together; it is for what does not. */
+const LIMIT_MS = 1_200_000;
+
+const named = process.argv.slice(2);
+for (const name of named) {
+  if (name in ACP_AGENTS) continue;
+  console.error(`There is no agent ${name} here; there are ${Object.keys(ACP_AGENTS).join(', ')}.`);
+  process.exit(2);
+}
+
+const tried = Object.entries(ACP_AGENTS)
+  .filter(([name]) => named.length === 0 || named.includes(name))
+  .map(([name, agent]) => tryOut(name, versionOf(agent)));
+const table = tableOf(tried);
+console.log(`\n${table}`);
+if (named.length === 0) writeFileSync(at('README.md'), withTable(readFileSync(at('README.md'), 'utf8'), table));
+process.exitCode = tried.some(({ results }) => Object.values(results).some((failure) => failure !== null)) ? 1 : 0;
+
+/**
+ * @param {string} agent
+ * @param {string} version
+ * @returns {Tried}
+ */
+function tryOut(agent, version) {
+  console.log(`\n== ${agent} ${version}`);
+  const notInstallable = install(agent);
+  if (notInstallable !== null) console.log(`not installable: ${notInstallable}`);
+  return { agent, version, notInstallable, results: notInstallable === null ? resultsOf(agent) : {} };
+}
+
+/**
+ * @param {string} agent
+ * @returns {Tried['results']}
+ */
+function resultsOf(agent) {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-test-agents-'));
+  const file = join(folder, 'report.json');
+  try {
+    const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile.json=${file}`];
+    const config = `--config=${at('test/acp-agents/vitest.config.ts')}`;
+    spawnSync(process.execPath, [at('node_modules/vitest/vitest.mjs'), 'run', config, ...reporters], {
+      cwd: at('.'),
+      env: { ...process.env, THROUGHLINE_ACP_AGENT: agent },
+      stdio: ['ignore', 'inherit', 'inherit'],
+      timeout: LIMIT_MS,
+    });
+    return read(file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {Tried['results']}
+ */
+function read(file) {
+  /** @type {{ testResults: { message?: string, assertionResults: { title: string, status: string, failureMessages: string[] }[] }[] }} */
+  const { testResults } = JSON.parse(readFileSync(file, 'utf8'));
+  const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
+  // Whoever ran no test has not tried the agent: that is a fault of ours, and no result.
+  if (tests.length === 0) throw new Error(`no scenario ran: ${testResults[0]?.message ?? 'nothing says why'}`);
+  return Object.fromEntries(
+    tests.map(({ title, status, failureMessages: [why = status] }) => [title, status === 'passed' ? null : brief(why)]),
+  );
+}
+
+/** @param {string} failure */
+function brief(failure) {
+  const [first = ''] = failure.split('\n');
+  return first.length > 160 ? `${first.slice(0, 160)}…` : first;
+}

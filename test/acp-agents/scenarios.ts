@@ -1,0 +1,30 @@
+// What every agent that speaks ACP is put through, with the one that THROUGHLINE_ACP_AGENT names.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { acknowledgement } from '../../src/testing/index.ts';
+import { AcpHome } from '../agents/acp-home.ts';
+import { acpScenarios } from '../agents/acp-scenarios.ts';
+import { FIRST, SECOND } from '../agents/agent-home.ts';
+import { ACP_AGENTS } from './agents.ts';
+import { underTest } from './under-test.ts';
+
+const name = process.env.THROUGHLINE_ACP_AGENT ?? '';
+const agent = ACP_AGENTS[name];
+if (!agent) throw new Error(`THROUGHLINE_ACP_AGENT is none of ${Object.keys(ACP_AGENTS).join(', ')}`);
+const { settings, storage } = underTest(name, agent);
+
+acpScenarios(underTest(name, agent));
+
+describe(`${name} and the words of a prompt`, { timeout: 120_000 }, () => {
+  test('the model is asked in the person’s own words, also after a history, and its answer is the reply: no more, no less', async () => {
+    await using home = await AcpHome.make({ agent: settings });
+    const tl = await home.open();
+    expect((await tl.conversation('chat').ask(FIRST)).reply).toBe(acknowledgement(FIRST));
+    await tl.close();
+    rmSync(join(home.homeOf('agent'), storage ?? ''), { recursive: true });
+    const { reply } = await (await home.open()).conversation('chat').ask(SECOND);
+    expect(reply).toBe(acknowledgement(SECOND));
+    home.expectCodewords('amber', 'birch');
+  });
+});

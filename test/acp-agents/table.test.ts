@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ACP_AGENTS, versionOf } from './agents.ts';
+import { tableOf, withTable } from './table.ts';
+
+const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+
+describe('the table of agents', () => {
+  test('says of each whether it passed, failed or cannot be installed, and why', () => {
+    const table = tableOf([
+      { agent: 'a', version: '1.0', notInstallable: null, results: { killed: null, forked: 'x | y\n<z>' } },
+      { agent: 'b', version: '2.0', notInstallable: 'no such package', results: {} },
+      { agent: 'c', version: '3.0', notInstallable: null, results: { killed: null } },
+    ]);
+    expect(table.split('\n')).toEqual([
+      '| scenario | a (1.0) | b (2.0) | c (3.0) |',
+      '| --- | --- | --- | --- |',
+      '| killed | passed | not installable: no such package | passed |',
+      '| forked | failed: x \\| y &lt;z> | not installable: no such package | not tried |',
+    ]);
+  });
+
+  test('takes the place of the one before, and nothing else of the text', () => {
+    const once = withTable(README, '| one |');
+    expect(withTable(once, '| two |')).toBe(once.replace('| one |', '| two |'));
+    expect(() => withTable('no marks', '| one |')).toThrow('no place');
+  });
+
+  test('in the README has the agents and versions that are tried', () => {
+    const agents = Object.entries(ACP_AGENTS).map(([name, agent]) => `${name} (${versionOf(agent)})`);
+    expect(README.split('\n')).toContain(`| ${['scenario', ...agents].join(' | ')} |`);
+  });
+});
