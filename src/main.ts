@@ -48,6 +48,11 @@ const parts: Parts = {
       close: () => engine.close(),
     };
   },
+  async tasks({ home, config, as: owner }) {
+    const [{ compose }, { readTaskFile }] = await Promise.all([import('./compose.ts'), import('./tasks/task-file.ts')]);
+    const { engine, tasks } = await compose(given({ home, config, owner }));
+    return { engine, tasks: await tasks(), readFile: readTaskFile };
+  },
   demo(request) {
     return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
   },
@@ -92,10 +97,12 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
       return start(0);
     });
     files.writeAddress(at, { url: server.url, socket, pid: process.pid });
+    const tasks = await composed.tasks();
     return {
       ...{ engine: composed.engine, home: composed.home, url: server.url, socket },
       newLink: () => server.newLink(),
       async close(options) {
+        await tasks.close();
         await server.close(options);
         files.removeAddress(at);
       },

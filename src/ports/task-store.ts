@@ -28,6 +28,8 @@ export interface TaskStore {
   list(owner: string, filter: TaskFilter, page: { limit: number; before?: string }): Promise<Task[]>;
   /** Rising by `seq`, which has no gaps within an owner. `task`: only of that one. */
   events(owner: string, range: { after: number; limit: number; task?: string }): Promise<TaskEvent[]>;
+  /** The number of the owner's last event; 0: there is none. */
+  lastSeq(owner: string): Promise<number>;
   /** What tasks have spent, by day (UTC) and task; newest day first. */
   usage(owner: string, filter?: { since?: string }): Promise<TaskUsageRow[]>;
 

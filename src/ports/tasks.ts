@@ -35,6 +35,8 @@ export interface Tasks {
   report(idOrName: string): Promise<TaskReport>;
   /** What tasks have spent, by day (UTC) and task. */
   usage(filter?: { since?: string }): Promise<TaskUsageRow[]>;
+  /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
+  lastSeq(): Promise<number>;
   /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */
   follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<TaskEvent>;
 

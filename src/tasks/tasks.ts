@@ -185,6 +185,10 @@ class EmbeddedTasks implements Tasks {
     return this.#store.usage(this.owner, filter);
   }
 
+  lastSeq() {
+    return this.#store.lastSeq(this.owner);
+  }
+
   async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
     const { signal, task } = options;
     const only = task === undefined ? {} : { task: (await this.task(task)).id };

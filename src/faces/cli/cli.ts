@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ApiKey } from '../../core/key.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { DemoParts, DemoRequest } from './demo/parts.ts';
 import type { Output } from './output.ts';
 
@@ -26,6 +27,8 @@ export interface Parts {
   serve(request: ServeRequest): Promise<Serving>;
   /** The keys to that server. */
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
+  /** Tasks of a data home, and how to read a file of them. */
+  tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<TaskDesk>;
   /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
@@ -76,6 +79,13 @@ export interface KeyDesk {
   close(): Promise<void>;
 }
 
+export interface TaskDesk {
+  readonly tasks: Tasks;
+  readonly engine: Engine;
+  /** Throws `invalid` with the line for what is no YAML. */
+  readFile(path: string): { readonly plan: unknown } & Required<Pick<AddOptions, 'base' | 'locate'>>;
+}
+
 /** One run of the command line, as a command sees it. */
 export interface Cli {
   readonly parts: Parts;
@@ -84,6 +94,8 @@ export interface Cli {
   readonly env: NodeJS.ProcessEnv;
   /** Opens an engine for the work and closes it afterwards, whatever happens. The work's number is the exit code. */
   withEngine(work: (engine: Engine) => Promise<number>): Promise<void>;
+  /** The same for tasks. */
+  withTasks(work: (desk: TaskDesk) => Promise<number>): Promise<void>;
   /** For a command that opens no engine, or its own. */
   exitWith(code: number): void;
 }

@@ -29,6 +29,7 @@ export const COMMANDS: Readonly<
   answer: { summary: 'answer such a question', load: () => import('./commands/answer.ts') },
   export: { summary: 'write a conversation as JSON', load: () => import('./commands/export.ts') },
   import: { summary: 'read a conversation that was exported', load: () => import('./commands/import.ts') },
+  task: { summary: 'have agents work on goals, unattended', load: () => import('./commands/task.ts') },
   usage: { summary: 'show what was used, by day and agent', load: () => import('./commands/usage.ts') },
   agents: {
     summary: 'list agents and what they can do, or install one',

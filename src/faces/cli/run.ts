@@ -40,6 +40,15 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
           await engine.close();
         }
       },
+      async withTasks(work) {
+        const desk = await parts.tasks(options);
+        try {
+          exitCode = await work(desk);
+        } finally {
+          await desk.tasks.close();
+          await desk.engine.close();
+        }
+      },
     };
   };
   const program = createProgram({

@@ -157,6 +157,7 @@ async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof store
   await verbs.claim(taskClaimRequest({ only: [b.id] }));
   await verbs.events(ANN, { after: 0, limit: 9 });
   await verbs.events(ANN, { after: 0, limit: 9, task: a.id });
+  await verbs.lastSeq(ANN);
   await verbs.usage(ANN);
 }
 

@@ -31,6 +31,7 @@ const BY_NAME = 'SELECT * FROM tasks WHERE owner = ? AND name = ? ORDER BY no DE
 const NEXT_SEQ = `
   INSERT INTO boards (owner, next_seq, served) VALUES (?, 2, 0)
   ON CONFLICT (owner) DO UPDATE SET next_seq = next_seq + 1 RETURNING next_seq - 1 AS seq`;
+const LAST_SEQ = 'SELECT next_seq - 1 AS seq FROM boards WHERE owner = ?';
 const INSERT_EVENT = 'INSERT INTO task_events (owner, seq, task, kind, at, payload) VALUES (?, ?, ?, ?, ?, ?)';
 const EVENT = 'SELECT e.seq, t.id AS task, e.kind, e.at, e.payload FROM task_events e JOIN tasks t ON t.no = e.task';
 const EVENTS = `${EVENT} WHERE e.owner = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
@@ -70,6 +71,10 @@ export function appendTaskEvent(tx: Tx, task: Pick<TaskRow, 'no' | 'id' | 'owner
   const { no } = tx.db.run(INSERT_EVENT, task.owner, seq, task.no, draft.kind, tx.now, payload);
   tx.moved(task.id, null);
   return no;
+}
+
+export function lastTaskSeq(db: Database, owner: string): number {
+  return db.one<{ seq: number }>(LAST_SEQ, owner)?.seq ?? 0;
 }
 
 export function taskEvents(

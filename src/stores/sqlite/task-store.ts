@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { TaskStore } from '../../ports/task-store.ts';
 import type { Database } from './database.ts';
-import { findTaskRow, taskEvents, taskOf } from './task-board.ts';
+import { findTaskRow, lastTaskSeq, taskEvents, taskOf } from './task-board.ts';
 import { cancelTask, commitTask, retryTask, taskUsage } from './task-changes.ts';
 import { claimableTask, claimTask, forgetHolder, releaseTask, renewTasks, taskHolders } from './task-claim.ts';
 import { addTasks, listTasks } from './task-plans.ts';
@@ -24,6 +24,7 @@ export function taskStore({ read, write, clock }: Doors): TaskStore {
       }),
     list: (owner, filter, page) => read((db) => listTasks(db, owner, filter, page)),
     events: (owner, range) => read((db) => taskEvents(db, owner, range)),
+    lastSeq: (owner) => read((db) => lastTaskSeq(db, owner)),
     usage: (owner, filter) => read((db) => taskUsage(db, owner, filter?.since ?? '')),
     requestCancel: (owner, task, by) => write((tx) => cancelTask(tx, owner, task, by)),
     retry: (owner, task, change) => write((tx) => retryTask(tx, owner, task, change)),

@@ -245,6 +245,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.events(ANN, { after: 1, limit: 1 })).toEqual([events[1]]);
     expect(await store.tasks.events(ANN, { after: 0, limit: 9, task: b.id })).toEqual([events[1]]);
     expect(await store.tasks.events(BOB, { after: 0, limit: 9 })).toHaveLength(1);
+    expect([await store.tasks.lastSeq(ANN), await store.tasks.lastSeq('nobody')]).toEqual([4, 0]);
   });
 
   test('a decision that is none is not stored, and nothing with it', async () => {

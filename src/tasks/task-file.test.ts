@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { faultOf } from '../../test/values/thrown.ts';
+import { parsePlan } from '../core/task-plan.ts';
+import { parseTaskFile } from './task-file.ts';
+
+const read = (text: string) => {
+  const { plan, locate } = parseTaskFile(text, 'tasks.yaml');
+  return parsePlan(plan, locate);
+};
+
+test('a file of tasks is YAML, and so also JSON', () => {
+  const yaml = read('defaults: {agent: claude}\ntasks:\n  - name: a\n    goal: |\n      One.\n      Two.\n');
+  expect(yaml.tasks).toMatchObject([{ name: 'a', agent: 'claude', goal: 'One.\nTwo.' }]);
+  expect(read('{"tasks": [{"goal": "x"}]}').tasks).toMatchObject([{ goal: 'x' }]);
+  expect(read('- goal: x\n- goal: y').tasks).toHaveLength(2);
+});
+
+test.each<[string, string, string]>([
+  ['an unknown field', 'tasks:\n  - goal: x\n    colour: red', 'line 3: "colour" is not known'],
+  ['no goal', 'tasks:\n  - goal: x\n  - name: y', 'line 3: A task has a goal'],
+  ['a wrong value', 'tasks:\n  - goal: x\n    maxIterations: many', 'line 3: "maxIterations" is a whole number'],
+  [
+    'a wrong value inside',
+    'tasks:\n  - goal: x\n    gate:\n      command: y\n      timeout: 0',
+    'line 5: "timeout" is',
+  ],
+  ['a wrong default', 'defaults:\n  budget: 5\ntasks:\n  - goal: x', 'line 2: A budget says of what'],
+  [
+    'a circle',
+    'tasks:\n  - {goal: x, name: a, after: b}\n  - {goal: y, name: b, after: a}',
+    'line 3: These tasks wait',
+  ],
+  ['one session for two', '- goal: x\n  session: s\n- goal: y\n  session: s', 'line 4: The session "s" is named'],
+  ['no YAML', 'tasks:\n  - goal: "x', 'line 2: Missing closing "quote'],
+  ['a field twice', 'tasks:\n  - goal: x\n    goal: y', 'line 3: Map keys must be unique'],
+  ['nothing', '', 'tasks.yaml: A plan is an object with "tasks"'],
+  ['an endless alias', `a: &a [x]\ntasks: ${'*a, '.repeat(3)}`, 'line'],
+])('names the line of %s', (_, text, message) => {
+  expect(faultOf(() => read(text))?.message).toContain(message);
+});
+
+test('aliases that multiply are refused, and do not fill the memory', () => {
+  const rows = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
+  for (let i = 1; i < 9; i += 1)
+    rows.push(
+      `a${i}: &a${i} [${Array(10)
+        .fill(`*a${i - 1}`)
+        .join(', ')}]`,
+    );
+  expect(faultOf(() => read(rows.join('\n')))).toMatchObject({ code: 'invalid' });
+});

@@ -1,0 +1,124 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome, parseLines, until } from './cli-process.ts';
+import { inTerminal } from './cli-terminal.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+test('a goal is worked on until its gate passes; how it ended is on stdout, how it went on stderr', async () => {
+  const gate = 'test $(wc -l < log) -ge 2 || { echo "/tool append log"; exit 3; }';
+  const { code, stdout, stderr } = await home.run(
+    'task',
+    'run',
+    '/tool append log',
+    '--gate',
+    gate,
+    '--name',
+    'filler',
+  );
+  expect(stdout).toBe('filler  done, 2 turns of scripted: The gate passed: exit code 0.\n');
+  expect(stderr).toContain('filler: gate: fail, exit code 3\n');
+  expect(code).toBe(0);
+  expect(await home.ok('task', 'show', 'filler')).toContain('gate          test $(wc');
+  expect(await home.ok('task', 'usage', '--by', 'day')).toMatch(/^\d{4}-\d\d-\d\d {2}2 turns: /);
+  const report = await home.ok('task', 'report', 'filler');
+  for (const part of ['# filler: done', '## Turns', '## Sessions', '## Gate', '## Decisions', '- lock waits: 0']) {
+    expect(report).toContain(part);
+  }
+});
+
+test('with --json every event is a line, numbered without gaps, and the last one the result', async () => {
+  const { code, stdout } = await home.run('task', 'run', 'x', '--gate', 'false', '--max-iterations', '1', '--json');
+  expect(code).toBe(1);
+  const lines = parseLines(stdout);
+  expect(lines.at(-1)).toMatchObject({ kind: 'result', tasks: [{ state: 'failed' }] });
+  const events = lines.slice(0, -1);
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
+  const [task] = parseLines(await home.ok('task', 'list', '--state', 'failed', '--json'));
+  const [report] = parseLines(await home.ok('task', 'report', task.id, '--json'));
+  expect(Object.keys(report)).toEqual(['task', 'turns', 'gates', 'decisions', 'sessions']);
+  expect(report.decisions).toMatchObject([{ decision: 'give-up', code: 'iterations_spent' }]);
+});
+
+test('a file has many tasks, in the order that they depend on each other; a fault in it has its line', async () => {
+  const file = join(home.path, 'tasks.yaml');
+  const good = 'defaults: {gate: "true"}\ntasks:\n- {name: last, goal: x, after: first}\n- {name: first, goal: y}\n';
+  writeFileSync(file, `${good}- {goal: z, colour: red}\n`);
+  const bad = await home.run('task', 'run', '--file', 'tasks.yaml');
+  expect([bad.code, bad.stderr]).toEqual([
+    2,
+    expect.stringContaining('tasks.yaml, line 5: "colour" is not known here.'),
+  ]);
+  expect(await home.ok('task', 'list', '--json')).toBe('');
+  writeFileSync(file, good);
+  const lines = parseLines(await home.ok('task', 'run', '--file', 'tasks.yaml', '--json'));
+  const { tasks } = lines.at(-1);
+  expect(tasks.map(({ name, state }: { name: string; state: string }) => [name, state])).toEqual([
+    ['last', 'done'],
+    ['first', 'done'],
+  ]);
+  expect(tasks[0].startedAt).toBeGreaterThanOrEqual(tasks[1].endedAt);
+});
+
+test.each([
+  [['task', 'run', 'x', '--file', 'y'], 'Give a goal or a file'],
+  [['task', 'run', '--gate', 'x'], '"--gate" goes with a goal'],
+  [['task', 'run', 'x', '--budget', '5'], 'A budget says of what'],
+  [['task', 'run', 'x', '--gate', 'y', '--judge', 'scripted'], 'a gate or a judge'],
+  [['task', 'run', 'x', '--cwd', 'nowhere'], 'nowhere does not exist'],
+  [['task', 'run', '--file', 'nowhere.yaml'], 'cannot be read'],
+])('%j is refused with the reason', async (args, why) => {
+  const { code, stdout, stderr } = await home.run(...args);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(why);
+});
+
+test('what is asked is answered by a retry, with words for the agent', async () => {
+  const asked = await home.run('task', 'run', '/die', '--name', 'dying');
+  expect([asked.code, asked.stdout]).toEqual([7, expect.stringContaining('dying  asking, 1 turn')]);
+  expect(await home.ok('task', 'show', 'dying')).toContain('throughline task retry');
+  const again = await home.run('task', 'retry', 'dying', '--say', 'Once more.');
+  expect(again.stdout).toContain('asking, 2 turns');
+  expect(await home.ok('task', 'cancel', 'dying')).toContain('dying  cancelled');
+  expect((await home.run('task', 'show', 'nobody')).code).toBe(4);
+});
+
+test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', async () => {
+  const left = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
+  await until(() => sent() === 1);
+  left.kill('SIGTERM');
+  expect((await left.ended).code).toBe(7);
+  const next = home.start(['task', 'run']);
+  await until(() => sent() === 2);
+  next.kill('SIGINT');
+  const { code, stdout } = await next.ended;
+  expect([code, stdout]).toEqual([130, expect.stringContaining('long  cancelled, 2 turns')]);
+});
+
+/** How many turns have been sent, read past all our code. */
+function sent(): number {
+  const file = join(home.path, 'home', 'throughline.db');
+  if (!existsSync(file)) return 0;
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return db.prepare("SELECT no FROM events WHERE kind = 'turn.sent'").all().length;
+  } catch {
+    return 0; // its tables are being made
+  } finally {
+    db.close();
+  }
+}
+
+test('at a terminal a bar says how far it is', async (context) => {
+  const terminal = inTerminal(home, ['task', 'run', 'Say hello.', '--name', 'hello']);
+  if (terminal === null) context.skip('there is no program "script" to make a terminal with');
+  const ended = await terminal?.ended;
+  expect(ended?.text).toMatch(/░{20} 0\/1 {2}hello \(turn 1\)/);
+  expect(ended?.text).toContain('done, 1 turn of scripted');
+});
