@@ -4,6 +4,8 @@ import { ThroughlineError } from './core/errors.ts';
 import type { Parts, ServeRequest, Serving } from './faces/cli/cli.ts';
 import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
 import { run } from './faces/cli/run.ts';
+import { isTraced } from './host/tracing.ts';
+import type { Telemetry } from './ports/telemetry.ts';
 
 const { stdout, stderr, env } = process;
 const USUAL_PORT = 7717;
@@ -66,8 +68,9 @@ function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], und
 }
 
 async function serveHome({ home, config, as: owner, ...request }: ServeRequest): Promise<Serving> {
-  const [{ compose }, files, { startServer }, { createLog }, { Metrics }] = await Promise.all([
+  const [{ compose }, tracing, files, { startServer }, { createLog }, { Metrics }] = await Promise.all([
     import('./compose.ts'),
+    isTraced(env) ? traced() : null,
     import('./host/server-files.ts'),
     import('./faces/http/server.ts'),
     import('./faces/http/log.ts'),
@@ -78,7 +81,8 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
   const log = createLog(request.logLevel, secrets, (line) => stderr.write(line));
   const onBug = (err: unknown, where: string) => log.error({ err, where }, 'a fault of this program');
   const engine = { claims: 'all' } as const;
-  const composed = await compose({ ...given({ home, config, owner }), engine, onBug, telemetry: metrics });
+  const telemetry = tracing === null ? metrics : tracing.with(metrics);
+  const composed = await compose({ ...given({ home, config, owner }), engine, onBug, telemetry });
   try {
     const at = files.serverFiles(composed.home);
     files.makeServerDirectory(at);
@@ -105,12 +109,24 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
         await tasks.close();
         await server.close(options);
         files.removeAddress(at);
+        await tracing?.close();
       },
     };
   } catch (error) {
     await composed.engine.close();
     throw error;
   }
+}
+
+/** Spans of turns, for the collector that the environment names. */
+async function traced() {
+  const [{ startTracing }, { TurnSpans }, { together }] = await Promise.all([
+    import('./host/tracing.ts'),
+    import('./faces/http/turn-spans.ts'),
+    import('./engine/observed-store.ts'),
+  ]);
+  const { tracer, close } = await startTracing(version);
+  return { with: (other: Telemetry) => together(other, new TurnSpans(tracer)), close };
 }
 
 async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {

@@ -62,3 +62,18 @@ export function observed(store: Store, telemetry: Telemetry): Store {
     },
   };
 }
+
+/** Several who are told, as one. */
+export function together(...all: readonly Telemetry[]): Telemetry {
+  return {
+    turnBegun: (turn) => {
+      for (const one of all) one.turnBegun(turn);
+    },
+    restored: (receipt, turn) => {
+      for (const one of all) one.restored(receipt, turn);
+    },
+    turnEnded: (end) => {
+      for (const one of all) one.turnEnded(end);
+    },
+  };
+}

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CliHome, Running } from '../../cli-process.ts';
+import type { CliHome, Running, StartOptions } from '../../cli-process.ts';
 import { Caller } from './caller.ts';
 
 export interface ServedProcess {
@@ -14,8 +14,10 @@ export interface ServedProcess {
 }
 
 /** The real executable, serving; resolves when it says so. */
-export async function serveProcess(home: CliHome, ...more: string[]): Promise<ServedProcess> {
-  const running = home.start(['serve', '--json', '--port', '0', ...more]);
+export async function serveProcess(home: CliHome, ...more: (string | StartOptions)[]): Promise<ServedProcess> {
+  const flags = more.filter((one) => typeof one === 'string');
+  const options = more.find((one) => typeof one === 'object') ?? {};
+  const running = home.start(['serve', '--json', '--port', '0', ...flags], options);
   const [line = ''] = await running.until('stdout', /^\{"kind":"serving".*\}$/m);
   const { url, link, socket, pid } = JSON.parse(line);
   const token = readFileSync(join(home.path, 'home', 'server', 'token'), 'utf8').trim();

@@ -1,0 +1,52 @@
+import type { Tracer } from '@opentelemetry/api';
+import { ThroughlineError } from '../core/errors.ts';
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Sends what is left. Never throws: a collector that is gone must not keep a server from ending. */
+  close(): Promise<void>;
+}
+
+/** A collector that takes longer than this is not waited for. */
+const SEND_MS = 2_000;
+
+/** Whether a collector is configured, in the way that OpenTelemetry has for it. */
+export function isTraced(env: NodeJS.ProcessEnv): boolean {
+  return Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT);
+}
+
+/** Sends spans to the collector that the environment names. Throws `refused` when the packages for it are missing. */
+export async function startTracing(version: string): Promise<Tracing> {
+  const { TracerProvider, BatchSpanProcessor, OTLPTraceExporter, resourceFromAttributes } = await packages();
+  const name = process.env.OTEL_SERVICE_NAME || 'throughline';
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': name, 'service.version': version }),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ timeoutMillis: SEND_MS }) })],
+  });
+  return {
+    tracer: provider.getTracer('throughline', version),
+    close: () => provider.shutdown().catch(() => {}),
+  };
+}
+
+async function packages() {
+  try {
+    const [sdk, exporter, resources] = await Promise.all([
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+    ]);
+    return { ...sdk, ...exporter, ...resources };
+  } catch (cause) {
+    throw new ThroughlineError(
+      'refused',
+      'A collector is configured (OTEL_EXPORTER_OTLP_ENDPOINT), and the packages are missing.',
+      {
+        hint:
+          'Run "npm install @opentelemetry/sdk-trace @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources", ' +
+          'or leave the variable out.',
+        cause,
+      },
+    );
+  }
+}
