@@ -5,6 +5,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import { checkName } from '../../core/names.ts';
 import type { Permission } from '../../core/permission.ts';
+import { parseExport } from '../../core/portable.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore-settings.ts';
 import type { Turn } from '../../core/turn.ts';
 import type { ConversationSpec, Engine, ForkOptions, Hint, SubmitOptions, Submitted } from '../../ports/engine.ts';
@@ -204,6 +205,7 @@ export class HttpEngine implements Engine {
 
   async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
     checkDirectory(options.cwd);
+    parseExport(exported);
     return this.#ask('importConversation', { body: { exported, ...options }, long: true, repeatable: false });
   }
 

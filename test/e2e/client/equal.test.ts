@@ -1,0 +1,147 @@
+// Embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
+import { beforeAll, expect, test } from 'vitest';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { allEvents, ended, event, run } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { reachBy, type Way } from '../support/served.ts';
+import { comparable, outcome } from './support/same.ts';
+
+const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
+const UNKNOWN = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
+
+interface Told {
+  readonly answers: Record<string, unknown>;
+  readonly errors: Record<string, unknown>;
+}
+const told = new Map<Way, Told>();
+
+beforeAll(async () => {
+  for (const way of WAYS) {
+    reachBy(way);
+    await using home = new Home({ a: {}, b: {} });
+    const { engine } = await home.open();
+    const answers = comparable(await story(engine, home.path), home.path);
+    const errors = comparable(await faults(engine, home.path), home.path);
+    told.set(way, { answers, errors } as Told);
+  }
+}, 60_000);
+
+test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
+  expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);
+  expect(JSON.stringify(told.get('embedded')?.answers)).not.toContain('undefined');
+});
+
+test.each(['socket', 'tcp'] as const)(
+  'by %s every fault has the code, the words and the hint that it has embedded',
+  (way) => {
+    expect(told.get(way)?.errors).toEqual(told.get('embedded')?.errors);
+    expect(Object.values(told.get('embedded')?.errors ?? {})).not.toContainEqual({ value: expect.anything() });
+  },
+);
+
+/** Something of everything, one after the other. */
+async function story(engine: Engine, home: string) {
+  const made = await engine.ensure({ key: 'a b/c?&%2F', agent: 'a', title: 'Größe 🦆', restore: { policy: 'auto' } });
+  const key = 'a b/c?&%2F';
+  const dots = await engine.ensure({ key: '..' });
+  const first = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
+  await ended(engine, first.turn);
+  const again = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
+  const blocks = [{ type: 'text', text: 'Which codewords have you seen?', _meta: { kept: [1, null] } }] as const;
+  const second = await engine.submit(key, blocks, { requestId: 'r2', agent: 'b' });
+  await ended(engine, second.turn);
+  const asking = await engine.submit(key, '/ask May I?\n/say done', { requestId: 'r3', permissions: 'ask' });
+  const { payload } = await event(engine, key, 'permission.asked', { turn: asking.turn.id });
+  const open = await engine.permissions({ conversation: key, open: true });
+  const answered = await engine.answer(payload.id, 'allow');
+  await ended(engine, asking.turn);
+  const hanging = await engine.submit(key, '/say begun\n/hang', { requestId: 'r4' });
+  await event(engine, key, 'turn.update', { turn: hanging.turn.id });
+  await engine.cancel(hanging.turn.id);
+  await ended(engine, hanging.turn);
+  const retried = await engine.retry(first.turn.id, { requestId: 'r5' });
+  await ended(engine, retried.turn);
+  const warmed = await engine.warm(key, { agent: 'b' });
+  const exported = await engine.export(key);
+  const other = engine.as('Zoë');
+  const others = await other.ensure({ key });
+  const page = await engine.list({ limit: 1 });
+  const last = page.at(-1);
+  return {
+    ...{ owner: engine.owner, made, dots, first, again, second, open, retried, exported, warmed, others },
+    answered: { ...answered, answeredBy: '' }, // over HTTP also by which hand
+    renamed: await engine.rename(key, 'Another title'),
+    dotted: await engine.conversation('..'),
+    answer: await engine.answerOf(second.turn.id),
+    turn: await engine.turn(hanging.turn.id),
+    turns: await engine.turns(key, { after: 1, limit: 2 }),
+    events: (await allEvents(engine, key)).filter(({ kind }) => !/^permission|cancel_requested/.test(kind)),
+    fork: await engine.fork(key, { turn: 2, key: 'fork' }),
+    imported: await engine.import(exported, { key: 'imported', cwd: home }),
+    ids: (await engine.list()).map(({ key }) => key).toSorted(),
+    page: page.length + (last === undefined ? 0 : (await engine.list({ before: last })).length),
+    view: await engine.show(key),
+    summary: { ...(await engine.summary(key)), lock: null },
+    sessions: await engine.sessions(key),
+    receipts: await engine.receipts(key),
+    search: await engine.search('osprey', { limit: 3 }),
+    usage: await engine.usage(),
+    none: await engine.usage({ since: '2999-01-01' }),
+    whole: await engine.verify(key),
+    agents: await engine.agents(),
+    foreign: (await other.list()).length,
+  };
+}
+
+/** Everything that can be asked wrongly. */
+async function faults(engine: Engine, home: string) {
+  const { turn } = await engine.submit('fork', '/hang');
+  const done = (await run(engine, 'imported', 'Hello.', { requestId: 'taken' })).turn;
+  const wrong: Record<string, () => unknown> = {
+    'no conversation': () => engine.conversation('nope'),
+    'an empty name': () => engine.conversation(''),
+    'half a character': () => engine.summary('\ud800'),
+    'a name too long': () => engine.show('x'.repeat(600)),
+    'a name of dots': () => engine.conversation('.'),
+    'no turn': () => engine.turn('nope'),
+    'an empty turn': () => engine.turn('..'),
+    'no turn to cancel': () => engine.cancel(UNKNOWN),
+    'no turn to try again': () => engine.retry(UNKNOWN),
+    'a turn that runs, tried again': () => engine.retry(turn.id),
+    'no answer yet': () => engine.answerOf(UNKNOWN),
+    'no permission': () => engine.answer(UNKNOWN, 'allow'),
+    'permissions of nothing': () => engine.permissions({ conversation: 'nope' }),
+    'an empty prompt': () => engine.submit('fork', ' '),
+    'a prompt of no blocks': () => engine.submit('fork', []),
+    'a strange block': () => engine.submit('fork', [{ type: 'song' }] as never),
+    'a prompt to nobody': () => engine.submit('nope', 'Hello.'),
+    'an unknown agent': () => engine.submit('fork', 'Hello.', { agent: 'nobody' }),
+    'another prompt under the same id': () => engine.submit('imported', 'Other.', { requestId: 'taken' }),
+    'an empty request id': () => engine.submit('fork', 'Hello.', { requestId: ' ' }),
+    'a session and no context': () => engine.submit('fork', 'Hello.', { session: 's', restore: { policy: 'off' } }),
+    'a strange policy': () => engine.submit('fork', 'Hello.', { restore: { policy: 'never' as 'off' } }),
+    'a fork of a turn to come': () => engine.fork('imported', { turn: 99 }),
+    'a fork under a key that is taken': () => engine.fork('imported', { key: 'fork' }),
+    'an import of nothing': () => engine.import(undefined),
+    'an import of something else': () => engine.import({ format: 'x' }),
+    'no limit': () => engine.list({ limit: 0 }),
+    'a number before the first': () => engine.turns('fork', { after: -1 }),
+    'a search for nothing': () => engine.search(''),
+    'an empty title': () => engine.rename('fork', ' '),
+    'a key with a line break': () => engine.ensure({ key: 'a\nb' }),
+    'another directory': () => engine.ensure({ key: 'fork', cwd: home }),
+    'a directory that is not there': () => engine.ensure({ cwd: `${home}/nowhere` }),
+    'an agent that is not there': () => engine.ensure({ agent: 'nobody' }),
+    'a warm-up of nobody': () => engine.warm('fork', { agent: 'nobody' }),
+    'a chain of nothing': () => engine.verify('nope'),
+    'events of nothing': () => engine.follow('nope')[Symbol.asyncIterator]().next(),
+    'events before the first': () => engine.follow('fork', { after: -1 })[Symbol.asyncIterator]().next(),
+    'no owner': () => engine.as(' '),
+  };
+  const outcomes: Record<string, unknown> = {};
+  for (const [name, call] of Object.entries(wrong)) outcomes[name] = await outcome(call);
+  expect(done.state).toBe('completed');
+  await engine.cancel(turn.id);
+  await ended(engine, turn);
+  return outcomes;
+}

@@ -1,0 +1,218 @@
+// Replies that are lost, streams that are cut, servers that fall silent or are gone.
+import { expect, test } from 'vitest';
+import { connect } from '../../../src/clients/http/connect.ts';
+import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import type { ConversationEvent } from '../../../src/core/event.ts';
+import { Random, seedOfRun } from '../../faults/harness/random.ts';
+import { until } from '../../faults/harness/until.ts';
+import { ServedHome, type ServedOptions, TOKEN } from '../http/support/served-home.ts';
+import { allEvents, ended, event, expectSound, refusedWith } from '../support/conversations.ts';
+import { CuttingProxy } from './support/cutting-proxy.ts';
+
+async function proxied(options: ServedOptions = {}) {
+  const home = await ServedHome.start(options);
+  const proxy = await CuttingProxy.between(home.path, home.socket);
+  const timing = { firstMs: 5, longestMs: 50 };
+  const open = (more: object = {}) =>
+    connect({ transport: socketTransport(proxy.path), token: TOKEN, timing: { ...timing, ...more } });
+  return {
+    home,
+    proxy,
+    open,
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a prompt whose reply is lost is one turn, and was not there before', async () => {
+  await using world = await proxied();
+  const engine = await world.open();
+  await engine.ensure({ key: 'chat' });
+  world.proxy.loseReplies = 2;
+  const { turn, duplicate } = await engine.submit('chat', 'The codeword is osprey.');
+  expect(world.proxy.loseReplies).toBe(0);
+  expect(duplicate).toBe(false);
+  await ended(engine, turn);
+  world.proxy.loseReplies = 1;
+  const retried = await engine.retry(turn.id);
+  await ended(engine, retried.turn);
+  expect((await engine.turns('chat')).map(({ n, retryOf }) => [n, retryOf])).toEqual([
+    [1, null],
+    [2, turn.id],
+  ]);
+  await expectSound(engine, 'chat');
+  await engine.close();
+});
+
+test('an answer whose reply is lost has been given; one that somebody else gave has not', async () => {
+  await using world = await proxied();
+  const engine = await world.open();
+  await engine.ensure({ key: 'chat' });
+  const asking = await engine.submit('chat', '/ask May I?\n/ask And this?', { permissions: 'ask' });
+  const { payload: first, seq } = await event(engine, 'chat', 'permission.asked');
+  world.proxy.loseReplies = 1;
+  expect(await engine.answer(first.id, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
+  const { payload: second } = await event(engine, 'chat', 'permission.asked', { after: seq });
+  await world.home.engine.answer(second.id, 'allow');
+  await refusedWith('conflict', engine.answer(second.id, 'allow'), /answered already/);
+  await ended(engine, asking.turn);
+  await engine.close();
+});
+
+test('what must not be done twice is not repeated: the caller is told that it is not known', async () => {
+  await using world = await proxied();
+  const engine = await world.open();
+  world.proxy.loseReplies = 1;
+  await refusedWith('unreachable', engine.ensure({ title: 'nameless' }), /went away before it had answered/);
+  expect((await engine.list()).length).toBe(1);
+  world.proxy.loseReplies = 1;
+  expect(await engine.ensure({ key: 'named' })).toMatchObject({ key: 'named' });
+  await engine.close();
+});
+
+test('a reader behind a proxy that cuts at random has every event once, as it happens', {
+  timeout: 60_000,
+}, async () => {
+  const seed = seedOfRun();
+  await using world = await proxied();
+  const engine = await world.open();
+  const { id } = await engine.ensure({ key: 'chat' });
+  world.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
+  const stop = new AbortController();
+  const seen: ConversationEvent[] = [];
+  const reading = (async () => {
+    for await (const one of engine.follow(id, { signal: stop.signal })) seen.push(one);
+  })();
+  for (let turn = 0; turn < 20 && world.proxy.cuts < 8; turn += 1) {
+    await ended(world.home.engine, (await engine.submit(id, `/stream 20 5\n/say ${'ß🦆'.repeat(300)}`)).turn);
+  }
+  const all = await allEvents(world.home.engine, id);
+  await until(`every event is seen (seed ${seed})`, () => seen.length >= all.length);
+  stop.abort();
+  await reading;
+  expect(seen, `seed ${seed}`).toEqual(all);
+  expect(world.proxy.cuts, `seed ${seed}`).toBeGreaterThanOrEqual(8);
+  await engine.close();
+});
+
+test('hints that may have been missed are one for everything', async () => {
+  await using world = await proxied();
+  const engine = await world.open();
+  const { id } = await engine.ensure({ key: 'chat' });
+  const hints = engine.hints()[Symbol.asyncIterator]();
+  const first = hints.next();
+  await until('the reader of hints has come', () => world.home.metrics.readers > 0);
+  await engine.rename(id, 'Moved');
+  expect((await first).value).toEqual({ conversation: id, seq: 2 });
+  world.proxy.cutWithin = { bytes: 0, random: new Random(1) };
+  world.proxy.loseReplies = 1;
+  await world.home.engine.rename(id, 'Moved again');
+  const next = hints.next();
+  await until('the connection is cut', () => world.proxy.loseReplies === 0);
+  world.proxy.cutWithin = null;
+  expect((await next).value).toEqual({ conversation: null, seq: null });
+  await engine.close();
+});
+
+test('a stream that has fallen silent is begun again', async () => {
+  await using world = await proxied({ server: { stream: { heartbeatMs: 50 } } });
+  const engine = await world.open({ silenceMs: 300, timeoutMs: 300 });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const events = engine.follow(id)[Symbol.asyncIterator]();
+  expect((await events.next()).value).toMatchObject({ seq: 1 });
+  const next = events.next();
+  world.proxy.mute = true;
+  await world.home.engine.rename(id, 'Meanwhile');
+  const { came } = world.proxy;
+  await until('the client has come back', () => world.proxy.came > came);
+  world.proxy.mute = false;
+  expect((await next).value).toMatchObject({ seq: 2, kind: 'conversation.titled' });
+  await engine.close();
+});
+
+test('a taker that does not take is not read for, and loses nothing', { timeout: 60_000 }, async () => {
+  await using home = await ServedHome.start({ server: { stream: { stallMs: 300 } } });
+  let read = 0;
+  const plain = socketTransport(home.socket);
+  const counting: typeof plain = {
+    ...plain,
+    async send(request) {
+      const answer = await plain.send(request);
+      return { ...answer, chunks: () => counted(answer.chunks()) };
+    },
+  };
+  async function* counted(chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      read += chunk.length;
+      yield chunk;
+    }
+  }
+  const engine = await connect({ transport: counting, token: TOKEN });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const events = engine.follow(id)[Symbol.asyncIterator]();
+  const taken = [(await events.next()).value as ConversationEvent];
+  const loud = Array.from({ length: 30 }, (_, i) => `/think ${i}\n/say ${'x'.repeat(100_000)}`).join('\n');
+  await ended(home.engine, (await home.engine.submit(id, loud)).turn);
+  await until('the server has cut it off', () => home.metrics.readers === 0);
+  expect(read).toBeLessThan(200_000);
+  const all = await allEvents(home.engine, id);
+  while (taken.length < all.length) taken.push((await events.next()).value as ConversationEvent);
+  expect(taken).toEqual(all);
+  expect(read).toBeGreaterThan(3_000_000);
+  await engine.close();
+});
+
+test('a large prompt arrives whole; one that is too large is refused', {
+  timeout: 60_000,
+}, async () => {
+  await using home = await ServedHome.start();
+  const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const text = `/say done\n# ${'🦆é'.repeat(300_000)}`;
+  const { turn } = await engine.submit(id, text);
+  expect((await engine.turn(turn.id)).prompt).toEqual([{ type: 'text', text }]);
+  await refusedWith('invalid', engine.submit(id, 'x'.repeat(33 * 1_048_576)), /at most 33554432 bytes/);
+  await engine.cancel(turn.id);
+  await ended(engine, turn);
+  expect(await engine.turns(id)).toHaveLength(1);
+  await engine.close();
+});
+
+test('a server that is gone is waited for, for a while; one that was never there is not', async () => {
+  await using home = await ServedHome.start();
+  const timing = { patienceMs: 400, firstMs: 5, longestMs: 50 };
+  const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN, timing });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const events = engine.follow(id)[Symbol.asyncIterator]();
+  await events.next();
+  const { port } = home;
+  await home.down();
+  const [asked, next] = [engine.list(), events.next()];
+  await refusedWith('unreachable', asked, /does not answer \(E?[A-Z]+\)/);
+  await refusedWith('unreachable', next);
+  await refusedWith(
+    'unreachable',
+    connect({ transport: socketTransport(home.socket), token: TOKEN, timing: { patienceMs: 600_000 } }),
+  );
+  const late = engine.submit(id, 'Hello.');
+  await home.up(port);
+  await ended(home.engine, (await late).turn);
+  await engine.close();
+});
+
+test('closing ends what is under way, and nothing begins after it', async () => {
+  await using home = await ServedHome.start();
+  const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const events = engine.follow(id)[Symbol.asyncIterator]();
+  await events.next();
+  const waiting = events.next();
+  await engine.close();
+  await engine.close();
+  await refusedWith('closed', waiting);
+  await refusedWith('closed', engine.list());
+  await refusedWith('closed', engine.follow(id)[Symbol.asyncIterator]().next());
+  await until('the reader has left', () => home.metrics.readers === 0);
+});

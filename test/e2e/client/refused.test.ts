@@ -1,0 +1,155 @@
+// Who is let in, as whom, and what is said when not.
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { connect } from '../../../src/client.ts';
+import { open, ThroughlineError } from '../../../src/index.ts';
+import { ServedHome, TOKEN } from '../http/support/served-home.ts';
+import { refusedWith } from '../support/conversations.ts';
+
+afterEach(() => vi.unstubAllEnvs());
+
+async function failing(promise: Promise<unknown>): Promise<ThroughlineError> {
+  const error = await promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ThroughlineError);
+  return error as ThroughlineError;
+}
+
+/** Something that answers every request like this. */
+async function answering(status: number, headers: Record<string, string>) {
+  const server = createServer((_, response) => response.writeHead(status, headers).end('{}')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, [Symbol.dispose]: () => server.close() };
+}
+
+describe('a token', () => {
+  test('that is wrong is refused, with where the right one is', async () => {
+    await using home = await ServedHome.start();
+    for (const promise of [connect({ url: home.url, token: 'x' }), open({ server: home.url, token: 'x' })]) {
+      const { code, message, hint } = await failing(promise);
+      expect({ code, message }).toEqual({
+        code: 'refused',
+        message: `The server at ${home.url} does not know this token.`,
+      });
+      expect(hint).toMatch(/THROUGHLINE_TOKEN.*server\/token.*keys create/);
+    }
+  });
+
+  test('is taken from the environment, and of the home’s own server from its file', async () => {
+    await using served = await ServedHome.start();
+    const home = join(served.path, 'elsewhere');
+    await refusedWith('refused', open({ server: served.url, home }), /no token for this server/);
+    vi.stubEnv('THROUGHLINE_TOKEN', TOKEN);
+    const tl = await open({ server: served.url, home });
+    expect(await tl.engine.list()).toEqual([]);
+    await tl.close();
+  });
+
+  test('of the data home is not shown to another server', async () => {
+    const heard: (string | undefined)[] = [];
+    const server = createServer(({ headers }, response) => {
+      heard.push(headers.authorization);
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await using served = await ServedHome.start();
+    const directory = join(served.path, 'home', 'server');
+    mkdirSync(directory, { mode: 0o700 });
+    writeFileSync(join(directory, 'token'), `${'t'.repeat(43)}\n`, { mode: 0o600 });
+    const address = { url: served.url, socket: null, pid: process.pid };
+    writeFileSync(join(directory, 'address.json'), JSON.stringify(address), { mode: 0o600 });
+    const other = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const home = join(served.path, 'home');
+    await refusedWith('refused', open({ server: other, home }), /no token for this server/);
+    expect(heard).toEqual([]);
+    await refusedWith('refused', open({ server: served.url, home }), /does not know this token/); // its own is shown it
+    server.close();
+  });
+
+  test('is not sent where everybody on the way could read it', async () => {
+    await refusedWith('refused', open({ server: 'http://192.0.2.1', token: 'x' }), /readable for everybody/);
+    for (const server of ['ftp://127.0.0.1', 'nonsense', 'https://a.example/path', 'unix:']) {
+      await refusedWith('invalid', open({ server, token: 'x' }), /no address of a server/);
+    }
+  });
+});
+
+describe('a key', () => {
+  test('acts for its owner alone, and says so; the token acts for anybody', async () => {
+    await using home = await ServedHome.start();
+    const { key } = await home.key('ann', ['read', 'prompt']);
+    const ann = await connect({ url: home.url, token: key });
+    expect(ann.engine.owner).toBe('ann');
+    await ann.conversation('notes').get();
+    expect(ann.as('ann').engine.owner).toBe('ann');
+    expect(() => ann.as('bob')).toThrow(expect.objectContaining({ code: 'refused' }));
+    expect(() => ann.as('bob')).toThrow(/acts for "ann" alone, and not for "bob"/);
+    await refusedWith('refused', connect({ url: home.url, token: key, owner: 'bob' }), /Only the token/);
+    const local = await connect({ url: home.url, token: TOKEN });
+    expect(local.engine.owner).toBe('local');
+    expect(await local.engine.list()).toEqual([]);
+    expect(await local.as('ann').engine.list()).toHaveLength(1);
+    expect(() => local.engine.as('ann', 'somebody')).toThrow(/Who acts is told to a server by its token/);
+    const as = await connect({ url: home.url, token: TOKEN, owner: 'Zoë' });
+    expect(as.engine.owner).toBe('Zoë');
+    for (const one of [ann, local, as]) await one.close();
+  });
+
+  test('without the scope is told which it needs', async () => {
+    await using home = await ServedHome.start();
+    const { key } = await home.key('ann', ['read']);
+    const ann = await connect({ url: home.url, token: key });
+    await refusedWith('refused', ann.conversation('notes').get(), /needs the scope "prompt"/);
+    await ann.close();
+  });
+});
+
+describe('a server', () => {
+  test('of another version is not misunderstood', async () => {
+    using other = await answering(404, { 'throughline-interface': '2' });
+    const { code, message, hint } = await failing(connect({ url: other.url, token: 'x' }));
+    expect(code).toBe('unreachable');
+    expect(message).toMatch(/of another version: it speaks interface 2, and this client 1/);
+    expect(hint).toMatch(/same version/);
+  });
+
+  test.each([200, 404, 502])('that is none of ours and answers %i is called so', async (status) => {
+    using other = await answering(status, {});
+    await refusedWith(
+      'unreachable',
+      connect({ url: other.url, token: 'x' }),
+      status === 502 ? /does not answer \(status 502\)/ : /not a Throughline server/,
+    );
+  });
+
+  test('that is not there is noticed at once', async () => {
+    using gone = await answering(200, {});
+    gone[Symbol.dispose]();
+    await refusedWith('unreachable', connect({ url: gone.url, token: 'x' }), /does not answer \(ECONNREFUSED\)/);
+    await refusedWith('unreachable', open({ server: 'unix:/nowhere/at/all', token: 'x' }), /ENOENT/);
+  });
+});
+
+describe('through a server', () => {
+  test('settings of one’s own are refused, and so are a tracker and a relative directory', async () => {
+    await using home = await ServedHome.start();
+    await refusedWith(
+      'refused',
+      open({ server: home.url, token: TOKEN, settings: {} }),
+      /"settings" is up to the server/,
+    );
+    const tl = await open({ server: home.url, token: TOKEN });
+    expect(() => tl.tracker()).toThrow(/works on the store itself/);
+    await refusedWith('invalid', tl.conversation('chat', { cwd: 'here' }).get(), /"here" is not absolute/);
+    const { reply, receipt } = await tl.conversation('chat').ask('The codeword is osprey.');
+    expect([reply, receipt.rung]).toEqual(['Noted: The codeword is osprey.', 'new']);
+    await tl.close();
+  });
+});
