@@ -13,6 +13,7 @@ import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { type Restored, type RestoreRequest, restore } from './restore.ts';
+import { rewindOf, rewindOfEarlier } from './rewind.ts';
 import { TurnSignal } from './turn-signal.ts';
 
 /**
@@ -50,7 +51,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   const lock = new LockWait(settings.lock);
   const tried: Tried[] = [];
   let shrink = 0;
-  let rewind: RestoreRequest['rewind'] = null;
+  let rewind = await rewindOfEarlier(hold, turn, traits);
   /** The attempt before this one: it was sent, so the turn is part of the history whatever comes now. */
   let last: AttemptResult | null = null;
   const giveUp = (failure: Failure, receipt: Receipt | null) =>
@@ -100,7 +101,7 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
     const failure = result.failure as Failure;
     if (failure.code === 'too_long') shrink += 1;
     const holdsPrompt = discarded === 'keep' && (await unsettle(hold, agent, traits, result));
-    rewind = holdsPrompt && traits.rewind ? rewindOf(result) : null;
+    rewind = holdsPrompt && traits.rewind ? rewindOf(result.ref, result.sent) : null;
     await hold.lease.write({ write: 'retry', turn: turn.id, failure });
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
@@ -114,11 +115,6 @@ function passing({ receipt, leftOut }: Restored & { ok: true }, { options: { res
   if (receipt.rung === 'fresh') return 'it was begun without the history';
   const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
   return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
-}
-
-/** The model must not be told a prompt twice because the first time came to nothing. */
-function rewindOf({ ref, sent: { position, prompt } }: AttemptResult): RestoreRequest['rewind'] {
-  return ref === null || position === null || prompt === null ? null : { ref, position, drops: prompt };
 }
 
 /** Whatever the reason for trying again: an agent that fails every time must not be tried for ever. */

@@ -74,3 +74,13 @@ test('an id that comes back brings no answer along that was given under it befor
     ]);
   }
 });
+
+test('a prompt that failed is told once, also when the engine dies before the next attempt', async () => {
+  for (let passes = 28; passes < 52; passes += 1) {
+    await play({ a: 'like Claude' }, [
+      submit(0),
+      { do: 'crash', engine: 0, passes, children: false, wait: 0 },
+      submit(0, { script: 'fails once' }),
+    ]);
+  }
+});

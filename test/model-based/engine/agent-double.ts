@@ -11,6 +11,7 @@ import type {
   Opened,
   OpenRequest,
   PromptRequest,
+  Rewind,
   SentPrompt,
   Tail,
 } from '../../../src/ports/agent.ts';
@@ -45,7 +46,7 @@ export class AgentStorage {
 
   position(id: string): string | null {
     const entries = this.sessions.get(id);
-    return entries === undefined ? null : `${entries.length} ${entries.at(-1)?.slice(0, 40) ?? ''}`;
+    return entries === undefined ? null : positionOf(entries);
   }
 }
 
@@ -89,7 +90,11 @@ export class AgentDouble implements Agent {
       storage.hollow = 'no';
       if (hollow !== 'no') return this.#opened(how.id, [], noTools, hollow);
       const id = rotates === 'open' ? this.#moved(how.id) : how.id;
-      return this.#opened(id, storage.sessions.get(id) ?? [], noTools, 'no');
+      const entries = storage.sessions.get(id) ?? [];
+      const back = how.rewind ? backTo(how.rewind, entries) : null;
+      if (back === 'refused')
+        return { ok: false, reason: 'refused', message: 'more than that prompt would be dropped' };
+      return this.#opened(id, entries, noTools, 'no', false, back);
     }
     if (how.kind === 'rehydrate') {
       if (storage.sessions.has(how.id)) return { ok: false, reason: 'in_use', message: 'that session is there' };
@@ -105,9 +110,16 @@ export class AgentDouble implements Agent {
     return this.#opened(id, entries, noTools, 'no', namesLate);
   }
 
-  #opened(id: string, entries: string[], noTools: boolean, hollow: AgentStorage['hollow'], unnamed = false): Opened {
+  #opened(
+    id: string,
+    entries: string[],
+    noTools: boolean,
+    hollow: AgentStorage['hollow'],
+    unnamed = false,
+    back: Back | null = null,
+  ): Opened {
     const { load, position } = this.profile.traits;
-    const session = new SessionDouble(this, id, entries, { noTools, hollow, unnamed });
+    const session = new SessionDouble(this, id, entries, { noTools, hollow, unnamed, back });
     const proof = position ? 'proved' : !load ? 'none' : hollow === 'no' ? 'consistent' : 'refuted';
     return { ok: true, session, proof };
   }
@@ -124,20 +136,44 @@ export class AgentDouble implements Agent {
     return gate.through(async () => (this.profile.traits.position ? storage.position(sessionId) : null));
   }
 
-  tail(sessionId: string, { prompt }: SentPrompt): Promise<Tail | null> {
+  tail(sessionId: string, { prompt, position }: SentPrompt): Promise<Tail | null> {
     const { gate, storage } = this.around;
     return gate.through(async () => {
       const entries = storage.sessions.get(sessionId);
       if (entries === undefined) return null;
       const at = entries.findIndex((entry) => entry.startsWith(promptedBy(prompt)));
-      const said = at === -1 ? [] : entries.slice(at).filter((entry) => entry.startsWith(ANSWER));
-      return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: storage.position(sessionId) };
+      const since = at === -1 ? [] : entries.slice(at + 1);
+      const said = since.filter((entry) => entry.startsWith(ANSWER));
+      const stands = positionOf(entries);
+      // It says nothing unasked: what does not follow from the prompt, somebody else has put there.
+      const ours = stands === position || (at !== -1 && said.length === since.length);
+      return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: ours ? stands : null };
     });
   }
 }
 
+function positionOf(entries: readonly string[]): string {
+  return `${entries.length} ${entries.at(-1)?.slice(0, 40) ?? ''}`;
+}
+
+/** A session that was opened as it was before its last prompt: until the next one comes, its storage still ends with that. */
+interface Back {
+  /** So many entries are left. */
+  readonly length: number;
+  readonly position: string;
+  /** Where the storage stands meanwhile. */
+  readonly over: string;
+}
+
+function backTo({ position, drops }: Rewind, entries: readonly string[]): Back | 'refused' {
+  const length = entries.findLastIndex((entry) => entry.startsWith(promptedBy(drops)));
+  if (length === -1 || positionOf(entries.slice(0, length)) !== position) return 'refused';
+  const dropsMore = entries.slice(length + 1).some((entry) => !entry.startsWith(ANSWER));
+  return dropsMore ? 'refused' : { length, position, over: positionOf(entries) };
+}
+
 /** How the entry of a prompt begins. */
-function promptedBy(id: string | null): string {
+export function promptedBy(id: string | null): string {
   return `prompt ${id}: `;
 }
 
@@ -155,6 +191,7 @@ interface Manner {
   readonly noTools: boolean;
   readonly hollow: AgentStorage['hollow'];
   readonly unnamed: boolean;
+  readonly back: Back | null;
 }
 
 class SessionDouble implements AgentSession {
@@ -167,6 +204,7 @@ class SessionDouble implements AgentSession {
   #id: string;
   #noTools: boolean;
   #visitorIn = 0;
+  #back: Back | null;
 
   constructor(agent: AgentDouble, id: string, entries: string[], manner: Manner) {
     this.#agent = agent;
@@ -175,6 +213,7 @@ class SessionDouble implements AgentSession {
     this.#manner = manner;
     this.#named = !manner.unnamed;
     this.#noTools = manner.noTools;
+    this.#back = manner.back;
     this.process = agent.around.machine.spawn();
   }
 
@@ -187,13 +226,23 @@ class SessionDouble implements AgentSession {
   }
 
   position(): Promise<string | null> {
-    const { gate, storage } = this.#agent.around;
+    const { gate } = this.#agent.around;
     return gate.through(async () => {
       if (!this.#agent.profile.traits.position || !this.#named) return null;
       // The first look is that of the attempt which failed, the second that of the next one.
       if (this.#visitorIn > 0 && --this.#visitorIn === 0) this.#entries.push(FOREIGN);
-      return this.#manner.hollow === 'openly' ? '0 hollow' : storage.position(this.#id);
+      return this.#manner.hollow === 'openly' ? '0 hollow' : this.#stands();
     });
+  }
+
+  #stands(): string | null {
+    const position = this.#agent.around.storage.position(this.#id);
+    return this.#back !== null && position === this.#back.over ? this.#back.position : position;
+  }
+
+  /** What it has in its context. */
+  #context(): string[] {
+    return this.#entries.slice(0, this.#back?.length);
   }
 
   transcript(from: number): Promise<Uint8Array | null> {
@@ -245,7 +294,8 @@ class SessionDouble implements AgentSession {
     const delivery = await witness.delivered({
       agent: this.#agent.name,
       session: this.#id,
-      context: [...this.#entries, promptText(request.content)].join('\n'),
+      id: request.id,
+      context: [...this.#context(), promptText(request.content)].join('\n'),
       foreign: this.#entries.includes(FOREIGN),
       prompt: lastText(request.content),
       replayed: this.#noTools,
@@ -270,10 +320,11 @@ class SessionDouble implements AgentSession {
     delivery: Delivery,
   ): Promise<AgentOutcome> {
     const { traits, rotates } = this.#agent.profile;
-    const { storage } = this.#agent.around;
     const script = delivery.script;
     await this.#step(signal);
-    const before = this.#manner.hollow === 'no' ? storage.position(this.#id) : '0 hollow';
+    const before = this.#manner.hollow === 'no' ? this.#stands() : '0 hollow';
+    if (this.#back !== null) this.#entries.length = this.#back.length;
+    this.#back = null;
     if (rotates === 'prompt' && this.#manner.hollow === 'no') this.#move(events);
     this.#entries.push(`${promptedBy(id)}${promptText(content)}`);
     if (!this.#named) this.#name(events);

@@ -24,6 +24,8 @@ export const PROFILES = {
   loading: profile({ resume: false, load: true, position: false }),
   unproved: profile({ position: false }),
   rehydrating: profile({ rehydrate: true, embeddedContext: true }),
+  rewinding: profile({ rewind: true }),
+  'like Claude': profile({ id: 'assigned', rehydrate: true, noTools: true, rewind: true }),
   replaying: profile({ noTools: true, resume: false, position: false }),
 } as const;
 

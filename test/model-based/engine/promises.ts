@@ -2,6 +2,7 @@ import { promptText } from '../../../src/core/content.ts';
 import type { TurnRecord } from '../../../src/core/record.ts';
 import { isUsable } from '../../../src/core/session.ts';
 import { hasEnded, type Turn } from '../../../src/core/turn.ts';
+import { promptedBy } from './agent-double.ts';
 import { PROFILES } from './profiles.ts';
 import type { Delivery } from './witness.ts';
 import type { World } from './world.ts';
@@ -18,6 +19,7 @@ export async function checkPromises(world: World): Promise<void> {
     for (const turn of turns) {
       const deliveries = world.witness.deliveries.filter((one) => one.turn === turn.id);
       nothingSentTwice(turn, deliveries);
+      nothingToldTwice(world, turn, deliveries);
       for (const delivery of deliveries) await hadTheContext(world, turn, history, delivery);
       await everySentTurnHasAReceipt(world, turn);
     }
@@ -51,6 +53,15 @@ function nothingSentTwice(turn: Turn, deliveries: readonly Delivery[]): void {
   if (deliveries.filter((one) => one.tool).length > 1) throw new Error(`turn ${turn.n} ran its tool twice`);
   const last = deliveries.at(-1);
   if (turn.state === 'completed' && last?.refuted) throw new Error(`turn ${turn.n} completed without the context`);
+}
+
+/** A prompt that came to nothing is no part of the context any more, where the agent can leave it out. */
+function nothingToldTwice({ setup }: World, turn: Turn, deliveries: readonly Delivery[]): void {
+  for (const [i, { agent, context, attempt }] of deliveries.entries()) {
+    if (!PROFILES[setup[agent as 'a' | 'b']].traits.rewind) continue;
+    if (deliveries.slice(0, i).some(({ id }) => context.includes(promptedBy(id))))
+      throw new Error(`turn ${turn.n} was told twice: attempt ${attempt} had the prompt of an earlier one before it`);
+  }
 }
 
 /**

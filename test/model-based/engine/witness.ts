@@ -22,6 +22,8 @@ export type Script = (typeof SCRIPTS)[number] | 'fails and is used';
 
 /** One prompt that reached an agent, and what became of it. */
 export interface Delivery {
+  /** Of the prompt, as the agent was given it. */
+  readonly id: string;
   readonly word: string;
   readonly script: Script;
   /** The turn that was sent; null: an earlier prompt, told again by a replay. */
@@ -65,7 +67,7 @@ export class Witness {
   }
 
   async delivered(
-    seen: Pick<Delivery, 'agent' | 'session' | 'context' | 'foreign'> & {
+    seen: Pick<Delivery, 'id' | 'agent' | 'session' | 'context' | 'foreign'> & {
       prompt: string;
       replayed: boolean;
       named: boolean;
