@@ -7,6 +7,8 @@ import { LineProcess } from '../shared/line-process.ts';
 export interface AgentListener {
   /** A notification, exactly as it came. Called in the order of the wire, and before any answer that came after it. */
   notification(method: string, params: unknown): void;
+  /** The answer to this request is here; whoever made it hears of it a moment later. In the order of the wire, too. */
+  answered(method: string): void;
   /** A request of the agent; what is thrown becomes its error. */
   request(method: string, params: unknown): Promise<unknown>;
   /** Resolves when more may come. */
@@ -30,6 +32,8 @@ export class AcpConnection {
   readonly #process: LineProcess;
   readonly #sdk: ClientConnection;
   #toSdk!: ReadableStreamDefaultController<AnyMessage>;
+  /** The methods of our requests that were not answered yet. */
+  readonly #asked = new Map<unknown, string>();
   /** The first line that was no message; null: all were. */
   #noise: string | null = null;
   #ending: string | null = null;
@@ -40,7 +44,7 @@ export class AcpConnection {
         this.#toSdk = controller;
       },
     });
-    const writable = new WritableStream<AnyMessage>({ write: (message) => this.#process.send(message) });
+    const writable = new WritableStream<AnyMessage>({ write: (message) => this.#send(message) });
     this.#sdk = client({ name: 'throughline' })
       .onRequest('*', ({ method, params }) => listener.request(method, params))
       .connect({ readable, writable });
@@ -95,13 +99,28 @@ export class AcpConnection {
     return this.#process.kill();
   }
 
+  #send(message: AnyMessage): void {
+    if ('method' in message && 'id' in message) this.#asked.set(message.id, message.method);
+    this.#process.send(message);
+  }
+
+  #answer(id: unknown, listener: AgentListener): void {
+    const method = this.#asked.get(id);
+    if (method === undefined) return;
+    this.#asked.delete(id);
+    listener.answered(method);
+  }
+
   #receive(line: string, listener: AgentListener): void {
     const message = parse(line);
     if (message === null) {
       if (line.trim() !== '') this.#noise ??= JSON.stringify(line.slice(0, NOISE_SHOWN));
     } else if (typeof message.method === 'string' && message.id === undefined && !message.method.startsWith('$/')) {
       listener.notification(message.method, message.params);
-    } else this.#toSdk.enqueue(message as unknown as AnyMessage);
+    } else {
+      if (message.method === undefined) this.#answer(message.id, listener);
+      this.#toSdk.enqueue(message as unknown as AnyMessage);
+    }
   }
 }
 

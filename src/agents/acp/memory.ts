@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../core/content.ts';
 import type { Capabilities } from './capabilities.ts';
@@ -54,7 +54,6 @@ export class AgentMemory {
       renameSync(draft, this.#file);
     } catch {
       // Without the file it is known to this process alone, and learnt again by the next.
-      rmSync(draft, { force: true });
     }
     return learnt;
   }

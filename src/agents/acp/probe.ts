@@ -18,6 +18,7 @@ export async function probe(request: ProbeRequest): Promise<Capabilities> {
   const late = setTimeout(() => child.kill('SIGKILL'), request.openMs);
   const connection = new AcpConnection(child, {
     notification: () => {},
+    answered: () => {},
     request: async () => {
       throw new Error('nothing is open');
     },

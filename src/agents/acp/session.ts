@@ -15,6 +15,8 @@ import { CostMeter, tokensOf } from './usage.ts';
 /** The prompt in flight. */
 interface Flight {
   readonly events: EventQueue;
+  /** The agent has said that it is done: what still comes is no part of the turn. */
+  answered: boolean;
   /** Runs from the moment the agent was asked to stop; null: it was not. */
   grace: NodeJS.Timeout | null;
 }
@@ -72,6 +74,9 @@ export class AcpSession implements AgentSession {
     });
     this.connection = new AcpConnection(child, {
       notification: (method, params) => this.#notified(method, params),
+      answered: (method) => {
+        if (method === 'session/prompt' && this.#flight !== null) this.#flight.answered = true;
+      },
       request: (method, params) => this.#asked(method, params),
       room: () => this.#flight?.events.room(),
       gone: (how) => this.#gone(how),
@@ -106,7 +111,7 @@ export class AcpSession implements AgentSession {
       yield { type: 'ended', outcome: refusal };
       return;
     }
-    const flight: Flight = { events: new EventQueue(), grace: null };
+    const flight: Flight = { events: new EventQueue(), answered: false, grace: null };
     this.#flight = flight;
     const stop = () => this.#stop(flight);
     request.signal.addEventListener('abort', stop, { once: true });
@@ -223,13 +228,14 @@ export class AcpSession implements AgentSession {
       if (OF_A_TURN.includes(update.sessionUpdate)) return;
     }
     const spent = ours && update.sessionUpdate === 'usage_update' ? this.#cost.read(update) : null;
-    if (this.#flight === null) {
+    const flight = this.#flight;
+    if (flight !== null && spent !== null) flight.events.push({ type: 'usage', usage: spent });
+    if (flight === null || flight.answered) {
       this.#keepForNext(kept);
       return;
     }
-    this.#flight.events.push({ type: 'update', update: kept });
+    flight.events.push({ type: 'update', update: kept });
     this.#texts.see(kept);
-    if (spent !== null) this.#flight.events.push({ type: 'usage', usage: spent });
   }
 
   /** It belongs to no turn, and is not to be lost either: the next one has it, where it cannot pass for that turn's own. */

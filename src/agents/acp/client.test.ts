@@ -1,0 +1,148 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { isAlive } from '../../../test/contracts/liveness.ts';
+import type { Room } from '../../ports/sandbox.ts';
+import { SandboxClient } from './client.ts';
+
+let rooms: TestRooms;
+let room: Room;
+let client: SandboxClient;
+let released: [string, string][];
+beforeEach(async () => {
+  rooms = new TestRooms();
+  room = await rooms.room();
+  released = [];
+  const onTerminalReleased = (id: string, text: string) => released.push([id, text]);
+  client = new SandboxClient({ room, directories: [], mark: undefined, onTerminalReleased });
+});
+afterEach(async () => {
+  await client.end();
+  await rooms.dispose();
+});
+
+const at = (name: string) => join(room.work, name);
+const read = (path: string, more: object = {}) => client.handle('fs/read_text_file', { path, ...more });
+const write = (path: string, content: string) => client.handle('fs/write_text_file', { path, content });
+const terminal = async (command: string, more: object = {}) => {
+  const params = { command: '/bin/sh', args: ['-c', command], ...more };
+  return ((await client.handle('terminal/create', params)) as { terminalId: string }).terminalId;
+};
+const shown = (terminalId: string) => client.handle('terminal/output', { terminalId });
+
+describe('files', () => {
+  test('are written with their folders and read whole or in part', async () => {
+    await write(at('a/b/file'), 'one\ntwo\nthree\n');
+    expect(await read(at('a/b/file'))).toEqual({ content: 'one\ntwo\nthree\n' });
+    expect(await read(at('a/b/file'), { line: 2, limit: 1 })).toEqual({ content: 'two' });
+    await write(at('a/b/file'), 'x');
+    expect(readFileSync(at('a/b/file'), 'utf8')).toBe('x');
+    await expect(read(at('none'))).rejects.toMatchObject({ code: -32002 });
+  });
+
+  test('outside of the sandbox do not exist, whichever way leads there', async () => {
+    const outside = join(rooms.root, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'secret'), 'secret');
+    symlinkSync(outside, at('folder'));
+    symlinkSync(join(outside, 'secret'), at('link'));
+    symlinkSync(join(outside, 'new'), at('dangling'));
+    const ways = [
+      join(outside, 'secret'),
+      at('../../outside/secret'),
+      at('folder/secret'),
+      at('folder/new'),
+      at('link'),
+      at('dangling'),
+      'link',
+      `${at('x')}\0`,
+    ];
+    for (const path of ways) {
+      await expect(read(path), path).rejects.toMatchObject({ code: -32602 });
+      await expect(write(path, 'x'), path).rejects.toMatchObject({ code: -32602 });
+    }
+    expect(readFileSync(join(outside, 'secret'), 'utf8')).toBe('secret');
+    expect(existsSync(join(outside, 'new'))).toBe(false);
+  });
+
+  test('a link that stays inside is followed; what is no file is not read', async () => {
+    writeFileSync(at('real'), 'here');
+    symlinkSync(at('real'), at('link'));
+    expect(await read(at('link'))).toEqual({ content: 'here' });
+    await expect(read(room.work)).rejects.toThrow();
+  });
+
+  test('further directories are inside, too', async () => {
+    const more = join(rooms.root, 'more');
+    mkdirSync(more);
+    const wider = new SandboxClient({ room, directories: [more], mark: undefined, onTerminalReleased: () => {} });
+    await wider.handle('fs/write_text_file', { path: join(more, 'file'), content: 'x' });
+    expect(readFileSync(join(more, 'file'), 'utf8')).toBe('x');
+  });
+});
+
+describe('terminals', () => {
+  test('run in the sandbox, with the variables that were asked for, and tell how they ended', async () => {
+    mkdirSync(at('sub'));
+    const env = [{ name: 'GREETING', value: 'hello' }];
+    const id = await terminal('pwd; echo $GREETING; exit 3', { cwd: at('sub'), env });
+    const exit = { exitCode: 3, signal: null };
+    expect(await client.handle('terminal/wait_for_exit', { terminalId: id })).toEqual(exit);
+    expect(await shown(id)).toEqual({ output: `${at('sub')}\nhello\n`, truncated: false, exitStatus: exit });
+    await expect(terminal('true', { cwd: rooms.root })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test('a whole line is given to a shell', async () => {
+    const { terminalId } = (await client.handle('terminal/create', { command: 'echo a && echo b' })) as {
+      terminalId: string;
+    };
+    await client.handle('terminal/wait_for_exit', { terminalId });
+    expect(await shown(terminalId)).toMatchObject({ output: 'a\nb\n' });
+  });
+
+  test('only the last of a long output is kept, and never half a character', async () => {
+    const id = await terminal('i=0; while [ $i -lt 100 ]; do printf "ü"; i=$((i+1)); done; printf x', {
+      outputByteLimit: 8,
+    });
+    await client.handle('terminal/wait_for_exit', { terminalId: id });
+    expect(await shown(id)).toMatchObject({ output: 'üüüx', truncated: true });
+  });
+
+  test('are ended when they are killed or released, and what they showed is handed on', async () => {
+    const pidOf = async (id: string) => {
+      await until('it has begun', async () => ((await shown(id)) as { output: string }).output !== '');
+      return Number(((await shown(id)) as { output: string }).output);
+    };
+    const [killed, left, kept] = [
+      await terminal('echo $$; sleep 60'),
+      await terminal('echo $$; sleep 60'),
+      await terminal('echo $$; sleep 60'),
+    ];
+    const pids = [await pidOf(killed), await pidOf(left), await pidOf(kept)];
+    await client.handle('terminal/kill', { terminalId: killed });
+    expect(await shown(killed)).toMatchObject({ exitStatus: { signal: 'SIGKILL' } });
+    await client.handle('terminal/release', { terminalId: left });
+    expect(released).toEqual([[left, `${pids[1]}\n`]]);
+    await expect(shown(left)).rejects.toMatchObject({ code: -32002 });
+    await client.end();
+    for (const pid of pids) expect(isAlive(pid)).toBe(false);
+  });
+
+  test('have the mark of the agent, by which they are found after a crash', async () => {
+    const marked = new SandboxClient({ room, directories: [], mark: 'the-mark', onTerminalReleased: () => {} });
+    const created = await marked.handle('terminal/create', { command: 'printenv', args: ['THROUGHLINE_MARK'] });
+    await marked.handle('terminal/wait_for_exit', created);
+    expect(await marked.handle('terminal/output', created)).toMatchObject({ output: 'the-mark\n' });
+    await marked.end();
+  });
+});
+
+test('without tools nothing is done; what is not known is said to be unknown', async () => {
+  await expect(client.handle('fs/delete_file', {})).rejects.toMatchObject({ code: -32601 });
+  client.withoutTools = true;
+  await expect(write(at('file'), 'x')).rejects.toMatchObject({ code: -32600 });
+  await expect(terminal('touch file')).rejects.toMatchObject({ code: -32600 });
+  expect(existsSync(at('file'))).toBe(false);
+  rmSync(at('file'), { force: true });
+});

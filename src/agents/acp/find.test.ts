@@ -1,0 +1,74 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { availableAgents, findAgent } from './find.ts';
+import { KNOWN_AGENTS, variablesFor } from './known.ts';
+
+let root: string;
+let bin: string;
+let installed: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'throughline-find-'));
+  [bin, installed] = [join(root, 'bin'), join(root, 'installed')];
+  mkdirSync(bin);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function program(name: string): string {
+  const file = join(bin, name);
+  writeFileSync(file, '#!/bin/sh\n');
+  chmodSync(file, 0o755);
+  return file;
+}
+
+function packageIn(folder: string, name: string, bins: Readonly<Record<string, string>>): string {
+  const at = join(folder, 'node_modules', name);
+  mkdirSync(at, { recursive: true });
+  writeFileSync(join(at, 'package.json'), JSON.stringify({ name, bin: bins }));
+  for (const file of Object.values(bins)) writeFileSync(join(at, file), '');
+  return at;
+}
+
+const find = (known: string | null, more: object = {}) => findAgent({ known, installed, path: bin, ...more });
+
+test('an agent known by name is found on PATH, with its arguments', () => {
+  const gemini = program('gemini');
+  expect(find('gemini')).toEqual({ command: [gemini, '--acp'], where: `${gemini} (PATH)` });
+  expect(find('codex')).toMatchObject({ problem: expect.stringContaining('"codex-acp" was not found') });
+  expect(availableAgents(installed, bin)).toEqual(['gemini']);
+});
+
+test('a package comes before PATH, and a script in it is run by our own Node', () => {
+  program('codex-acp');
+  const at = packageIn(installed, '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
+  expect(find('codex')).toMatchObject({ command: [process.execPath, join(at, 'codex.js')] });
+  const named = packageIn(join(root, 'named'), '@zed-industries/codex-acp', { 'codex-acp': 'codex' });
+  expect(find('codex', { package: join(root, 'named') })).toMatchObject({ command: [join(named, 'codex')] });
+});
+
+test('what was named is used or refused, never passed over', () => {
+  program('codex-acp');
+  expect(find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'check its "package"' });
+  expect(find('codex', { command: [join(root, 'none')] })).toMatchObject({ hint: 'check its "command"' });
+  const own = program('own');
+  expect(find(null, { command: ['own', '--acp'] })).toMatchObject({ command: [own, '--acp'] });
+});
+
+test('relative entries of PATH are passed over', () => {
+  program('gemini');
+  expect('command' in find('gemini', { path: ['bin', '.', ''].join(delimiter) })).toBe(false);
+});
+
+test('an agent gets the variables of its own model, and no other secret', () => {
+  const ours = {
+    OPENAI_API_KEY: 'o',
+    ANTHROPIC_API_KEY: 'a',
+    GITHUB_TOKEN: 'g',
+    AWS_SECRET_ACCESS_KEY: 'x',
+    HTTPS_PROXY: 'p',
+  };
+  expect(variablesFor(KNOWN_AGENTS.codex ?? null, ours)).toEqual({ OPENAI_API_KEY: 'o', HTTPS_PROXY: 'p' });
+  expect(variablesFor(KNOWN_AGENTS['claude-code'] ?? null, ours)).toEqual({ ANTHROPIC_API_KEY: 'a', HTTPS_PROXY: 'p' });
+  expect(variablesFor(null, ours)).toEqual({ HTTPS_PROXY: 'p' });
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { acpAgent } from './adapter.ts';
+import { ACP_DEFAULTS, parseAcpOptions } from './options.ts';
+
+test('what is left out has a default', () => {
+  expect(parseAcpOptions()).toEqual(ACP_DEFAULTS);
+  expect(parseAcpOptions({ mode: 'plan', window: null })).toEqual({ ...ACP_DEFAULTS, mode: 'plan' });
+});
+
+test.each([
+  [{ moed: 'plan' }, /"moed" is not known; known are agent, mode/],
+  [{ mode: 1 }, /"mode" must be a text/],
+  [{ directories: ['relative'] }, /"directories" must be a list of whole paths/],
+  [{ mcpServers: [{}] }, /"mcpServers"/],
+  [{ config: { effort: 3 } }, /"config"/],
+  [{ window: 0 }, /"window"/],
+  [{ noTools: { mode: 'plan' } }, /"noTools" must be an object with "version" and "mode"/],
+  [{ quietMs: -1 }, /"quietMs"/],
+  [{ quietMs: null }, /"quietMs"/],
+])('%j is refused with the reason', (options, why) => {
+  expect(() => parseAcpOptions(options)).toThrow(why);
+});
+
+test('an agent that is not known by name has to be set by its command', async () => {
+  const folders = { installed: '/nowhere', memory: '/nowhere' };
+  expect(() => acpAgent({ name: 'x', options: { agent: 'nobody' }, ...folders })).toThrow(
+    /No agent is known by the name/,
+  );
+  await expect(acpAgent({ name: 'x', ...folders }).traits()).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    hint: expect.stringContaining('claude-code, codex'),
+  });
+});

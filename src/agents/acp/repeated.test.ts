@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { RepeatedHistory } from './repeated.ts';
+
+const chunk = (sessionUpdate: string, text: string, more: object = {}) => ({
+  sessionUpdate,
+  content: { type: 'text', text },
+  ...more,
+});
+const messagesOf = (...updates: Readonly<Record<string, unknown>>[]) => {
+  const history = new RepeatedHistory();
+  for (const update of updates) history.add(update);
+  return history.messages();
+};
+
+test('chunks are joined to messages; a tool or another id begins a new one', () => {
+  expect(
+    messagesOf(
+      chunk('user_message_chunk', 'Do '),
+      chunk('user_message_chunk', 'it.'),
+      chunk('agent_message_chunk', 'I '),
+      chunk('agent_message_chunk', 'will.'),
+      { sessionUpdate: 'tool_call', toolCallId: '1' },
+      chunk('agent_message_chunk', 'Done.'),
+      { sessionUpdate: 'available_commands_update', availableCommands: [] },
+      chunk('user_message_chunk', 'One.', { messageId: 'a' }),
+      chunk('user_message_chunk', 'Two.', { messageId: 'b' }),
+    ).map(({ who, text }) => [who, text]),
+  ).toEqual([
+    ['person', 'Do it.'],
+    ['agent', 'I will.'],
+    ['agent', 'Done.'],
+    ['person', 'One.'],
+    ['person', 'Two.'],
+  ]);
+});
+
+test('a block is known by its hash, whatever an agent puts around it', () => {
+  const block = '<conversation-record 0a1b>\nThen.\n</conversation-record 0a1b>';
+  const hash = createHash('sha256').update(block).digest('hex');
+  const resource = { type: 'resource', resource: { uri: 'x:', text: block } };
+  const said = messagesOf(
+    { sessionUpdate: 'user_message_chunk', content: resource },
+    chunk('user_message_chunk', 'Now.'),
+    chunk('agent_message_chunk', 'Yes.'),
+    chunk('user_message_chunk', `x:\n<context ref="x:">\n${block}\n</context>Now.`),
+  );
+  expect(said.map(({ blocks }) => blocks)).toEqual([[hash], [], [hash]]);
+});
+
+test('what an agent has summed up is told apart', () => {
+  const said = messagesOf(
+    chunk('user_message_chunk', 'This session is being continued from a previous conversation that ran out.'),
+    chunk('agent_message_chunk', 'Go on.'),
+    chunk('compaction_summary_chunk', 'All in all.'),
+  );
+  expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary']);
+});

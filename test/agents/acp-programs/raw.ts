@@ -1,0 +1,67 @@
+// An agent without the SDK, which sends what no SDK would: kinds that nobody knows, fields of its own, noise between the lines.
+// It writes every request that it gets to the file `requests.jsonl` in its home.
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+}
+
+const say = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const update = (sessionId: unknown, value: object) =>
+  say({ method: 'session/update', params: { sessionId, update: value } });
+const chunk = (kind: string, text: string) => ({ sessionUpdate: kind, content: { type: 'text', text } });
+
+const SESSION = {
+  configOptions: [{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'a' }],
+};
+/** What it was told, in order, for as long as it lives and in a variable of its environment afterwards. */
+const said: string[] = [];
+
+const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => object>> = {
+  initialize: () => ({
+    protocolVersion: 1,
+    agentCapabilities: { loadSession: true, sessionCapabilities: { additionalDirectories: {} } },
+    agentInfo: { name: 'raw', version: '1.0.0' },
+  }),
+  'session/new': () => ({ sessionId: 'raw-1', ...SESSION }),
+  'session/load': ({ sessionId }) => {
+    for (const text of JSON.parse(process.env.SAID ?? '[]') as string[]) {
+      update(sessionId, chunk('user_message_chunk', text));
+      update(sessionId, chunk('agent_message_chunk', `Heard: ${text}`));
+    }
+    return SESSION;
+  },
+  'session/prompt': ({ sessionId, prompt }) => {
+    const [{ text }] = prompt as [{ text: string }];
+    said.push(text);
+    process.stdout.write('this line is no message\n');
+    update(sessionId, { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } });
+    update(sessionId, {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 't1',
+      title: 'Look',
+      status: 'completed',
+      extra: { kept: true },
+    });
+    update('another-session', chunk('agent_message_chunk', 'not ours'));
+    say({ method: '_vendor/event', params: { value: 1 } });
+    update(sessionId, chunk('agent_message_chunk', `Heard: ${text}`));
+    return { stopReason: 'end_turn' };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method = '', params = {} } = JSON.parse(line) as Message;
+  appendFileSync(join(process.env.HOME ?? '', 'requests.jsonl'), `${JSON.stringify({ method, params })}\n`);
+  const answer = ANSWERS[method];
+  if (id !== undefined) say({ id, result: answer?.(params) ?? {} });
+  // What comes after the answer belongs to no turn.
+  if (method === 'session/prompt') {
+    update(params.sessionId, { sessionUpdate: 'session_info_update', title: 'Afterwards' });
+    update(params.sessionId, chunk('agent_message_chunk', 'too late'));
+  }
+}
