@@ -24,7 +24,12 @@ export interface AttemptRequest {
   readonly required: boolean;
   /** What earlier attempts of the turn have cost. */
   readonly spent: Usage;
+  /** The fact of sending, when it was written already; null: it is to be. */
+  readonly sent: SentPromptFact | null;
 }
+
+/** The fact of sending a prompt of ours, which has an id. */
+export type SentPromptFact = Sent & { readonly prompt: string };
 
 /** What came of one prompt that was sent. */
 export interface AttemptResult {
@@ -63,7 +68,6 @@ class Attempt {
   readonly #desk: PermissionDesk;
   /** Aborts the prompt: by the turn's signal, or because the context was refuted. */
   readonly #abort = new AbortController();
-  readonly #promptId = randomUUID();
   #ref: string | null;
   #sessionId: string | null;
   #usage: Usage;
@@ -90,12 +94,12 @@ class Attempt {
     const stop = () => this.#abort.abort(signal.reason);
     signal.signal.addEventListener('abort', stop, { once: true });
     let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without a word.' };
-    const sent = await this.#recordSent();
+    const sent = this.#request.sent ?? (await this.#recordSent());
     try {
       if (signal.reason) stop();
       const content = [...restored.preface, ...turn.prompt];
       const expected = this.#open.position;
-      const prompt = { id: this.#promptId, content, expected, signal: this.#abort.signal };
+      const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
       for await (const event of this.#session.prompt(prompt)) {
         if (event.type === 'ended') outcome = event.outcome;
         else await this.#handle(event);
@@ -118,27 +122,16 @@ class Attempt {
   }
 
   /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
-  async #recordSent(): Promise<Sent> {
+  async #recordSent(): Promise<SentPromptFact> {
     const { hold, turn, restored, agent } = this.#request;
-    const writes: Write[] = [];
+    const opening: Write[] = [];
     const { session } = this.#open;
     if (this.#ref === null && session.id !== null)
-      writes.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
-    const sent: Sent = {
-      attempt: turn.attempt,
-      prompt: this.#promptId,
-      session: this.#ref,
-      position: this.#open.position,
-      rung: restored.receipt.rung,
-      delivered: restored.delivered,
-      process: session.process,
-      at: hold.parts.clock.now(),
-    };
-    writes.push({ write: 'receipt', receipt: restored.receipt, turn: turn.id, session: this.#ref });
-    writes.push({ write: 'send', turn: turn.id, sent });
+      opening.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
+    const { sent, writes } = sending(hold, turn, restored, this.#ref);
     // From here on the process is ours to end; until it is in `live`, only this attempt knows of it.
     try {
-      await hold.lease.write(...writes);
+      await hold.lease.write(...opening, ...writes);
     } catch (error) {
       hold.live.delete(agent.name);
       await session.kill();
@@ -257,6 +250,30 @@ class Attempt {
       endedAt: this.#request.hold.parts.clock.now(),
     };
   }
+}
+
+/** What is written before a prompt leaves, in one commit: the receipt and the fact of sending (R6). */
+export function sending(
+  hold: Hold,
+  turn: Pick<Turn, 'id' | 'attempt'>,
+  { open, receipt, delivered }: Restored & { ok: true },
+  ref: string | null,
+): { readonly sent: SentPromptFact; readonly writes: readonly Write[] } {
+  const sent: SentPromptFact = {
+    attempt: turn.attempt,
+    prompt: randomUUID(),
+    session: ref,
+    position: open.position,
+    rung: receipt.rung,
+    delivered,
+    process: open.session.process,
+    at: hold.parts.clock.now(),
+  };
+  const writes: Write[] = [
+    { write: 'receipt', receipt, turn: turn.id, session: ref },
+    { write: 'send', turn: turn.id, sent },
+  ];
+  return { sent, writes };
 }
 
 /** That a prompt arrived proves nothing about a history that was knowingly left out. */

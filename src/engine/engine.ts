@@ -268,9 +268,8 @@ class EmbeddedEngine implements Engine {
     if (turn.requestId !== null) checkText(turn.requestId, 'request id');
     const { settings, agents } = this.#parts;
     const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
-    const enqueued = this.#store.enqueue(this.owner, { id: randomUUIDv7(), conversation, ...known, ...turn });
-    this.#machinery.worker.expect(conversation);
-    const accepted = await enqueued;
+    const fresh = { id: randomUUIDv7(), conversation, ...known, ...turn };
+    const accepted = await this.#machinery.worker.accept(this.owner, fresh);
     if (!hasEnded(accepted.turn.state)) this.#machinery.worker.want(this.owner, conversation, accepted.turn.id);
     return accepted;
   }

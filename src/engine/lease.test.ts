@@ -66,4 +66,21 @@ describe('the pen of a lease', () => {
     expect(new Set(counters).size, 'no counter is used twice').toBe(counters.length);
     expect(lease.lost.aborted).toBe(false);
   });
+
+  test('offers writes once: refused, they leave the lease and what follows as they were', async () => {
+    const { store, commits, goOn } = slowStore();
+    const lease = new Lease(store, FENCE, 1_000);
+    const refused = lease.offer(event('conflict'));
+    const behind = lease.write(event('behind it'));
+    expect(await refused).toBe(false);
+    await behind;
+    await lease.settled();
+    expect(await lease.offer(event('taken'))).toBe(true);
+    const slow = lease.write(event('first'));
+    expect(await lease.offer(event('while others are written'))).toBe(false);
+    goOn();
+    await slow;
+    expect(commits.flatMap(({ names }) => names)).toEqual(['behind it', 'taken', 'first']);
+    expect(lease.lost.aborted).toBe(false);
+  });
 });

@@ -5,6 +5,9 @@ import type { Fence, Store, Write } from '../ports/store.ts';
 /** Faults of the storage that may pass: a full disk gets room, a lock is let go. */
 const PASSING: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];
 
+/** What the store says of writes that do not apply. */
+const REFUSALS: readonly ErrorCode[] = ['conflict', 'not_found', 'invalid'];
+
 /**
  * The right to write a conversation, and its only pen. Writes are committed in the order in which they were given, one
  * commit at a time: what arrives during a commit shares the next one. A commit is repeated with the same counter until it
@@ -44,6 +47,17 @@ export class Lease {
     return settled;
   }
 
+  /**
+   * Writes that may turn out not to apply: tried once, in a commit of their own. False: they were refused or could not be
+   * written, and nothing has changed; or other writes are under way, and these were not tried. Rejects with `lease_lost`.
+   */
+  offer(...writes: Write[]): Promise<boolean> {
+    if (this.#committing) return Promise.resolve(false);
+    return new Promise((resolve, reject) => {
+      this.#committing = this.#drain({ writes, resolve, reject });
+    });
+  }
+
   /** Resolves when there is room for more: a fast agent must not outrun the disk without bound. */
   async room(): Promise<void> {
     while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
@@ -60,8 +74,9 @@ export class Lease {
     if (!this.#lost.signal.aborted) this.#lost.abort(reason);
   }
 
-  async #drain(): Promise<void> {
+  async #drain(offer: Offer | null = null): Promise<void> {
     try {
+      if (offer !== null) await this.#try(offer);
       while (this.#waiting.length > 0) {
         const batch = this.#takeBatch();
         try {
@@ -74,6 +89,19 @@ export class Lease {
       }
     } finally {
       this.#committing = null;
+    }
+  }
+
+  async #try({ writes, resolve, reject }: Offer): Promise<void> {
+    const counter = this.#counter;
+    this.#counter += writes.length;
+    try {
+      await this.#store.commit(this.fence, counter, writes);
+      resolve(true);
+    } catch (error) {
+      if (isRefusal(error)) return resolve(false);
+      this.#lost.abort(error);
+      reject(error);
     }
   }
 
@@ -131,6 +159,17 @@ interface Group {
   readonly writes: readonly Write[];
   resolve(): void;
   reject(error: unknown): void;
+}
+
+interface Offer {
+  readonly writes: readonly Write[];
+  resolve(taken: boolean): void;
+  reject(error: unknown): void;
+}
+
+/** The store said no, or cannot just now: either way it has changed nothing. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ThroughlineError && [...REFUSALS, ...PASSING].includes(error.code);
 }
 
 function isConflict(error: unknown): boolean {

@@ -327,7 +327,7 @@ async function drop(row: Session, state: SessionState, reason: string, request: 
   return { failure: reason, dropped: row.ref };
 }
 
-function inLineage(row: Session): Omit<OpenSession, 'session'> {
+export function inLineage(row: Session): Omit<OpenSession, 'session'> {
   const { ref, origin, parent, watermark, dropped, position, mirrored } = row;
   return { ref, origin, parent, watermark, dropped, position, mirrored };
 }

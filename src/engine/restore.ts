@@ -1,5 +1,5 @@
 import type { ContentBlock } from '../core/content.ts';
-import { planContinuity, type Step } from '../core/continuity.ts';
+import type { Step } from '../core/continuity.ts';
 import type { Failure } from '../core/errors.ts';
 import type { Proof, Receipt, Tried } from '../core/receipt.ts';
 import type { ReceiptRung, RestoreSettings } from '../core/restore-settings.ts';
@@ -11,6 +11,7 @@ import { type Delivered, deliver, NOTHING_DELIVERED } from './deliver.ts';
 import type { Hold } from './hold.ts';
 import type { LockWait } from './lock-wait.ts';
 import { openStep } from './open-step.ts';
+import { planFor, receiptOf } from './plan.ts';
 
 /** Brings one session to the head of the conversation, by the best step that works, and leaves a receipt (never silently fresh). */
 export interface RestoreRequest {
@@ -73,43 +74,16 @@ export interface StepFailure {
 }
 
 export async function restore(request: RestoreRequest): Promise<Restored> {
-  const { hold, agent, traits, settings, tried } = request;
+  const { hold, settings, tried } = request;
   const started = hold.parts.clock.monotonic();
-  const { owner, id, head } = hold.conversation;
-  const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
-  const named = request.explicit === null ? [] : await hold.parts.store.findSessions(owner, request.explicit);
-  const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
-  const sessions = [...newest, ...own];
-  // A process has the failed prompt in its context for as long as it lives.
-  const live = request.rewind === null ? (hold.living(agent.name)?.ref ?? null) : null;
-  const plan = planContinuity({ head, sessions, live, traits, restore: settings, explicit: request.explicit });
+  const plan = await planFor(request);
   const receipt = (
     rung: ReceiptRung,
     sessionId: string | null,
     before: Proof,
     given: Delivered,
     dropped: number,
-  ): Receipt => ({
-    turn: request.turn?.n ?? null,
-    attempt: request.attempt,
-    agent: agent.name,
-    rung,
-    sessionId,
-    carried: hold.conversation.historyCount - dropped,
-    dropped,
-    delivered: given.turns,
-    deliveredTokens: given.tokens,
-    unsettled: given.unsettled,
-    modelCalls: given.usage.modelCalls,
-    usage: given.usage,
-    toolsRan: given.toolsRan,
-    proof: before,
-    before,
-    after: null,
-    tried: [...tried],
-    lockWaits: request.lock.waits,
-    ms: Math.round(hold.parts.clock.monotonic() - started),
-  });
+  ): Receipt => receiptOf(request, started, { rung, sessionId, before, given, dropped });
   const fail = (failure: Failure): Restored => {
     const lost = hold.conversation.historyCount;
     return { ok: false, failure, receipt: receipt('none', null, 'none', NOTHING_DELIVERED, lost) };

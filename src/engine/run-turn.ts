@@ -10,6 +10,7 @@ import type { Agent, AgentSession } from '../ports/agent.ts';
 import { type AttemptResult, runAttempt } from './attempt.ts';
 import type { Changes } from './changes.ts';
 import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
+import type { HeadStart } from './head-start.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { type Restored, type RestoreRequest, restore } from './restore.ts';
@@ -24,26 +25,33 @@ import { TurnSignal } from './turn-signal.ts';
  *   events  ─▶ stored as they come
  *   end     ─▶ the record, the usage, the session and its watermark, in one commit
  *
- * An attempt that failed without having done anything is followed by another within the same turn (R6).
+ * An attempt that failed without having done anything is followed by another within the same turn (R6). `start`: restoring
+ * and the fact of sending are done, in the commit that accepted the turn.
  */
-export async function runTurn(hold: Hold, turn: Turn, changes: Changes, shutdown: AbortSignal): Promise<void> {
+export async function runTurn(
+  hold: Hold,
+  turn: Turn,
+  start: HeadStart | null,
+  changes: Changes,
+  shutdown: AbortSignal,
+): Promise<void> {
   const signal = new TurnSignal(hold.parts.store, changes, hold.lease, turn);
   const onShutdown = () => signal.stop('shutdown');
   shutdown.addEventListener('abort', onShutdown, { once: true });
   if (shutdown.aborted) onShutdown();
   try {
-    await attempts(hold, turn, signal);
+    await attempts(hold, turn, start, signal);
   } finally {
     shutdown.removeEventListener('abort', onShutdown);
     signal.close();
   }
 }
 
-async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<void> {
+async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal: TurnSignal): Promise<void> {
   const { agents, settings } = hold.parts;
   const agent = agents.get(turn.agent)?.agent;
   if (agent === undefined) return endUnsent(hold, turn, unknownAgent(turn.agent), null);
-  const traits = await agent.traits().catch((error: unknown) => unavailable(error));
+  const traits = start?.traits ?? (await agent.traits().catch((error: unknown) => unavailable(error)));
   if ('code' in traits) return endUnsent(hold, turn, traits, null);
 
   const restoring = effectiveRestore(settings.restore, hold.conversation.restore, turn.options.restore);
@@ -51,6 +59,8 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
   const lock = new LockWait(settings.lock);
   const tried: Tried[] = [];
   let shrink = 0;
+  /** Of the first attempt only. */
+  let ahead = start;
   let rewind = await rewindOfEarlier(hold, turn, traits);
   /** The attempt before this one: it was sent, so the turn is part of the history whatever comes now. */
   let last: AttemptResult | null = null;
@@ -60,8 +70,9 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
       : endWithout(hold, turn, { ...last, failure, receipt: receipt ?? last.receipt });
 
   for (let attempt = turn.attempt, tries = 1; ; attempt += 1, tries += 1) {
-    if (signal.reason === 'shutdown' && last === null) return; // nothing was sent: it stays queued for the next worker
-    if (signal.reason) return giveUp(stopped(signal), null);
+    // Nothing was sent: it stays queued for the next worker.
+    if (signal.reason === 'shutdown' && last === null && ahead === null) return;
+    if (signal.reason && ahead === null) return giveUp(stopped(signal), null);
     const request: Omit<RestoreRequest, 'signal'> = {
       hold,
       agent,
@@ -75,19 +86,21 @@ async function attempts(hold: Hold, turn: Turn, signal: TurnSignal): Promise<voi
       tried,
       lock,
     };
-    const restored = await restore({ ...request, signal: signal.signal }).catch((error: unknown) =>
-      interrupted(error, signal),
-    );
+    const restored =
+      ahead?.restored ??
+      (await restore({ ...request, signal: signal.signal }).catch((error: unknown) => interrupted(error, signal)));
     if ('code' in restored && signal.reason) continue;
     if ('code' in restored) return giveUp(restored, null);
     if (!restored.ok) return giveUp(restored.failure, restored.receipt);
-    if (signal.reason) {
+    if (signal.reason && ahead === null) {
       await putBack(hold, agent, restored.open.session);
       continue;
     }
     const spent: Usage = last?.usage ?? NO_USAGE;
     const prompt = { hold, agent, traits, signal, required: restoring.policy === 'required' };
-    const result = await runAttempt({ ...prompt, turn: { ...turn, attempt }, restored, spent }).catch(
+    const sent = ahead?.sent ?? null;
+    ahead = null;
+    const result = await runAttempt({ ...prompt, turn: { ...turn, attempt }, restored, spent, sent }).catch(
       (error: unknown) => notOurs(error),
     );
     if ('code' in result) return giveUp(result, restored.receipt);

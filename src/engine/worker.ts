@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
-import type { Claim, ClaimRequest } from '../ports/store.ts';
+import type { Claim, ClaimRequest, Enqueued, NewTurn } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 import { endUnsent } from './end-turn.ts';
 import { isStorageFault } from './faults.ts';
+import { type HeadStart, headStartSoon } from './head-start.ts';
 import { Hold } from './hold.ts';
 import { Lease } from './lease.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
@@ -57,10 +58,14 @@ export class Worker {
     this.#onBell([conversation]);
   }
 
-  /** A turn is being accepted here: where its session is warm, it is begun in the same commit, for the cost of none. */
-  expect(conversation: string): void {
-    const entry = this.#holds.get(conversation);
-    if (entry !== undefined && this.#warm.has(entry)) this.#resume(entry, true);
+  /** Has a turn accepted. Where its session is warm it is begun in the same commit, and sent where nothing stands in the way. */
+  accept(owner: string, turn: NewTurn): Promise<Enqueued> {
+    const { store } = this.#parts;
+    const entry = this.#holds.get(turn.conversation);
+    if (entry === undefined || !this.#warm.has(entry) || this.#closed) return store.enqueue(owner, turn);
+    return new Promise((resolve, reject) => {
+      this.#resume(entry, { turn, enqueue: () => void store.enqueue(owner, turn).then(resolve, reject) });
+    });
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
@@ -176,7 +181,7 @@ export class Worker {
     const { store, settings } = this.#parts;
     const lease = new Lease(store, claim.fence, settings.storageMs);
     const hold = new Hold(this.#parts, lease, claim.conversation);
-    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false };
+    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false, last: null };
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
@@ -188,22 +193,26 @@ export class Worker {
 
   // ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A warm hold looks whether a turn has come. `expected`: it is about to, if it is accepted. */
-  #resume(entry: Entry, expected = false): void {
+  /** A warm hold looks whether a turn has come. `expected`: one is about to, if it is accepted. */
+  #resume(entry: Entry, expected: Expected | null = null): void {
     this.#warm.take(entry);
     entry.busy = entry.busy.then(() => this.#runTurns(entry, null, expected));
   }
 
-  async #runTurns(entry: Entry, claim: Claim | null, expected = false): Promise<void> {
+  async #runTurns(entry: Entry, claim: Claim | null, expected: Expected | null = null): Promise<void> {
     const { hold } = entry;
     const alive = await this.#guard(entry, 'running turns', async () => {
       if (claim?.unfinished) {
         await recover(hold, claim.unfinished);
         this.#settle(hold.conversation.id, claim.unfinished.id);
       }
-      const first = claim?.turn ?? (await this.#next(entry, expected));
-      for (let turn = first; turn !== null; turn = await this.#next(entry)) {
-        await this.#run(hold, turn);
+      const first = expected === null ? null : await this.#beginExpected(entry, expected);
+      let start = first?.start ?? null;
+      let turn = claim?.turn ?? (first === null ? await this.#next(entry) : first.turn);
+      for (; turn !== null; turn = await this.#next(entry)) {
+        await this.#run(hold, turn, start);
+        start = null;
+        entry.last = { n: turn.n, agent: turn.agent };
         this.#settle(hold.conversation.id, turn.id);
       }
       // One that came after we last looked may be ours: its bell has rung, and then we look again.
@@ -212,6 +221,20 @@ export class Worker {
     if (!alive || this.#closed || entry.waiting > 0) return;
     if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
     else await this.#letGo(entry);
+  }
+
+  /** Accepting the turn, beginning and sending it are verbs of their own, which share a commit by coming at the same time. */
+  async #beginExpected(entry: Entry, { turn, enqueue }: Expected): Promise<Begun> {
+    let start: HeadStart | null = null;
+    try {
+      start = await headStartSoon(entry.hold, turn, entry.last);
+    } finally {
+      enqueue();
+    }
+    const begun = this.#next(entry, true);
+    const offered = start === null || this.#closed ? false : entry.hold.lease.offer(...start.writes);
+    const [next, isSent] = await Promise.all([begun, offered]);
+    return { turn: next, start: isSent ? start : null };
   }
 
   /** A turn is open and was not given to us: its agent is one that only others know. It must not wait for us to be idle. */
@@ -242,9 +265,9 @@ export class Worker {
   }
 
   /** A fault of this program ends the turn as failed; it must not come back for ever. */
-  async #run(hold: Hold, turn: Turn): Promise<void> {
+  async #run(hold: Hold, turn: Turn, start: HeadStart | null): Promise<void> {
     try {
-      await runTurn(hold, turn, this.#changes, this.#shutdown.signal);
+      await runTurn(hold, turn, start, this.#changes, this.#shutdown.signal);
     } catch (error) {
       if (hold.lease.lost.aborted || isStorageFault(error)) throw error;
       this.#parts.onBug(error, `turn ${turn.id}`);
@@ -319,6 +342,22 @@ interface Entry {
   waiting: number;
   /** The bell has rung for it since we last looked for a turn. */
   rung: boolean;
+  /** The last turn that was run here; null: none yet. */
+  last: Pick<Turn, 'n' | 'agent'> | null;
+}
+
+/** A turn that is about to be accepted. */
+interface Expected {
+  readonly turn: NewTurn;
+  /** Asks the store to accept it. Called once, whatever happens. */
+  enqueue(): void;
+}
+
+interface Begun {
+  /** Null: none was, because this one was refused or another comes first. */
+  readonly turn: Turn | null;
+  /** Null: it is still to be sent. */
+  readonly start: HeadStart | null;
 }
 
 /** What the caller is to hear of, apart from what is wrong with the hold itself. */

@@ -43,7 +43,7 @@ export interface Store {
 
   // ── anybody's door: needs the row's lock, not the fence ──────────────────────────────────────────────────────────────
   /** Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. */
-  enqueue(owner: string, turn: NewTurn): Promise<{ turn: Turn; seq: number; duplicate: boolean }>;
+  enqueue(owner: string, turn: NewTurn): Promise<Enqueued>;
   /** Ends a queued turn at once; asks a running one to stop; leaves an ended one as it is. Returns the turn as it now is. */
   requestCancel(owner: string, turn: string, by: string): Promise<Turn>;
   /** The first answer wins; a later one, or one to a withdrawn question, is a `conflict`; an unknown option is `invalid`. */
@@ -180,6 +180,14 @@ export interface NewTurn {
   readonly prompt: Prompt;
   readonly options: TurnOptions;
   readonly retryOf: string | null;
+}
+
+export interface Enqueued {
+  readonly turn: Turn;
+  /** The number of its `turn.queued`. */
+  readonly seq: number;
+  /** The same request was accepted before: this is the turn of then. */
+  readonly duplicate: boolean;
 }
 
 export interface ImportedHistory {

@@ -60,6 +60,8 @@ const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 test('the window follows the model, and the ids the version', async () => {
   expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
   expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
+  const options = { home: 'user', trustProject: false, window: 500_000 } as const;
+  expect((await agent({ model: 'sonnet[1m]', options }).traits()).window).toBe(500_000);
   const old = async () => ({ version: '1.0.30', where: 'here', assignsIds: false, noTools: false });
   expect((await agent({ probe: old }).traits()).id).toBe('issued');
 });

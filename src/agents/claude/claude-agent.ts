@@ -65,7 +65,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
   };
   return {
     name: parts.name,
-    traits: async () => traitsOf(await known(), parts.model),
+    traits: async () => traitsOf(await known(), parts),
     where: async () => (await known()).where,
     open: async (request) => open(request, parts, await known()),
     storage: async (room) => storageName(environmentOf(room, parts).whole, room.work),
@@ -81,7 +81,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
   };
 }
 
-function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, model: string | null): AgentTraits {
+function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, options }: ClaudeAgentParts): AgentTraits {
   return {
     version,
     id: assignsIds ? 'assigned' : 'issued',
@@ -93,7 +93,7 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, model: string |
     noTools,
     position: true,
     rewind: canRewind(version),
-    window: model?.includes('[1m]') ? LONG_WINDOW : WINDOW,
+    window: options.window ?? (model?.includes('[1m]') ? LONG_WINDOW : WINDOW),
   };
 }
 

@@ -11,6 +11,8 @@ export interface ClaudeOptions {
   readonly home: 'user' | 'sandbox';
   /** Whether a Claude in the node_modules of the working directory may be started. */
   readonly trustProject: boolean;
+  /** The model's window in tokens; left out: as its name says. */
+  readonly window?: number;
 }
 
 const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'];
@@ -21,6 +23,7 @@ const PARSERS: { readonly [name in keyof ClaudeOptions]-?: (value: unknown) => b
   settingSources: (value) => Array.isArray(value) && value.every((one) => SOURCES.includes(one)),
   home: (value) => value === 'user' || value === 'sandbox',
   trustProject: (value) => typeof value === 'boolean',
+  window: (value) => Number.isSafeInteger(value) && (value as number) > 0,
 };
 
 const ALLOWED: Record<keyof ClaudeOptions, string> = {
@@ -28,6 +31,7 @@ const ALLOWED: Record<keyof ClaudeOptions, string> = {
   settingSources: `a list of ${SOURCES.join(', ')}`,
   home: 'user or sandbox',
   trustProject: 'true or false',
+  window: 'a whole number of tokens',
 };
 
 /** Throws `invalid` for options that Claude does not have. */

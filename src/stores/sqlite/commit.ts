@@ -13,7 +13,7 @@ import type { Tx } from './write-queue.ts';
 const LAST_OF = `
   SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter >= ? AND counter < ?
   ORDER BY counter DESC, part DESC LIMIT 1`;
-const TURN_NAME = 'SELECT no, id FROM turns WHERE id = ? AND conv = ?';
+const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
@@ -28,7 +28,7 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
   const repeated = earlierAnswer(ledger, counter, writes.length);
   if (repeated !== null) return repeated;
-  const names = new Map<string, TurnName>();
+  const names: Names = new Map();
   for (const [index, write] of writes.entries()) {
     apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 }, names);
   }
@@ -42,7 +42,7 @@ function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { s
   return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
 }
 
-function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, TurnName>): void {
+function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
   switch (write.write) {
     case 'event': {
       const { kind, turn, payload } = write.event;
@@ -55,13 +55,16 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, Tu
     case 'change-session':
       changeSession(ledger, write.ref, write.change, write.reason, stamp);
       break;
-    case 'receipt':
-      writeReceipt(ledger, write.receipt, turnName(ledger, write.turn, names), write.session, stamp);
+    case 'receipt': {
+      const turn = turnName(ledger, write.turn, names);
+      if (turn !== null && turn.n !== write.receipt.turn) throw otherTurn(turn.n, write.receipt.turn);
+      writeReceipt(ledger, write.receipt, turn, write.session, stamp);
       break;
+    }
     case 'send': {
       const turn = begunTurn(ledger, write.turn);
       if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was sent already.`);
-      const session = write.sent.session === null ? null : useSession(ledger, write.sent.session);
+      const session = write.sent.session === null ? null : useSession(ledger, write.sent.session, turn.agent);
       ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
       ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
       break;
@@ -85,10 +88,13 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Map<string, Tu
   }
 }
 
+type NumberedTurn = TurnName & { readonly n: number };
+type Names = Map<string, NumberedTurn>;
+
 /** Looked up once a commit: a batch of updates is mostly of one turn. */
-function turnName({ tx, row }: Ledger, id: string | null, names: Map<string, TurnName>): TurnName | null {
+function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {
   if (id === null) return null;
-  const known = names.get(id) ?? tx.db.one<TurnName>(TURN_NAME, id, row.conv);
+  const known = names.get(id) ?? tx.db.one<NumberedTurn>(TURN_NAME, id, row.conv);
   if (known === undefined) throw noTurn();
   names.set(id, known);
   return known;
@@ -111,6 +117,10 @@ function checkWatermarks({ tx, row }: Ledger, writes: readonly Write[]): void {
     if (ref === null || tx.db.one(TOO_FAR, row.conv, ref, row.head) === undefined) continue;
     throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
   }
+}
+
+function otherTurn(n: number, other: number | null): ThroughlineError {
+  return new ThroughlineError('conflict', `The receipt is of turn ${other}, not of turn ${n}.`);
 }
 
 function noTurn(): ThroughlineError {

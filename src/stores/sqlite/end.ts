@@ -22,7 +22,7 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   checkRecord(turn, record);
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  const id = session === null ? null : useSession(ledger, session);
+  const id = session === null ? null : useSession(ledger, session, turn.agent);
   tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
   if (session !== null) addSessionUsage(ledger, session, record === null ? 0 : 1, usage);
   if (record !== null) {

@@ -2,7 +2,7 @@ import { titleOf } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Turn } from '../../core/turn.ts';
 import { NO_USAGE } from '../../core/usage.ts';
-import type { NewTurn } from '../../ports/store.ts';
+import type { Enqueued, NewTurn } from '../../ports/store.ts';
 import { canonicalHash } from './canonical.ts';
 import { linkContents, storeValue } from './content.ts';
 import { titleFromPrompt } from './conversations.ts';
@@ -22,12 +22,6 @@ const INSERT = `
   INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
     attempt, retry_of, was_sent, cancel_requested, usage, created_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)`;
-
-export interface Enqueued {
-  readonly turn: Turn;
-  readonly seq: number;
-  readonly duplicate: boolean;
-}
 
 export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const asked = requestHash(request);

@@ -8,7 +8,7 @@ import { SESSION, type SessionRow } from './rows.ts';
 import { countSession } from './totals.ts';
 
 const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
-const NAME = 'SELECT no, id FROM sessions WHERE ref = ? AND conv = ?';
+const NAME = 'SELECT no, id, agent FROM sessions WHERE ref = ? AND conv = ?';
 const USAGE = 'SELECT no, usage FROM sessions WHERE ref = ? AND conv = ?';
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
@@ -33,6 +33,7 @@ function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
 interface SessionName {
   readonly no: number;
   readonly id: string;
+  readonly agent: string;
 }
 
 export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
@@ -88,10 +89,14 @@ export function changeSession(
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
 
-/** The session is the most recently used one from here on. Returns the agent's id of it, for the turn that it is given to. */
-export function useSession(ledger: Ledger, ref: string): string {
+/**
+ * The session is the most recently used one from here on. Returns the agent's id of it, for the turn that it is given to.
+ * Throws `conflict` when it is another agent's: a turn is answered by the agent that it was accepted for.
+ */
+export function useSession(ledger: Ledger, ref: string, agent: string): string {
   const { tx, row } = ledger;
-  const { no, id } = found<SessionName>(ledger, NAME, ref);
+  const { no, id, agent: own } = found<SessionName>(ledger, NAME, ref);
+  if (own !== agent) throw new ThroughlineError('conflict', `The session is of the agent "${own}", not of "${agent}".`);
   tx.db.run(USE, tx.now, row.next_seq, no);
   return id;
 }

@@ -209,6 +209,21 @@ export function sessions(world: World): void {
     expect((await store.sessions(ANN, conversation)).map(({ ref }) => ref)).toEqual([a.ref, b.ref]);
   });
 
+  test('a turn is sent to a session of its own agent, with a receipt of its own, or not at all', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    const [own, other] = [session(), session({ agent: 'other' })];
+    await holder.write(opening(own), opening(other));
+    const before = await site.contents();
+    const stranger = receipt({ turn: turn.n + 1 });
+    expect(await codeOf(holder.write(sending(turn.id, { session: other.ref })))).toBe('conflict');
+    const wrong = { write: 'receipt', receipt: stranger, turn: turn.id, session: own.ref } as const;
+    expect(await codeOf(holder.write(wrong, sending(turn.id, { session: own.ref })))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+    await holder.write({ ...wrong, receipt: receipt({ turn: turn.n }) }, sending(turn.id, { session: own.ref }));
+    expect((await store.findTurn(ANN, turn.id))?.sessionId).toBe(own.id);
+  });
+
   test('a session counts its turns and what they cost, and what restoring it cost, each once', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);

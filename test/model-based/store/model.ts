@@ -306,6 +306,7 @@ function sessionOf(conversation: Conversation, ref: string): Session {
 
 function use(conversation: Conversation, ref: string, turn: Turn): void {
   const session = sessionOf(conversation, ref);
+  if (session.agent !== turn.agent) throw new Refused('conflict');
   session.used = conversation.events.length + 1;
   turn.sessionId = session.id;
 }

@@ -1,0 +1,52 @@
+import { type Plan, planContinuity } from '../core/continuity.ts';
+import type { Proof, Receipt } from '../core/receipt.ts';
+import type { ReceiptRung } from '../core/restore-settings.ts';
+import type { Delivered } from './deliver.ts';
+import type { RestoreRequest } from './restore.ts';
+
+/** The ways to restore, from what the store and the hold know now. */
+export async function planFor({ hold, agent, traits, settings, explicit, rewind }: RestoreRequest): Promise<Plan> {
+  const { owner, id, head } = hold.conversation;
+  const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const named = explicit === null ? [] : await hold.parts.store.findSessions(owner, explicit);
+  const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
+  const sessions = [...newest, ...own];
+  // A process has the failed prompt in its context for as long as it lives.
+  const live = rewind === null ? (hold.living(agent.name)?.ref ?? null) : null;
+  return planContinuity({ head, sessions, live, traits, restore: settings, explicit });
+}
+
+/** How a restore went, as far as it is known before the prompt. */
+export interface Went {
+  readonly rung: ReceiptRung;
+  readonly sessionId: string | null;
+  readonly before: Proof;
+  readonly given: Delivered;
+  readonly dropped: number;
+}
+
+export function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
+  const { hold, agent, turn, attempt, tried, lock } = request;
+  const { rung, sessionId, before, given, dropped } = went;
+  return {
+    turn: turn?.n ?? null,
+    attempt,
+    agent: agent.name,
+    rung,
+    sessionId,
+    carried: hold.conversation.historyCount - dropped,
+    dropped,
+    delivered: given.turns,
+    deliveredTokens: given.tokens,
+    unsettled: given.unsettled,
+    modelCalls: given.usage.modelCalls,
+    usage: given.usage,
+    toolsRan: given.toolsRan,
+    proof: before,
+    before,
+    after: null,
+    tried: [...tried],
+    lockWaits: lock.waits,
+    ms: Math.round(hold.parts.clock.monotonic() - started),
+  };
+}
