@@ -32,6 +32,7 @@ const MEASURES = [
   'claude-warm',
   'claude-restore',
   'claude-memory',
+  'acp',
 ];
 
 const args = process.argv.slice(2);
