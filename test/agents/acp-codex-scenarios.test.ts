@@ -11,6 +11,7 @@ else {
     settings: codexAcp,
     storage: '.codex/sessions',
     again: 'load',
+    announcesTools: false,
     run: execCommand,
   });
 }
