@@ -13,6 +13,7 @@ export function acpContract(
   name: string,
   settingsOf: (model: Model, root: string) => AcpAgentSettings,
   run: (command: string) => string,
+  timeout?: number,
 ): void {
   let model: Model;
   // What is learnt of the agent is the same for every test, and learnt once.
@@ -25,19 +26,21 @@ export function acpContract(
     rmSync(memory, { recursive: true, force: true });
   });
 
-  agentContract(`acp, ${name}`, async () => {
+  const setUp = async () => {
     const rooms = new TestRooms();
     const settings = settingsOf(model, rooms.root);
     return {
       agent: acpAgent({ name: 'agent', ...settings, installed: rooms.root, memory }),
       rooms,
-      tell: (codeword) => text(`The codeword is ${codeword}.`),
+      tell: (codeword: string) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),
       endless: text('model: stream 1000 50ms'),
-      tool: (file) => text(run(`echo line >> ${file}`)),
-      toolThenEndless: (file) => text(`${run(`echo line >> ${file}`)}\nmodel: say Half of it.\n${run('sleep 600')}`),
+      tool: (file: string) => text(run(`echo line >> ${file}`)),
+      toolThenEndless: (file: string) =>
+        text(`${run(`echo line >> ${file}`)}\nmodel: say Half of it.\n${run('sleep 600')}`),
     };
-  });
+  };
+  agentContract(`acp, ${name}`, setUp, timeout);
 }
 
 export const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command })}`;

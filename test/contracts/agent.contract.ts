@@ -26,8 +26,8 @@ export interface AgentUnderTest {
 }
 
 /** One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. */
-export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>): void {
-  describe(`the agent contract: ${name}`, () => {
+export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>, timeout = 30_000): void {
+  describe(`the agent contract: ${name}`, { timeout }, () => {
     let given: AgentUnderTest;
     let agent: Agent;
     let room: Room;

@@ -5,9 +5,8 @@ import { showsResources } from './capabilities.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
 import { AgentMemory, type Learnt } from './memory.ts';
-import { type Opener, openSession } from './open.ts';
+import type { Opener } from './open.ts';
 import { parseAcpOptions } from './options.ts';
-import { probe } from './probe.ts';
 import { profileOf } from './profiles.ts';
 import { storageName } from './storage-name.ts';
 
@@ -58,12 +57,17 @@ export function acpAgent(settings: AcpSettings): Agent {
     const { command } = find();
     const memory = memoryOf(command);
     if (memory.learnt !== null) return memory.learnt;
-    probing ??= probe({ name, command, env, openMs: options.openMs })
+    probing ??= probed(command)
       .then((capabilities) => memory.saw(capabilities))
       .finally(() => {
         probing = null;
       });
     return probing;
+  };
+  // The SDK is loaded when an agent is started: whoever only has one in the settings does not pay for it.
+  const probed = async (command: readonly string[]) => {
+    const { probe } = await import('./probe.ts');
+    return probe({ name, command, env, openMs: options.openMs });
   };
   const traitsOf = (learnt: Learnt): AgentTraits => {
     const honest = learnt.lie === null;
@@ -107,6 +111,7 @@ export function acpAgent(settings: AcpSettings): Agent {
         lied: (detail) => memory.lied(detail),
         onWindow: (tokens) => memory.window(tokens),
       };
+      const { openSession } = await import('./open.ts');
       return openSession(request, opener);
     },
     storage: async ({ work }) => storageName(knownAs, find().command, env, work),
