@@ -1,0 +1,193 @@
+// Tasks with the real Claude. The stand-in has no mind of its own: what it is to do stands in the goal, and after a gate that
+// failed in what that wrote.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Task } from '../../src/core/task.ts';
+import { addUsage, NO_USAGE } from '../../src/core/usage.ts';
+import { conversationOf } from '../../src/testing/index.ts';
+import { known, until, WHICH } from '../e2e/support/conversations.ts';
+import type { Host } from '../e2e/support/host.ts';
+import { findClaude, NOT_INSTALLED } from './claude.ts';
+import { ClaudeHome } from './claude-home.ts';
+
+const ALLOWED = { permissions: { allow: ['Bash', 'Write', 'Edit'] } };
+const write = (file: string, content: string) => `model: tool Write ${JSON.stringify({ file_path: file, content })}`;
+const CALCULATOR = (divide: string) =>
+  `export const add = (a, b) => a + b;\nexport const subtract = (a, b) => a - b;\nexport const divide = (a, b) => ${divide};\n`;
+
+const LONG = 240_000;
+
+if (findClaude() === null) test('tasks with Claude', (context) => context.skip(NOT_INSTALLED));
+else describe('tasks with Claude', { timeout: LONG }, tasksWithClaude);
+
+function tasksWithClaude(): void {
+  test('a calculator: the gate fails, Claude is told how, and mends it in the same session', async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const cwd = home.directory('calculator');
+    const file = join(cwd, 'calculator.mjs');
+    const mended = write(file, CALCULATOR('{ if (b === 0) throw new RangeError("by zero"); return a / b; }'));
+    writeFileSync(
+      join(cwd, 'check.mjs'),
+      `import assert from 'node:assert/strict';
+      import { add, divide, subtract } from './calculator.mjs';
+      assert.equal(add(2, 3), 5);
+      assert.equal(subtract(2, 3), -1);
+      assert.equal(divide(6, 3), 2);
+      try { divide(1, 0); } catch { process.exit(0); }
+      console.log('divide(1, 0) did not throw');
+      console.log(${JSON.stringify(mended)});
+      process.exit(1);`,
+    );
+    const tl = await home.open();
+    const goal = `Write a calculator module.\n${write(file, CALCULATOR('a / b'))}`;
+    const [task] = await tl.tasks.run({ goal, cwd, gate: 'node check.mjs' });
+    expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
+    const { gates, sessions } = await tl.tasks.report(task?.id ?? '');
+    expect(gates.map(({ result }) => result.verdict)).toEqual(['fail', 'pass']);
+    expect(sessions).toMatchObject([{ turns: 2, agent: 'claude' }]);
+    expect(readFileSync(file, 'utf8')).toContain('RangeError');
+    const request = home.model.lastRequest();
+    const told = request ? conversationOf(request).map(({ text }) => text) : [];
+    expect(told.find((text) => text.includes('did not throw'))).toContain('failed: exit code 1');
+    expectServed(home, [task as Task]);
+  });
+
+  test('a CSV tool: a gate that fails twice and then passes, every failure in the context of Claude', async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const cwd = home.directory('csv');
+    const file = join(cwd, 'csv.mjs');
+    const tool = (split: string) =>
+      `import { readFileSync } from 'node:fs';\nconst [head, ...rows] = readFileSync(0, 'utf8').trim().split('\\n').map((line) => ${split});\nconsole.log(JSON.stringify(rows.map((row) => Object.fromEntries(head.map((name, i) => [name, row[i]])))));\n`;
+    const unquoted = "line.split(',').map((cell) => cell.replaceAll('\"', ''))";
+    const right = '[...line.matchAll(/"([^"]*)"|([^,]+)/g)].map((cell) => cell[1] ?? cell[2])';
+    writeFileSync(join(cwd, 'in.csv'), 'name,said\nAnn,hello\nBob,"well, no"\n');
+    writeFileSync(
+      join(cwd, 'expected'),
+      `${JSON.stringify([
+        { name: 'Ann', said: 'hello' },
+        { name: 'Bob', said: 'well, no' },
+      ])}\n`,
+    );
+    const [second, third] = [write(file, tool(unquoted)), write(file, tool(right))];
+    writeFileSync(
+      join(cwd, 'check.sh'),
+      `node csv.mjs < in.csv > out && diff out expected && exit 0
+      n=$(cat tries 2>/dev/null || echo 1); echo $((n + 1)) > tries
+      echo "attempt $n is wrong"
+      if [ "$n" = 1 ]; then cat <<'NEXT'\n${second}\nNEXT\nelse cat <<'NEXT'\n${third}\nNEXT\nfi; exit 1`,
+    );
+    const tl = await home.open();
+    const goal = `Write a tool that turns CSV into JSON.\n${write(file, tool("line.split(';')"))}`;
+    const [task] = await tl.tasks.run({ goal, cwd, gate: 'sh check.sh' });
+    expect(task).toMatchObject({ state: 'done', progress: { turns: 3 } });
+    const request = home.model.lastRequest();
+    const told = (request ? conversationOf(request) : []).map(({ text }) => text).join('\n');
+    expect(told).toContain('attempt 1 is wrong');
+    expect(told).toContain('attempt 2 is wrong');
+    expectServed(home, [task as Task]);
+  });
+
+  test('three tasks of a milestone: the third knows what the first was told, and a fourth beside them nothing', async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const tl = await home.open();
+    const milestone = 'm';
+    const tasks = (await tl.tasks.run([
+      { goal: 'The codeword is amber.', milestone },
+      { goal: 'The codeword is birch.', milestone },
+      { goal: WHICH, milestone },
+      { goal: WHICH },
+    ])) as Task[];
+    const answers = await Promise.all(
+      tasks.map(async ({ id }) => {
+        const [turn] = (await tl.tasks.report(id)).turns;
+        return known((await tl.engine.answerOf(turn?.turn ?? '')).reply);
+      }),
+    );
+    expect(answers.slice(2)).toEqual([['amber', 'birch'], []]);
+  });
+
+  test("Claude's verdict is a gate: what it finds is told to the one that works, until it passes", async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const cwd = home.directory('work');
+    const verdict = (what: string, reason: string) => `model: say ${JSON.stringify({ verdict: what, reason })}`;
+    const tl = await home.open();
+    const gate = (ask: string) => ({ agent: 'claude', ask });
+    const failing = { goal: 'Write.', cwd, gate: gate(verdict('fail', 'The sum is wrong.')), maxIterations: 2 };
+    const asking = { goal: 'Write.', cwd, gate: gate(verdict('ask', 'Is blue allowed?')) };
+    const passing = { goal: 'Write.', cwd, gate: gate(verdict('pass', 'All is there.')) };
+    const [failed, asks, passed] = (await tl.tasks.run([failing, asking, passing])) as Task[];
+    expect(failed).toMatchObject({ state: 'failed', progress: { turns: 4, decision: { code: 'iterations_spent' } } });
+    const prompts = await tl.engine.turns(`task/${failed?.id}`);
+    expect(JSON.stringify(prompts[1]?.prompt)).toContain('failed: The sum is wrong.');
+    expect(asks).toMatchObject({ state: 'asking', progress: { decision: { reason: 'Is blue allowed?' } } });
+    expect(passed).toMatchObject({ state: 'done', progress: { turns: 2, decision: { code: 'gate_passed' } } });
+    expectServed(home, [failed, asks, passed] as Task[]);
+  });
+
+  test.each([
+    ['one after another', 1],
+    ['at the same time', 5],
+  ])(
+    'ten tasks %s, and a SIGKILL in between: each in a session of its own, nothing lost or left over',
+    async (_, parallel) => {
+      await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+      const names = Array.from({ length: 10 }, (_unused, i) => `word-${i + 1}`);
+      const tasks = names.map((name) => ({
+        name,
+        goal: `The codeword is ${name}. ${WHICH}`,
+        gate: 'true',
+        retryInterrupted: 2,
+      }));
+      const first = await home.host();
+      await first.tasks.add({ parallel, tasks });
+      await until('some are done', async () => (await ended(first)) >= 4, LONG / 2);
+      await first.kill();
+      const second = await home.host();
+      await second.tasks.goOn();
+      const done = (await second.tasks.settled(names)) as Task[];
+      expect(done.map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, 'done']));
+      const reports = await Promise.all(names.map((name) => second.tasks.report(name)));
+      const sessions = reports.flatMap(({ turns }) => [...new Set(turns.map(({ sessionId }) => sessionId))]);
+      expect(new Set(sessions).size).toBe(sessions.length);
+      for (const [i, { turns, task }] of reports.entries()) {
+        const last = turns.at(-1);
+        expect(known((await second.engine.answerOf(last?.turn ?? '')).reply)).toEqual([names[i]]);
+        expect(JSON.stringify(turns)).not.toMatch(/not found/i);
+        expect((await second.engine.summary(`task/${task.id}`)).open).toBe(0);
+      }
+      // A session on record is one that a turn has run in, or one that never had a prompt.
+      for (const { task } of reports) {
+        const lineage = await second.engine.sessions(`task/${task.id}`);
+        expect(lineage.filter(({ turns, state }) => turns === 0 && state === 'live')).toEqual([]);
+      }
+      const interrupted = reports.flatMap(({ turns }) =>
+        turns.filter(({ outcome }) => outcome === 'interrupted'),
+      ).length;
+      if (interrupted === 0) expectServed(home, done);
+      else expectNotMoreThanServed(home, done);
+    },
+  );
+}
+
+async function ended(host: Host): Promise<number> {
+  return (await host.tasks.list({ states: ['done'] })).length;
+}
+
+const spentBy = (tasks: readonly Task[]) =>
+  tasks.reduce((sum, { progress }) => addUsage(sum, progress.spent), NO_USAGE);
+
+/** What the tasks say that they have cost is what the stand-in has served, to the token. */
+function expectServed({ model }: ClaudeHome, tasks: readonly Task[]): void {
+  const { inputTokens, outputTokens } = spentBy(tasks);
+  expect({ inputTokens, outputTokens }).toEqual({
+    inputTokens: model.served.inputTokens,
+    outputTokens: model.served.outputTokens,
+  });
+}
+
+/** Of a turn that was killed nobody says what it has cost; of all others it is known. */
+function expectNotMoreThanServed({ model }: ClaudeHome, tasks: readonly Task[]): void {
+  expect(spentBy(tasks).inputTokens).toBeLessThanOrEqual(model.served.inputTokens);
+  expect(spentBy(tasks).inputTokens).toBeGreaterThan(0);
+}
