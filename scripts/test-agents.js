@@ -1,10 +1,11 @@
 // `npm run test:agents`: agents that speak ACP, each installed in a folder of its own, go through the scenarios that Claude's and
 // Codex's ACP programs go through in `npm test`. Their model is the stand-in: no network, no key.
 //
-//   npm run test:agents                    all of them; writes the README's table
-//   npm run test:agents -- goose gemini    only these; prints, and leaves the README as it is
+//   npm run test:agents                    all of them
+//   npm run test:agents -- goose gemini    only these; of the others, the table keeps what was found before
 //
-// Prints the table, and ends with 1 when a scenario failed. An agent that cannot be installed is no failure, and said.
+// What was found is kept in test/acp-agents/results.json, and shown as the README's table. Ends with 1 when a scenario failed.
+// An agent that cannot be installed is no failure, and said.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ import { tableOf, withTable } from '../test/acp-agents/table.ts';
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 /** A scenario ends by itself before this, all of an agent's together; it is for what does not. */
-const LIMIT_MS = 1_200_000;
+const LIMIT_MS = 2_400_000;
 
 const named = process.argv.slice(2);
 for (const name of named) {
@@ -27,20 +28,32 @@ for (const name of named) {
   process.exit(2);
 }
 
-const tried = Object.entries(ACP_AGENTS)
-  .filter(([name]) => named.length === 0 || named.includes(name))
-  .map(([name, agent]) => tryOut(name, versionOf(agent)));
-const table = tableOf(tried);
-console.log(`\n${table}`);
-if (named.length === 0) writeFileSync(at('README.md'), withTable(readFileSync(at('README.md'), 'utf8'), table));
+const tried = (named.length > 0 ? named : Object.keys(ACP_AGENTS)).map(tryOut);
+keep(tried);
+console.log(`\n${tableOf(tried)}`);
 process.exitCode = tried.some(({ results }) => Object.values(results).some((failure) => failure !== null)) ? 1 : 0;
 
 /**
+ * Written only after all were tried: a run that is broken off leaves everything as it was.
+ * @param {readonly Tried[]} tried
+ */
+function keep(tried) {
+  const file = at('test/acp-agents/results.json');
+  /** @type {Tried[]} */
+  const before = JSON.parse(readFileSync(file, 'utf8'));
+  const all = Object.keys(ACP_AGENTS).flatMap(
+    (name) => [...tried, ...before].find(({ agent }) => agent === name) ?? [],
+  );
+  writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
+  writeFileSync(at('README.md'), withTable(readFileSync(at('README.md'), 'utf8'), tableOf(all)));
+}
+
+/**
  * @param {string} agent
- * @param {string} version
  * @returns {Tried}
  */
-function tryOut(agent, version) {
+function tryOut(agent) {
+  const version = versionOf(ACP_AGENTS[agent] ?? { packages: {} });
   console.log(`\n== ${agent} ${version}`);
   const notInstallable = install(agent);
   if (notInstallable !== null) console.log(`not installable: ${notInstallable}`);

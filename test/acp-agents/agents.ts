@@ -14,8 +14,8 @@ export interface AcpAgent {
   readonly mode?: string;
   /** Where below the home it keeps its sessions. */
   readonly storage: string;
-  /** `load`: it opens a session again, and has it. `lies`: it says so. */
-  readonly again: 'load' | 'lies';
+  /** `load`: it opens a session again, and has it. `sometimes`: not in the minute in which the session was made. */
+  readonly again: 'load' | 'sometimes';
   /** Its tool for shell commands, and what that one needs beside the command. */
   readonly shell: readonly [tool: string, others?: object];
 }
@@ -31,7 +31,8 @@ const MODEL = 'stand-in';
 export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
   gemini: {
     packages: { '@google/gemini-cli': '0.61.0' },
-    command: ['gemini', '--acp'],
+    // Only where it trusts the folder may commands run without permission.
+    command: ['gemini', '--acp', '--skip-trust'],
     env: (model) => ({ GEMINI_API_KEY: 'fake', GOOGLE_GEMINI_BASE_URL: model }),
     files: () => ({
       '.gemini/settings.json': {
@@ -42,7 +43,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
     }),
     mode: 'yolo',
     storage: '.gemini/tmp',
-    again: 'lies',
+    again: 'sometimes',
     shell: ['run_shell_command'],
   },
   opencode: {

@@ -7,7 +7,7 @@ import { AcpHome } from '../agents/acp-home.ts';
 import { acpScenarios } from '../agents/acp-scenarios.ts';
 import { FIRST, SECOND } from '../agents/agent-home.ts';
 import { ACP_AGENTS } from './agents.ts';
-import { underTest } from './under-test.ts';
+import { LIMIT_MS, underTest } from './under-test.ts';
 
 const name = process.env.THROUGHLINE_ACP_AGENT ?? '';
 const agent = ACP_AGENTS[name];
@@ -16,7 +16,7 @@ const { settings, storage } = underTest(name, agent);
 
 acpScenarios(underTest(name, agent));
 
-describe(`${name} and the words of a prompt`, { timeout: 120_000 }, () => {
+describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
   test('the model is asked in the person’s own words, also after a history, and its answer is the reply: no more, no less', async () => {
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();

@@ -6,12 +6,16 @@ import type { AgentUnderTest } from '../agents/acp-scenarios.ts';
 import type { AcpAgent } from './agents.ts';
 import { binOf } from './install.ts';
 
+/** Agents that hang have failed; the slow ones take ten seconds to start, and longer where others work, too. */
+export const LIMIT_MS = 300_000;
+
 export function underTest(name: string, agent: AcpAgent): AgentUnderTest {
   const [tool, others] = agent.shell;
   return {
     name,
     storage: agent.storage,
     again: agent.again,
+    limitMs: LIMIT_MS,
     settings: ({ url }, root) => settingsOf(name, agent, url, root),
     run: (command) => `model: tool ${tool} ${JSON.stringify({ command, ...others })}`,
   };
