@@ -27,6 +27,7 @@ const MEASURES = [
   'bell',
   'restore',
   'http-overhead',
+  'http-client',
   'http-accept',
   'http-readers',
   'claude-warm',

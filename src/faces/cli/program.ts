@@ -22,7 +22,7 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     .option('--config <file>', 'the settings (else $THROUGHLINE_CONFIG, throughline.config.json here or in the home)')
     .option('--as <owner>', 'act for this owner (else "local", or whoever the key to the server stands for)')
     .option('--server <url>', 'work through this server (else $THROUGHLINE_SERVER, else the one that the home has)')
-    .option('--embedded', 'work in this process, also when a server runs')
+    .option('--embedded', 'work on the data home directly, also when a server runs')
     .option('--json', 'one JSON value a line, on stdout; errors likewise, on stderr')
     .option('--quiet', 'nothing on stderr but errors and questions')
     .showSuggestionAfterError()

@@ -1,0 +1,67 @@
+// A server that is killed under its clients, and started again: real processes, SIGKILL.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connect } from '../../../src/clients/http/connect.ts';
+import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import type { ConversationEvent } from '../../../src/core/event.ts';
+import { until } from '../../faults/harness/until.ts';
+import { CliHome } from '../cli-process.ts';
+import { serveProcess } from '../http/support/served-process.ts';
+import { allEvents, expectSound } from '../support/conversations.ts';
+
+const KEYS = ['one', 'two'];
+const PROMPTS = Array.from({ length: 6 }, (_, i) => `/stream 3 20\n/say prompt ${i}`);
+const KILLS = 2;
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+test('killed while prompts come in and are followed: none is lost, none comes twice, readers are whole', {
+  timeout: 90_000,
+}, async () => {
+  let server = await serveProcess(home);
+  const transport = socketTransport(server.socket);
+  const engine = await connect({ transport, token: server.token, timing: { longestMs: 100 } });
+  const stop = new AbortController();
+  const seen = new Map<string, ConversationEvent[]>();
+  const reading: Promise<void>[] = [];
+  for (const key of KEYS) {
+    await engine.ensure({ key });
+    const events: ConversationEvent[] = [];
+    seen.set(key, events);
+    reading.push(follow(key, events));
+  }
+  let accepted = 0;
+  const submitting = KEYS.map(async (key) => {
+    for (const prompt of PROMPTS) {
+      await engine.submit(key, prompt);
+      accepted += 1;
+    }
+  });
+  for (let kill = 1; kill <= KILLS; kill += 1) {
+    const enough = (kill * KEYS.length * PROMPTS.length) / (KILLS + 1);
+    await until('some were accepted', () => accepted >= enough);
+    server.running.kill('SIGKILL');
+    await server.running.ended;
+    server = await serveProcess(home);
+  }
+  await Promise.all(submitting);
+  for (const key of KEYS) {
+    await until(`every turn of ${key} has ended`, async () => (await engine.summary(key)).open === 0);
+    const turns = await engine.turns(key);
+    expect(turns.map(({ prompt }) => (prompt[0] as { text: string }).text)).toEqual(PROMPTS);
+    await expectSound(engine, key);
+    const all = await allEvents(engine, key);
+    await until('the reader has everything', () => (seen.get(key)?.length ?? 0) >= all.length);
+    expect(seen.get(key)).toEqual(all);
+  }
+  stop.abort();
+  await Promise.all(reading);
+  await engine.close();
+
+  async function follow(key: string, into: ConversationEvent[]): Promise<void> {
+    for await (const event of engine.follow(key, { signal: stop.signal })) into.push(event);
+  }
+});
