@@ -97,6 +97,11 @@ class EmbeddedEngine implements Engine {
     return this.#store.setTitle(this.owner, id, title.trim(), 'caller');
   }
 
+  async erase(conversation: string): Promise<void> {
+    const { id } = await this.conversation(conversation);
+    await this.#store.eraseConversation(this.owner, id);
+  }
+
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
@@ -248,7 +253,11 @@ class EmbeddedEngine implements Engine {
   }
 
   async verify(conversation: string) {
-    return this.#store.verify(this.owner, (await this.conversation(conversation)).id);
+    const found = await this.#store.findConversation(this.owner, conversation);
+    return this.#store.verify(this.owner, found?.id ?? conversation).catch((error: unknown) => {
+      if (error instanceof ThroughlineError && error.code === 'not_found') throw noSuch('conversation', conversation);
+      throw error;
+    });
   }
 
   agents() {

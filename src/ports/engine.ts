@@ -26,6 +26,12 @@ export interface Engine {
   list(page?: { limit?: number; before?: { updatedAt: number; id: string } }): Promise<Conversation[]>;
   rename(conversation: string, title: string): Promise<Conversation>;
 
+  /**
+   * Forgets all that was said in it; its key is free then, and only `verify`, by its id, still knows it. What agents have written
+   * themselves (their sessions, the directory they worked in) is not touched. `conflict` while a turn is open.
+   */
+  erase(conversation: string): Promise<void>;
+
   /** Accepts a prompt durably and returns at once; no agent was touched. `follow` from `seq` shows what becomes of it. */
   submit(conversation: string, prompt: Prompt | string, options?: SubmitOptions): Promise<Submitted>;
   turn(id: string): Promise<Turn>;
@@ -60,7 +66,7 @@ export interface Engine {
   import(exported: unknown, options?: { key?: string; cwd?: string }): Promise<Conversation>;
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   usage(filter?: { since?: string }): Promise<UsageRow[]>;
-  /** Walks the chain of events. Null: whole; else the first number that does not fit. */
+  /** Walks the chain of events, also of an erased conversation by its id. Null: whole; else the first number that does not fit. */
   verify(conversation: string): Promise<number | null>;
   agents(): Promise<AgentInfo[]>;
 

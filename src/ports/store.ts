@@ -12,6 +12,7 @@ import type { Session, SessionOrigin, SessionState } from '../core/session.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Sent, Turn, TurnEnd, TurnOptions } from '../core/turn.ts';
 import type { Usage } from '../core/usage.ts';
+import type { Census } from './census.ts';
 import type { TaskStore } from './task-store.ts';
 
 /**
@@ -40,6 +41,13 @@ export interface Store {
   fork(owner: string, source: string, n: number, spec: NewConversation): Promise<Conversation>;
   /** Makes a conversation from records that ended elsewhere. `conflict` when the key is taken. All or nothing. */
   importConversation(owner: string, spec: NewConversation, history: ImportedHistory): Promise<Conversation>;
+
+  /**
+   * Forgets all that was said in it, and that it is there: from now on it is `not_found`, and its key is free. Numbers, kinds and
+   * times of its events stay, and what `verify` needs; sums of usage stay, too. Whoever holds its lease loses it. `conflict`
+   * while a turn is open.
+   */
+  eraseConversation(owner: string, conversation: string): Promise<void>;
 
   // ── anybody's door: needs the row's lock, not the fence ──────────────────────────────────────────────────────────────
   /** Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. */
@@ -121,7 +129,7 @@ export interface Store {
   usage(owner: string, filter?: { since?: string }): Promise<UsageRow[]>;
   /** Turns whose prompt or answer has all the words, best first. `query` is words, never an expression. */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
-  /** Walks the chain of a conversation's events. Null: whole. Else the first number that does not fit. */
+  /** Walks the chain of a conversation's events, also of an erased one. Null: whole. Else the first number that does not fit. */
   verify(owner: string, conversation: string): Promise<number | null>;
 
   // ── keys to the HTTP interface ───────────────────────────────────────────────────────────────────────────────────────
@@ -134,6 +142,8 @@ export interface Store {
   /** From now on it opens nothing. One that was revoked before stays as it is. Throws `not_found`. */
   revokeKey(owner: string, id: string): Promise<ApiKey>;
 
+  /** What is on record, of all owners: for whoever looks for what was left over. */
+  census(): Promise<Census>;
   /** The tasks that turns are had for. */
   readonly tasks: TaskStore;
 

@@ -4,6 +4,7 @@ import { bell } from './store/bell.ts';
 import { commits } from './store/commits.ts';
 import { conversations } from './store/conversations.ts';
 import { copies } from './store/copies.ts';
+import { erasing } from './store/erasing.ts';
 import { finding } from './store/finding.ts';
 import { keys } from './store/keys.ts';
 import { leases } from './store/leases.ts';
@@ -35,7 +36,7 @@ export function storeContract(harness: StoreHarness): void {
       },
     };
     const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
-    for (const [name, part] of Object.entries({ ...parts, owners, keys, bell, tasks }))
+    for (const [name, part] of Object.entries({ ...parts, owners, keys, erasing, bell, tasks }))
       describe(name, () => part(world));
   });
 }

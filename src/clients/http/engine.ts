@@ -95,6 +95,10 @@ export class HttpEngine implements Engine {
     return this.#ask('renameConversation', { params: await this.#at(conversation), body: { title } });
   }
 
+  async erase(conversation: string): Promise<void> {
+    await this.#ask('eraseConversation', { params: await this.#at(conversation), repeatable: false });
+  }
+
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {

@@ -13,6 +13,7 @@ export const ROUTES: {
   ensureConversation: { method: 'POST', path: '/conversations' },
   getConversation: { method: 'GET', path: '/conversations/{conversation}' },
   renameConversation: { method: 'PATCH', path: '/conversations/{conversation}' },
+  eraseConversation: { method: 'DELETE', path: '/conversations/{conversation}' },
   summarise: { method: 'GET', path: '/conversations/{conversation}/summary' },
   show: { method: 'GET', path: '/conversations/{conversation}/view' },
   listSessions: { method: 'GET', path: '/conversations/{conversation}/sessions' },

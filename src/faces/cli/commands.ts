@@ -30,6 +30,7 @@ export const COMMANDS: Readonly<
   export: { summary: 'write a conversation as JSON', load: () => import('./commands/export.ts') },
   import: { summary: 'read a conversation that was exported', load: () => import('./commands/import.ts') },
   task: { summary: 'have agents work on goals, unattended', load: () => import('./commands/task.ts') },
+  erase: { summary: 'forget all that was said in a conversation', load: () => import('./commands/erase.ts') },
   usage: { summary: 'show what was used, by day and agent', load: () => import('./commands/usage.ts') },
   agents: {
     summary: 'list agents and what they can do, or install one',

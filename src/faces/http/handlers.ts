@@ -44,6 +44,11 @@ export const HANDLERS: {
   },
   getConversation: ({ engine, params }) => engine.conversation(params.conversation),
   renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
+  async eraseConversation({ engine, params }) {
+    const { id } = await engine.conversation(params.conversation);
+    await engine.erase(id);
+    return { erased: id };
+  },
   summarise: ({ engine, params }) => engine.summary(params.conversation),
   show: ({ engine, params }) => engine.show(params.conversation) as Promise<AnswerOf<Operations['show']>>,
   async listSessions({ engine, params: { conversation } }) {

@@ -4,7 +4,7 @@ import type { Claim, ClaimRequest, Fence } from '../../ports/store.ts';
 import { conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
-import { Ledger, leaseLost, noConversation } from './ledger.ts';
+import { isErased, Ledger, leaseLost, noConversation } from './ledger.ts';
 import { withdrawOpen } from './permissions.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';
@@ -82,7 +82,7 @@ function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
 export function beginnable(db: Database, fence: Fence, agents: readonly string[]): TurnRow | null {
   const held = db.one<{ conv: number; owner: string; epoch: number; worker: number | null }>(HELD, fence.conversation);
-  if (held === undefined || held.owner !== fence.owner) throw noConversation();
+  if (held === undefined || (held.owner !== fence.owner && !isErased(held))) throw noConversation();
   if (held.epoch !== fence.epoch || held.worker === null) throw leaseLost();
   return oldestOpen(db, held.conv, agents);
 }

@@ -68,7 +68,7 @@ export class Ledger {
   /** The conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
   static under(tx: Tx, fence: Fence): Ledger {
     const row = tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
-    if (row === undefined || row.owner !== fence.owner) throw noConversation();
+    if (row === undefined || (row.owner !== fence.owner && !isErased(row))) throw noConversation();
     if (row.epoch !== fence.epoch || row.worker === null) throw leaseLost();
     return new Ledger(tx, row);
   }
@@ -115,6 +115,11 @@ export class Ledger {
     }
     if (row.worker !== before.worker) tx.db.run(SAVE_WORKER, row.worker, row.conv);
   }
+}
+
+/** Its holder has lost it, like one that another worker has taken. */
+export function isErased({ owner }: { owner: string }): boolean {
+  return owner === '';
 }
 
 export interface TurnName {

@@ -5,6 +5,7 @@ import type { Store } from '../../ports/store.ts';
 import { Bell } from './bell.ts';
 import { whileBusy } from './busy.ts';
 import { requestCancel } from './cancel.ts';
+import { census } from './census.ts';
 import { begin, beginnable, claim, claimable } from './claim.ts';
 import { commit } from './commit.ts';
 import {
@@ -18,6 +19,7 @@ import {
 import { fork, importConversation } from './copy.ts';
 import type { Database } from './database.ts';
 import { enqueue } from './enqueue.ts';
+import { eraseConversation, verifiedOwner } from './erase.ts';
 import { storageFault } from './faults.ts';
 import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
 import { forgetWorker, processesOf, release, renew, workers } from './leases.ts';
@@ -96,6 +98,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     setTitle: (owner, id, title, source) => write((tx) => setTitle(tx, owner, id, title, source)),
     fork: (owner, source, n, spec) => write((tx) => fork(tx, owner, source, n, spec)),
     importConversation: (owner, spec, history) => write((tx) => importConversation(tx, owner, spec, history)),
+    eraseConversation: (owner, id) => write((tx) => eraseConversation(tx, owner, id)),
 
     enqueue: (owner, turn) => write((tx) => enqueue(tx, owner, turn)),
     requestCancel: (owner, turn, by) => write((tx) => requestCancel(tx, owner, turn, by)),
@@ -138,10 +141,11 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     usage: (owner, filter) => read((from) => usageDays(from, owner, filter?.since ?? '')),
     search: (owner, query, limit) => read((from) => search(from, owner, query, limit)),
     async verify(owner, id) {
-      const end = await read((from) => conversationRow(from, owner, id).next_seq - 1);
+      const under = await read((from) => verifiedOwner(from, owner, id));
+      const end = await read((from) => conversationRow(from, under, id).next_seq - 1);
       for (let walk = START; ; ) {
         const at = walk;
-        const step = await read((from) => verifyPage(from, owner, id, at, end));
+        const step = await read((from) => verifyPage(from, under, id, at, end));
         if ('whole' in step) return null;
         if ('broken' in step) return step.broken;
         walk = step.next;
@@ -154,6 +158,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     keys: (owner) => read((from) => keysOf(from, owner)),
     revokeKey: (owner, id) => write((tx) => revokeKey(tx, owner, id)),
 
+    census: () => read(census),
     tasks: taskStore({ read, write, clock }),
 
     listen(listener) {

@@ -66,6 +66,16 @@ export const conversations = {
     status: 200,
     answer: Conversation,
   },
+  eraseConversation: {
+    method: 'DELETE',
+    path: '/conversations/{conversation}',
+    summary:
+      'Forgets all that was said in a conversation. Refused while a turn is open; its chain can still be verified.',
+    scope: 'admin',
+    ...inOne,
+    status: 200,
+    answer: named('Erased', z.strictObject({ erased: z.string() })),
+  },
   summarise: {
     method: 'GET',
     path: '/conversations/{conversation}/summary',

@@ -26,6 +26,7 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   'findConversation by key': (store) => store.findConversation(BOB, 'anns-key'),
   listConversations: (store) => store.listConversations(BOB, { limit: 9 }),
   setTitle: (store, { conversation }) => store.setTitle(BOB, conversation, 'Stolen', 'caller'),
+  eraseConversation: (store, { conversation }) => store.eraseConversation(BOB, conversation),
   fork: (store, { conversation }) => store.fork(BOB, conversation, 1, spec()),
   enqueue: (store, { conversation }) => store.enqueue(BOB, newTurn(conversation)),
   requestCancel: (store, { open }) => store.requestCancel(BOB, open, 'bob'),

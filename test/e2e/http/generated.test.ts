@@ -82,7 +82,7 @@ function requestOf(method: string, path: string, operation: DescribedOperation, 
   const { parameters = [], requestBody } = operation;
   const inPath = parameters
     .filter((one) => one.in === 'path')
-    .map(({ name }) => [name, nameFor(ids[name] ?? [])] as const);
+    .map(({ name }) => [name, nameFor(method === 'DELETE' ? [] : (ids[name] ?? []))] as const);
   const inQuery = parameters
     .filter((one) => one.in === 'query')
     .map(({ name, schema }) => {

@@ -61,6 +61,16 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.ok('POST', `/turns/${hanging.turn.id}/cancel`);
   expect((await caller.finished(hanging.turn)).turn.state).toBe('cancelled');
 
+  const { id: forked } = fork.body;
+  await caller.ok('POST', '/conversations/fork/warm'); // its session is alive, and ends with it
+  expect(await caller.ok('DELETE', '/conversations/fork')).toEqual({ erased: forked });
+  for (const name of ['fork', forked]) expect((await caller.get(`/conversations/${name}`)).status).toBe(404);
+  expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toEqual({ broken: null });
+  const hanged = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
+  expect((await caller.ask('DELETE', at)).status).toBe(409);
+  await caller.ok('POST', `/turns/${hanged.turn.id}/cancel`);
+  await caller.finished(hanged.turn);
+
   const hints = caller.events('/events');
   const hint = hints.next();
   await until('the reader of hints has come', () => home.metrics.readers > 0);

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import type { Turn } from '../../../src/core/turn.ts';
+import {
+  ANN,
+  begun,
+  claim,
+  codeOf,
+  ending,
+  enqueue,
+  fresh,
+  Holder,
+  newConversation,
+  opening,
+  receipt,
+  sending,
+  session,
+  spec,
+  update,
+  usage,
+  type World,
+} from './world.ts';
+
+const SECRET = 'swordfish';
+
+export function erasing(world: World): void {
+  test('nothing that was said is left, and the chain can still be checked', async () => {
+    const { store, site } = world;
+    const { conversation, fence, turn } = await said(world);
+    expect(await site.contents()).toContain(SECRET);
+    await store.eraseConversation(ANN, conversation);
+    expect(await site.contents()).not.toContain(SECRET);
+    expect(await store.verify(ANN, conversation)).toBeNull();
+    expect(await codeOf(store.verify('bob', conversation))).toBe('not_found');
+    expect(await store.findConversation(ANN, conversation)).toBeNull();
+    expect(await store.findTurn(ANN, turn)).toBeNull();
+    expect(await store.listConversations(ANN, { limit: 9 })).toEqual([]);
+    expect(await store.search(ANN, SECRET, 9)).toEqual([]);
+    expect(await store.usage(ANN)).toHaveLength(1);
+    expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('not_found');
+    await site.damage({ kind: 'time', conversation, seq: 3 });
+    expect(await store.verify(ANN, conversation)).toBe(3);
+    expect(await codeOf(store.commit(fence, 900, [update(null, 'late')]))).toBe('lease_lost');
+    expect(await codeOf(store.begin(fence, ['scripted']))).toBe('lease_lost');
+    expect(await store.renew([fence], 1_000)).toEqual([fence]);
+  });
+
+  test('its key and its request ids are free again', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    await store.eraseConversation(ANN, conversation);
+    const next = await store.ensureConversation(ANN, { ...spec(), key: 'notes' });
+    expect(next.created).toBe(true);
+    expect((await enqueue(store, next.conversation.id, { requestId: 'once' })).n).toBe(1);
+  });
+
+  test('one with an open turn is not erased', async () => {
+    const { store } = world;
+    const { conversation } = await begun(store);
+    expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('conflict');
+    expect(await store.findConversation(ANN, conversation)).not.toBeNull();
+  });
+
+  test('what a fork has of it stays, long texts included', async () => {
+    const { store } = world;
+    const long = `${SECRET} `.repeat(2_000);
+    const { conversation, turn } = await said(world, long);
+    const fork = await store.fork(ANN, conversation, 1, { ...spec(), key: 'fork' });
+    await store.eraseConversation(ANN, conversation);
+    const [record] = await store.recordsAfter(ANN, fork.id, { after: 0, limit: 9 });
+    expect(JSON.stringify(record?.prompt)).toContain(long.trim().slice(0, 5_000));
+    expect(await store.verify(ANN, fork.id)).toBeNull();
+    expect(await store.findTurn(ANN, turn)).toBeNull();
+  });
+
+  test('a claim does not find it, named or not', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    await store.eraseConversation(ANN, conversation);
+    const worker = { id: fresh('worker'), process: { pid: 1, started: '1', boot: 'b', namespace: 'n' } };
+    const request = { worker, place: 'this-host', agents: ['scripted'], driver: 'worker', leaseMs: 1_000 } as const;
+    expect(await store.claim({ ...request, conversation })).toBeNull();
+    expect(await store.claim(request)).toBeNull();
+  });
+}
+
+/** A conversation in which something was said, everywhere where it can be. */
+async function said({ store }: World, text = SECRET) {
+  const words = [{ type: 'text', text }] as const;
+  const conversation = await newConversation(store, { key: 'notes' });
+  await enqueue(store, conversation, { prompt: words, requestId: 'once' });
+  const { fence, turn: claimed } = await claim(store, { conversation });
+  const turn = claimed as Turn;
+  const holder = new Holder(store, fence);
+  const native = session();
+  await holder.write(opening(native, turn.id), sending(turn.id, { session: native.ref }), update(turn.id, text));
+  const memo = { memo: SECRET, mirror: { from: 0, bytes: new TextEncoder().encode(SECRET) } };
+  await holder.write({ write: 'change-session', ref: native.ref, change: memo, reason: null });
+  await holder.write({ write: 'receipt', receipt: receipt(), turn: turn.id, session: native.ref });
+  await holder.write(ending(turn, { session: native.ref, usage: usage(1) }));
+  return { conversation, fence, turn: turn.id };
+}
