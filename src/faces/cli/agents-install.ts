@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Cli } from './cli.ts';
 import { addExamples } from './examples.ts';
 import { DONE } from './exit-codes.ts';
+import { notThroughServer } from './not-through-server.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { oneLine } from './terminal-text.ts';
 
@@ -25,6 +26,7 @@ async function install(
   version: string | null,
   { parts, output, options, exitWith }: Cli,
 ): Promise<void> {
+  if (options.server !== undefined) throw notThroughServer('agents install');
   const stop = new AbortController();
   const stopListening = onStopSignals({
     cancel: () => stop.abort(),

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { ThroughlineError } from '../../core/errors.ts';
 import type { Cli, GlobalOptions } from './cli.ts';
 import { COMMANDS } from './commands.ts';
+import { notThroughServer } from './not-through-server.ts';
 
 export interface ProgramOptions {
   readonly version: string;
@@ -54,12 +54,6 @@ export function withInstallVersion(argv: readonly string[]): string[] {
   const at = argv.indexOf('install', argv.indexOf('agents') + 1);
   if (!argv.includes('agents') || at === -1) return [...argv];
   return argv.map((word, i) => (i > at ? word.replace(/^--version(?==|$)/, '--package-version') : word));
-}
-
-function notThroughServer(command: string): ThroughlineError {
-  return new ThroughlineError('invalid', `"${command}" works on the data home itself, and not through a server.`, {
-    hint: 'Leave --server out, and run it on the machine that has the home.',
-  });
 }
 
 const HELP = `

@@ -114,6 +114,7 @@ describe('which server', () => {
     ['--embedded', '--server', 'http://127.0.0.1:1', 'list'],
     ['--server', 'http://127.0.0.1:1', 'keys', 'list'],
     ['--server', 'http://127.0.0.1:1', 'demo'],
+    ['--server', 'http://127.0.0.1:1', 'agents', 'install', 'claude'],
     ['--config', 'settings.json', 'list'],
     ['--server', 'http://192.0.2.1', 'list'],
   ])('is not ignored: %s %s', async (...args) => {
