@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareTold, type RepeatedMessage, type ToldTurn } from './told.ts';
 
@@ -84,5 +85,26 @@ test('commands to the agent and pictures are not looked for', () => {
   const picture = turn(2, '', 'seen', { prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] });
   expect(compareTold(REPEATED.slice(0, 2), [TOLD[0] as ToldTurn, turn(2, '/compact', 'done'), picture]).kind).toBe(
     'consistent',
+  );
+});
+
+test('any history that is repeated is consistent, and without any one of its turns it is not', () => {
+  const words = fc.uniqueArray(
+    fc.string({ minLength: 1 }).filter((text) => /^[^\s/]/.test(text)),
+    {
+      minLength: 2,
+      maxLength: 8,
+      // None may be found within another one.
+      comparator: (a, b) => a.includes(b) || b.includes(a),
+    },
+  );
+  fc.assert(
+    fc.property(words, fc.nat(), (texts, at) => {
+      const told = texts.map((text, i) => turn(i + 1, text, `re: ${text}`));
+      const exchanges = texts.map((text) => [person(text), agent(`re: ${text}`)]);
+      expect(compareTold(exchanges.flat(), told).kind).toBe('consistent');
+      const cut = exchanges.toSpliced(at % exchanges.length, 1);
+      expect(compareTold(cut.flat(), told).kind).toBe('lacking');
+    }),
   );
 });

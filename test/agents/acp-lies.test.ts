@@ -1,5 +1,5 @@
 // Agents that say that a session is loaded, and what they have of it.
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acknowledgement } from '../../src/testing/index.ts';
@@ -50,6 +50,24 @@ describe('a loadSession that lies', { timeout: 60_000 }, () => {
     await tl.close();
     const { receipt } = await (await home.open()).conversation('chat').ask(codeword('ebony'), { agent: 'second' });
     expect(receipt).toMatchObject({ rung: 'resume', carried: 4, delivered: 0, proof: 'consistent' });
+    home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+  });
+
+  test.each([
+    ['whole', 'resume'],
+    ['without its beginning', 'transcript'],
+  ])('a session that began with a replay must have the prompts before: %s', async (how, rung) => {
+    const options = { quietMs: 200, noTools: { version: '1.0.0', mode: 'quiet' } };
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
+    const tl = await home.open();
+    await threeTurns(tl);
+    const { receipt: replayed } = await tl.conversation('chat').ask(FOURTH, { restore: { rung: 'replay' } });
+    await tl.close();
+    const file = join(home.homeOf('agent'), '.acp-agent', `${replayed.sessionId}.json`);
+    const messages = JSON.parse(readFileSync(file, 'utf8')) as unknown[];
+    if (how !== 'whole') writeFileSync(file, JSON.stringify(messages.slice(2)));
+    const { receipt } = await (await home.open()).conversation('chat').ask(codeword('ebony'));
+    expect(receipt).toMatchObject({ rung, carried: 4 });
     home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
   });
 });
