@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
 import { TurnWatch } from '../../../bench/support/turn-watch.ts';
-import type { Store } from '../../../src/ports/store.ts';
+import { keptWarm } from '../support/kept-warm.ts';
 
 // Time says little on a busy machine; how often the disk is waited for says the same everywhere.
 test('a turn in a warm session is accepted, begun, sent and heard of with two commits, and ended with a third', async () => {
@@ -43,17 +43,3 @@ test('a turn that is refused while its session is warm leaves the session as it 
   expect((await engine.answerOf(second.turn.id)).receipt.rung).toBe('live');
   await watch.stop();
 });
-
-/** Resolves when the session is kept for the next turn: just before, the worker asks whether a turn of another waits. */
-async function keptWarm(store: Store): Promise<void> {
-  const { summary } = store;
-  const asked = Promise.withResolvers<void>();
-  store.summary = async (...args) => {
-    const found = await summary.apply(store, args);
-    asked.resolve();
-    return found;
-  };
-  await asked.promise;
-  store.summary = summary;
-  await new Promise(setImmediate);
-}

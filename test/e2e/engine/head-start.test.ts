@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { BenchHome } from '../../../bench/support/bench-home.ts';
+import { TurnWatch } from '../../../bench/support/turn-watch.ts';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
+import { keptWarm } from '../support/kept-warm.ts';
+
+// In a warm session a turn is sent in the commit that accepts it, with a number that is foreseen.
+
+test('turns that two engines submit at the same moment end in order, each with a receipt of its own', async () => {
+  await using home = new BenchHome();
+  const holder = await home.open({ engine: { headStartMs: 60_000 } });
+  const { engine: other } = await home.open({ engine: { maxRunning: 0 } });
+  const { engine, parts } = holder;
+  const { id, owner } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  await watch.ended((await engine.submit(id, '/say Hello.')).turn.id);
+  for (let i = 0; i < 10; i += 1) {
+    const submitted = await Promise.all([
+      other.submit(id, '/say From another one.'),
+      engine.submit(id, '/say One.'),
+      engine.submit(id, '/say Two.'),
+    ]);
+    for (const { turn } of submitted) await watch.ended(turn.id);
+  }
+  const turns = await engine.turns(id, { limit: 100 });
+  expect(turns.map(({ n, state }) => [n, state])).toEqual(turns.map((_, i) => [i + 1, 'completed']));
+  const receipts = await parts.store.receipts(owner, id);
+  expect(receipts.map(({ turn, rung }) => [turn, rung])).toEqual(turns.map(({ n }) => [n, n === 1 ? 'new' : 'live']));
+  await watch.stop();
+});
+
+test('a turn whose number was foreseen wrongly is sent all the same, under its own', async () => {
+  await using home = new BenchHome();
+  const { engine, parts } = await home.open({ engine: { headStartMs: 60_000 } });
+  const { id, owner } = await engine.ensure({ key: 'chat' });
+  const warm = keptWarm(parts.store);
+  await engine.submit(id, '/say Hello.');
+  await warm;
+  // One that is cancelled in the commit that accepts it is never begun here, and has a number.
+  const passing = { id: 'passing', conversation: id, requestId: null, agent: null, defaultAgent: null, retryOf: null };
+  const prompt = [{ type: 'text', text: 'Never mind.' } as const];
+  const warmAgain = keptWarm(parts.store);
+  await Promise.all([
+    parts.store.enqueue(owner, { ...passing, prompt, options: {} }),
+    parts.store.requestCancel(owner, passing.id, 'test'),
+  ]);
+  await warmAgain;
+  const watch = new TurnWatch(engine, id, (await engine.conversation(id)).lastSeq);
+  const { turn } = await engine.submit(id, '/say Hello again.');
+  await watch.ended(turn.id);
+  expect((await engine.turn(turn.id)).n).toBe(3);
+  const receipts = await parts.store.receipts(owner, id);
+  expect(receipts.map(({ turn: n, rung }) => [n, rung])).toEqual([
+    [1, 'new'],
+    [3, 'live'],
+  ]);
+  await watch.stop();
+});
+
+test('a turn is accepted although nobody can look where its session stands', async () => {
+  await using home = new BenchHome();
+  let looking = Promise.resolve();
+  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs: 1 } });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const warm = keptWarm(parts.store);
+  await engine.submit(id, '/say Hello.');
+  await warm;
+  const look = Promise.withResolvers<void>();
+  looking = look.promise;
+  const { turn } = await engine.submit(id, '/say Hello again.');
+  expect((await parts.store.findTurn('local', turn.id))?.sent).toBe(null);
+  look.resolve();
+  await watch.ended(turn.id);
+  expect((await engine.answerOf(turn.id)).receipt).toMatchObject({ rung: 'live', proof: 'proved' });
+  await watch.stop();
+});
+
+/** The scripted agent, in whose storage one can only look when the promise of that moment is kept. */
+function looksWhen(allowed: () => Promise<void>): Agent {
+  const agent = scriptedAgent({ name: 'scripted' });
+  return {
+    ...agent,
+    async open(request) {
+      const opened = await agent.open(request);
+      if (!opened.ok) return opened;
+      const { session } = opened;
+      const position = session.position.bind(session);
+      session.position = async () => {
+        await allowed();
+        return position();
+      };
+      return opened;
+    },
+  };
+}
