@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
+import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { createEngine } from './engine/engine.ts';
 import { observed } from './engine/observed-store.ts';
 import {
@@ -17,6 +18,7 @@ import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
 import type { Agent } from './ports/agent.ts';
+import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
@@ -178,6 +180,22 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+/** Without an engine: one that opens clears up after dead workers, and looking is to change nothing. */
+export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'config'>): Promise<Doctor> {
+  const home = resolve(options.home ?? dataHome());
+  makeHome(home);
+  const { settings, base } = readSettings(options, home);
+  const [store, { examine }] = await Promise.all([openStore(settings.store, base, home), import('./doctor/doctor.ts')]);
+  const own = {
+    store,
+    processes: systemProcesses,
+    place: placeOf(home),
+    sandboxes: { root: sandboxRoot(settings, base, home), aside: join(home, 'aside') },
+    reap: () => reapDeadWorkers({ store, processes: systemProcesses }),
+  };
+  return { examine: () => examine(own), close: () => store.close() };
 }
 
 async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Settings['tasks']): Promise<Tasks> {

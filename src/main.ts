@@ -55,6 +55,10 @@ const parts: Parts = {
     const { engine, tasks } = await compose(given({ home, config, owner }));
     return { engine, tasks: await tasks(), readFile: readTaskFile };
   },
+  async doctor({ home, config }) {
+    const { composeDoctor } = await import('./compose.ts');
+    return composeDoctor(given({ home, config }));
+  },
   demo(request) {
     return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
   },

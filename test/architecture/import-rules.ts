@@ -4,7 +4,7 @@ import { type Node, placesIn } from './syntax.ts';
 
 /** Folders whose direct children are siblings that do not know each other. */
 const GROUPS = ['stores', 'agents', 'sandboxes', 'clients', 'faces'];
-const FOLDERS = ['core', 'ports', 'engine', 'library', 'tasks', 'wire', 'host', 'testing', ...GROUPS];
+const FOLDERS = ['core', 'ports', 'engine', 'library', 'tasks', 'doctor', 'wire', 'host', 'testing', ...GROUPS];
 /** What every adapter needs to run a program; it knows none of them. */
 const SHARED = 'agents/shared';
 /** The only files at the top of src/, and the only ones that reach implementations. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ApiKey } from '../../core/key.ts';
+import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { DemoParts, DemoRequest } from './demo/parts.ts';
@@ -29,6 +30,8 @@ export interface Parts {
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
   /** Tasks of a data home, and how to read a file of them. */
   tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<TaskDesk>;
+  /** Looks for what crashes have left over in a data home. */
+  doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
   /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }

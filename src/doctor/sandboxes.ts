@@ -1,0 +1,26 @@
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Check } from './parts.ts';
+
+/** Ids of conversations, and hashes of the names that several share. Whatever else lies there is not ours. */
+const OURS = /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
+
+/** Directories of conversations that are not in the store. They may hold work, so they are put aside and never deleted. */
+export const checkSandboxes: Check = async ({ sandboxes: { root, aside } }, census) => {
+  const known = new Set(census.sandboxes);
+  const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const orphaned = names.filter((name) => OURS.test(name) && !known.has(name));
+  return orphaned.map((name) => ({
+    check: 'sandboxes',
+    subject: `directory ${join(root, name)}`,
+    problem: 'No conversation has it.',
+    remedy: `Move it to ${aside}.`,
+    async repair() {
+      await mkdir(aside, { recursive: true, mode: 0o700 });
+      await rename(join(root, name), join(aside, name));
+    },
+  }));
+};

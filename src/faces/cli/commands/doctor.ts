@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Doctor, Finding } from '../../../ports/doctor.ts';
+import type { Cli } from '../cli.ts';
+import { addExamples } from '../examples.ts';
+import { DONE } from '../exit-codes.ts';
+import { type Output, styled } from '../output.ts';
+import { oneLine } from '../terminal-text.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.option('--fix', 'repair what is found').action(({ fix = false }: { fix?: boolean }) => doctor(fix, cli));
+  command.addHelpText(
+    'after',
+    '\nFinds what crashes have left over: leases, sessions, sandboxes, processes and tasks that nobody has any more. Without\n' +
+      '--fix nothing is changed. Directories are put aside, never deleted. Exit code 1: something is left to do.',
+  );
+  addExamples(command, 'throughline doctor', 'throughline doctor --fix --json');
+}
+
+async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): Promise<void> {
+  const desk = await parts.doctor(options);
+  try {
+    const seen = new Set<string>();
+    let left = 0;
+    // What one repair frees, another check may find: so it is looked for again, until nothing new is there.
+    for (let found = await desk.examine(); found.length > 0; found = fix ? await unseen(desk, seen) : []) {
+      for (const finding of found) {
+        seen.add(nameOf(finding));
+        const failure = fix && finding.remedy !== null ? await repaired(finding) : 'not repaired';
+        if (failure !== null) left += 1;
+        tell(output, finding, failure, fix);
+      }
+    }
+    if (seen.size === 0 && !output.json) output.line('Nothing is left over.');
+    exitWith(left === 0 ? DONE : 1);
+  } finally {
+    await desk.close();
+  }
+}
+
+const nameOf = ({ check, subject }: Finding) => `${check} ${subject}`;
+
+async function unseen(desk: Doctor, seen: ReadonlySet<string>): Promise<Finding[]> {
+  return (await desk.examine()).filter((finding) => !seen.has(nameOf(finding)));
+}
+
+/** Null: it is. Else why not. */
+async function repaired(finding: Finding): Promise<string | null> {
+  try {
+    await finding.repair();
+    return null;
+  } catch (error) {
+    if (error instanceof ThroughlineError) return error.message;
+    throw error;
+  }
+}
+
+function tell(
+  output: Output,
+  { check, subject, problem, remedy }: Finding,
+  failure: string | null,
+  fix: boolean,
+): void {
+  if (output.json) {
+    output.value({ check, subject, problem, remedy, repaired: failure === null });
+    return;
+  }
+  output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
+  if (failure === null) output.line(styled('green', `  repaired: ${oneLine(remedy ?? '')}`));
+  else if (fix && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
+  else if (remedy !== null) output.line(styled('dim', `  --fix: ${oneLine(remedy)}`));
+}

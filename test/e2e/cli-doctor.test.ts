@@ -1,0 +1,94 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome, parseLines, until } from './cli-process.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome({ scripted: { adapter: 'scripted', options: { ids: 'assigned' } } });
+});
+afterEach(() => home.remove());
+
+const at = (...path: string[]) => join(home.path, 'home', ...path);
+
+function query(sql: string): Record<string, string | null>[] {
+  if (!existsSync(at('throughline.db'))) return [];
+  const db = new DatabaseSync(at('throughline.db'), { readOnly: true });
+  try {
+    return db.prepare(sql).all() as Record<string, string | null>[];
+  } catch {
+    return []; // its tables are being made
+  } finally {
+    db.close();
+  }
+}
+
+const alive = (pid: number) =>
+  existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+const subjects = (lines: { check: string }[]) => lines.map(({ check }) => check);
+
+test('where nothing is left over, it says so', async () => {
+  await home.ok('send', 'notes', 'Hello.');
+  expect(await home.ok('doctor')).toBe('Nothing is left over.\n');
+});
+
+test('what a killed process held is explained, and with --fix freed, ended and queued again', async () => {
+  const running = home.start(['task', 'run', 'Hello.', '--gate', 'sleep 3600']);
+  await until(() => query('SELECT no FROM tasks WHERE gate IS NOT NULL').length === 1);
+  const { pid } = JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? '{}');
+  running.kill('SIGKILL');
+  await running.ended;
+
+  const looked = await home.run('doctor', '--json');
+  expect(looked.code).toBe(1);
+  const found = parseLines(looked.stdout);
+  expect(subjects(found)).toEqual(['leases', 'tasks']);
+  expect(found.every(({ repaired, remedy }) => !repaired && remedy !== null)).toBe(true);
+  expect(alive(pid)).toBe(true);
+
+  const text = await home.ok('doctor', '--fix');
+  expect(text).toMatch(/has ended and still holds conversations\.\n {2}repaired: End what it left running/);
+  expect(text).toMatch(/process \d+: It is the gate of task \S+, and nobody holds it any more\.\n {2}repaired/);
+  expect(alive(pid)).toBe(false);
+  expect(query('SELECT state, worker FROM tasks')).toEqual([{ state: 'queued', worker: null }]);
+  expect(await home.ok('doctor')).toBe('Nothing is left over.\n');
+});
+
+test('a session on record that no turn ever ran in is closed; one that had turns can be resumed again', async () => {
+  await home.ok('send', 'notes', 'The codeword is amber.');
+  const db = new DatabaseSync(at('throughline.db'));
+  db.exec("UPDATE sessions SET state = 'live'");
+  db.exec(
+    `INSERT INTO sessions (owner, conv, ref, id, agent, origin, watermark, dropped, state, turns, usage, opened_at, used_at, used_seq, storage)
+     SELECT owner, conv, 'other', 'never-used', agent, 'new', 0, 0, 'live', 0, usage, 0, 0, 0, storage FROM sessions`,
+  );
+  db.close();
+  const lines = parseLines(await home.ok('doctor', '--fix', '--json'));
+  expect(subjects(lines)).toEqual(['sessions', 'sessions']);
+  expect(query('SELECT state FROM sessions ORDER BY no')).toEqual([{ state: 'dormant' }, { state: 'closed' }]);
+  expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
+});
+
+test('a sandbox of no conversation is put aside, with what is in it; what is not ours is left alone', async () => {
+  await home.ok('send', 'notes', 'Hello.');
+  const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
+  mkdirSync(at('sandboxes', orphan, 'work'), { recursive: true });
+  writeFileSync(at('sandboxes', orphan, 'work', 'precious'), 'kept');
+  mkdirSync(at('sandboxes', 'mine'));
+  const [known] = query('SELECT sandbox FROM conversations');
+  expect(await home.ok('doctor', '--fix')).toContain('No conversation has it.');
+  expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
+  expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
+});
+
+test('a task that waits for one that failed is explained, and left to a person', async () => {
+  writeFileSync(
+    join(home.path, 'tasks.yaml'),
+    '- {name: a, goal: x, gate: "false", maxIterations: 1}\n- {name: b, goal: y, after: a}\n',
+  );
+  expect((await home.run('task', 'run', '--file', 'tasks.yaml')).code).toBe(1);
+  const { code, stdout } = await home.run('doctor', '--fix');
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^task \S+: It waits for \S+, which has failed or was cancelled/);
+});
