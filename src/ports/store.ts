@@ -88,9 +88,9 @@ export interface Store {
    * makes. A commit of which any counter was used in this epoch before is a repeat: it changes nothing and gives the same
    * answer (R5). Counters may have gaps. Only the epoch decides whether the lease is held: one that has run out and that
    * nobody took can still be written under. Throws `lease_lost` when it was taken, released or its worker forgotten;
-   * `conflict` when a native session belongs to another conversation, or a turn has ended, was never begun or was sent
-   * before; `invalid` when a session's watermark would be beyond the head (R9) or a record does not fit its turn. Then
-   * nothing of it is written.
+   * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun or was sent
+   * before, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
+   * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
    */
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
 
