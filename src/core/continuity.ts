@@ -11,6 +11,8 @@ export interface Situation {
   readonly sessions: readonly Session[];
   /** Our reference of the session whose process we hold; null: none. */
   readonly live: string | null;
+  /** Nothing has shown what the living session knew when it was opened. */
+  readonly unproved?: boolean;
   readonly traits: AgentTraits;
   readonly restore: RestoreSettings;
   /** The native session that the caller named; null: none. It is used or refused, never replaced (R7). */
@@ -132,12 +134,12 @@ function freshStep({ head }: Situation): Step {
 }
 
 /**
- * We delivered all of it to this process ourselves. But an agent that has gone on under another id before may do so again, and
+ * We delivered all of it to this process ourselves, unless it was reopened on the agent's word alone. But an agent that has gone on under another id before may do so again, and
  * then only its storage could tell what it took along.
  */
-function livingProof({ sessions, traits }: Situation): Proof {
+function livingProof({ sessions, traits, unproved = false }: Situation): Proof {
   if (traits.position) return 'proved';
-  return sessions.some((session) => session.origin === 'rotated') ? 'none' : 'counted';
+  return unproved || sessions.some((session) => session.origin === 'rotated') ? 'none' : 'counted';
 }
 
 /** Reopening is proved by the agent's own storage, or shown by the history it repeats; an id alone proves nothing. */

@@ -116,7 +116,9 @@ class Attempt {
     // It may have ended its turn before the kill reached it; it must not pass for a living session.
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
-      hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled: outcome.kind !== 'completed' });
+      const unproved = worth(restored.receipt, this.#after) === 'none';
+      const unsettled = outcome.kind !== 'completed';
+      hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
     } else hold.live.delete(agent.name);
     return this.#result(outcome, sent, startedAt);
   }

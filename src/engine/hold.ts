@@ -69,6 +69,8 @@ export interface LiveSession {
   readonly ref: string;
   readonly session: AgentSession;
   readonly unsettled: boolean;
+  /** Nothing has shown what it knew when it was opened. */
+  readonly unproved: boolean;
 }
 
 /** Whether the agent can open a session again after its process has ended. */

@@ -40,7 +40,7 @@ async function openLive(step: Step, row: Session, request: RestoreRequest): Prom
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
   if (tooWeak(proof, request))
-    return { failure: 'this agent goes on under other ids, and nothing shows what it takes along' };
+    return { failure: 'nothing shows that it has the context, or takes it along' };
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 

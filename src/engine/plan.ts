@@ -12,8 +12,9 @@ export async function planFor({ hold, agent, traits, settings, explicit, rewind 
   const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
   const sessions = [...newest, ...own];
   // A process has the failed prompt in its context for as long as it lives.
-  const live = rewind === null ? (hold.living(agent.name)?.ref ?? null) : null;
-  return planContinuity({ head, sessions, live, traits, restore: settings, explicit });
+  const living = rewind === null ? hold.living(agent.name) : null;
+  const { ref: live, unproved } = living ?? { ref: null, unproved: false };
+  return planContinuity({ head, sessions, live, unproved, traits, restore: settings, explicit });
 }
 
 /** How a restore went, as far as it is known before the prompt. */

@@ -89,5 +89,5 @@ async function keep(hold: Hold, agent: Agent, restored: Restored & { ok: true })
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped } : {}) } as const;
     await hold.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
   }
-  hold.live.set(agent.name, { ref, session, unsettled });
+  hold.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
 }

@@ -75,6 +75,19 @@ test('an id that comes back brings no answer along that was given under it befor
   }
 });
 
+test('a session that was reopened on the agent’s word alone does not pass for a known one while it lives', async () => {
+  const auto = { policy: 'auto' } as const;
+  await play({ b: 'unproved' }, [
+    { do: 'hollow', how: 'openly', wait: 0 },
+    submit(0, { agent: 'b' }),
+    { do: 'crash', engine: 0, passes: 0, children: false, wait: 0 },
+    submit(0, { agent: null, restore: auto, wait: 0 }),
+    submit(0, { agent: null, restore: auto }),
+    submit(0, { agent: null, session: 0, wait: 0 }),
+    { do: 'lose a session', session: 0, ...still },
+  ]);
+});
+
 test('a prompt that failed is told once, also when the engine dies before the next attempt', async () => {
   for (let passes = 28; passes < 52; passes += 1) {
     await play({ a: 'like Claude' }, [
