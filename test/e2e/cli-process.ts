@@ -126,7 +126,7 @@ export class Running {
       if (this.#child.exitCode !== null) break;
     }
     throw new Error(
-      `never wrote ${pattern} to ${where}: ${JSON.stringify({ stdout: this.stdout, stderr: this.stderr })}`,
+      `never wrote ${pattern} to ${where}: ${JSON.stringify({ exit: this.#child.exitCode, stdout: this.stdout, stderr: this.stderr })}`,
     );
   }
 }

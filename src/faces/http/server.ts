@@ -90,18 +90,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   async function end(graceMs: number): Promise<void> {
     draining.abort();
-    await engine.close({ graceMs });
-    shutdown.abort();
-    await Promise.all(
-      servers.map((server) => {
-        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-        server.closeIdleConnections();
-        // Streams have ended; a connection that still has something to say gets a moment, and no more.
-        const timer = setTimeout(() => server.closeAllConnections(), 500);
-        return closed.finally(() => clearTimeout(timer));
-      }),
-    );
+    try {
+      await engine.close({ graceMs });
+    } finally {
+      shutdown.abort();
+      await Promise.all(servers.map(ended));
+    }
   }
+}
+
+/** Streams have ended; a connection that still has something to say gets a moment, and no more. */
+function ended(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), 500);
+  return closed.finally(() => clearTimeout(timer));
 }
 
 /** Beyond this machine only behind TLS, under one name, and with keys. Anything else is refused, with how to do it. */

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest';
+import { BASE_PATH } from '../../../../src/wire/operations.ts';
+import type { Caller } from '../support/caller.ts';
+import { DOCUMENT } from '../support/conform.ts';
+import { ServedHome } from '../support/served-home.ts';
+
+describe('whose', () => {
+  test('the ids of another open nothing, in every route of the document', async () => {
+    await using home = await ServedHome.start();
+    const ann = (await home.key('ann', ['read', 'prompt', 'approve', 'admin'])).caller;
+    const bob = (await home.key('bob', ['read', 'prompt', 'approve', 'admin'])).caller;
+    const hers = await anns(ann);
+    const before = await ann.ok('GET', '/conversations/hers/view');
+    let tried = 0;
+    for (const [path, methods] of Object.entries<Record<string, Described>>(DOCUMENT.paths)) {
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        for (const ids of [hers.byId, hers.byKey]) {
+          if (!path.includes('{')) continue;
+          const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => ids[name] as string);
+          const body =
+            requestBody === undefined ? undefined : BODIES[requestBody.content['application/json'].schema.$ref];
+          const { status, body: answer } = await bob.ask(method.toUpperCase(), filled, body);
+          expect({ method, path, status, code: answer.code }).toEqual({ method, path, status: 404, code: 'not_found' });
+          expect(JSON.stringify(answer)).not.toMatch(/osprey|secret title/);
+          tried += 1;
+        }
+      }
+    }
+    expect(tried).toBeGreaterThan(25);
+    for (const list of ['/conversations', '/conversations?q=osprey', '/search?q=osprey', '/usage', '/permissions']) {
+      expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
+    }
+    expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
+    expect(await ann.ok('GET', '/conversations/hers/view')).toEqual(before);
+  });
+
+  test('the same request id of two owners is two turns, and of one with another body a conflict', async () => {
+    await using home = await ServedHome.start();
+    const turns: string[] = [];
+    for (const owner of ['ann', 'bob']) {
+      const { caller } = await home.key(owner, ['read', 'prompt']);
+      await caller.ok('POST', '/conversations', { key: 'chat' });
+      const { body } = await caller.post('/conversations/chat/turns', { prompt: `of ${owner}`, requestId: 'same' });
+      expect(body).toMatchObject({ duplicate: false, turn: { requestId: 'same' } });
+      turns.push(body.turn.id);
+      const other = await caller.post('/conversations/chat/turns', { prompt: 'something else', requestId: 'same' });
+      expect(other).toMatchObject({ status: 409, body: { code: 'conflict' } });
+    }
+    expect(new Set(turns).size).toBe(2);
+  });
+
+  test('hints are of the own conversations only', async () => {
+    await using home = await ServedHome.start();
+    const [ann, bob] = [
+      (await home.key('ann', ['read', 'prompt'])).caller,
+      (await home.key('bob', ['read', 'prompt'])).caller,
+    ];
+    const hints = bob.events('/events');
+    const first = hints.next();
+    while (home.metrics.readers === 0) await new Promise(setImmediate);
+    await ann.ok('POST', '/conversations', { key: 'hers' });
+    const his = await bob.ok('POST', '/conversations', { key: 'his' });
+    expect((await first).value?.data.conversation).toBe(his.id);
+    await hints.return();
+  });
+});
+
+test('who answered a question is in the record, and in the chain that shows any change', async () => {
+  await using home = await ServedHome.start();
+  const key = await home.key('local', ['read', 'prompt', 'approve']);
+  await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', {
+    prompt: '/ask May I?',
+    permissions: 'ask',
+  });
+  for await (const { data } of home.caller.events('/conversations/chat/events')) {
+    if (data.kind !== 'permission.asked') continue;
+    await key.caller.ok('POST', `/permissions/${data.payload.id}`, { optionId: 'allow' });
+    const late = await home.caller.post(`/permissions/${data.payload.id}`, { optionId: 'reject' });
+    expect(late).toMatchObject({ status: 409 });
+    break;
+  }
+  await home.caller.finished(turn);
+  const by = `local by key ${key.id}`;
+  expect((await home.caller.ok('GET', '/permissions?open=false')).permissions).toMatchObject([{ answeredBy: by }]);
+  const events = [];
+  for await (const event of home.engine.follow('chat')) {
+    if (event.kind === 'permission.answered') events.push(event.payload);
+    if (event.kind === 'turn.ended') break;
+  }
+  expect(events).toEqual([{ id: expect.any(String), optionId: 'allow', by }]);
+  expect(await home.caller.ok('GET', '/conversations/chat/verify')).toEqual({ broken: null });
+});
+
+interface Described {
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: { $ref: string } } } };
+}
+
+/** A body that would be taken, for every operation that takes one. */
+const BODIES: Record<string, object> = {
+  '#/components/schemas/NewConversation': {},
+  '#/components/schemas/NewTitle': { title: 'stolen' },
+  '#/components/schemas/WarmUp': {},
+  '#/components/schemas/NewFork': { turn: 1 },
+  '#/components/schemas/Import': { exported: {} },
+  '#/components/schemas/NewTurn': { prompt: 'hello' },
+  '#/components/schemas/Retry': {},
+  '#/components/schemas/PermissionAnswer': { optionId: 'allow' },
+};
+
+/** One of everything that Ann can have, with its ids under the names that the paths give them. */
+async function anns(ann: Caller) {
+  const { id } = await ann.ok('POST', '/conversations', { key: 'hers', title: 'secret title' });
+  const { turn } = await ann.ok('POST', '/conversations/hers/turns', { prompt: 'The codeword is osprey' });
+  await ann.finished(turn);
+  await ann.ok('POST', '/conversations/hers/turns', { prompt: '/ask May I?', permissions: 'ask' });
+  let permission = '';
+  for await (const { data } of ann.events('/conversations/hers/events')) {
+    if (data.kind !== 'permission.asked') continue;
+    permission = data.payload.id;
+    break;
+  }
+  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission };
+  return { byId: ids, byKey: { ...ids, conversation: 'hers' } as Record<string, string> };
+}
