@@ -19,6 +19,8 @@ export class TurnReader {
   readonly entries = new Set<string>();
   /** Claude itself says that it could not write. */
   writesLost = false;
+  /** Tools may leave something behind that goes on after the answer. */
+  usedTools = false;
   /** What the session has cost by now; null: never heard of. */
   cost: CostSoFar | null;
   readonly #prompt: string;
@@ -103,6 +105,7 @@ export class TurnReader {
     if (modelOf(message) === SYNTHETIC_MODEL) return [];
     this.#note(message);
     const updates = assistantUpdates(message.message as EntryMessage);
+    if (updates.some(({ sessionUpdate }) => sessionUpdate === 'tool_call')) this.usedTools = true;
     const streamed = this.#streamed.has(idOf(message.message) ?? '');
     return streamed ? updates.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call') : updates;
   }

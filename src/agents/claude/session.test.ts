@@ -22,8 +22,10 @@ class FakeClaude implements ClaudeConnection {
   send(message: ClaudeUserMessage) {
     this.onSend(message);
   }
+  onInterrupt: () => void = () => {};
   async interrupt() {
     this.interrupts += 1;
+    this.onInterrupt();
   }
   close = () => this.kill();
   async kill() {
@@ -109,6 +111,53 @@ test('a prompt ends when its result has come, Claude is idle, and all is in the 
   expect(JSON.parse(one.memo ?? '')).toMatchObject({ costUsd: 1, bytes: copy.length });
 });
 
+test('an answer without tools ends with its result; the next prompt waits until Claude is idle', async () => {
+  const one = session();
+  const sent: string[] = [];
+  claude.onSend = ({ uuid }) => {
+    sent.push(uuid);
+    write(uuid, uuid === 'p1' ? null : 'p1');
+    say(state('running'), result(uuid));
+  };
+  expect((await prompt(one, 'p1')).outcome).toEqual({ kind: 'completed', position: '1:p1' });
+  const second = prompt(one, 'p2', '1:p1');
+  await new Promise(setImmediate);
+  expect(sent).toEqual(['p1']);
+  say(state('idle'));
+  expect((await second).outcome).toEqual({ kind: 'completed', position: '2:p2' });
+  expect(sent).toEqual(['p1', 'p2']);
+});
+
+test('one with tools ends when Claude is idle: they may have left something behind', async () => {
+  const one = session();
+  const call = { type: 'tool_use', id: 't1', name: 'Workflow', input: {} };
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(state('running'), { type: 'assistant', message: { id: 'm1', model: 'claude', content: [call] } }, result(uuid));
+  };
+  let over = false;
+  const asked = prompt(one, 'p1').then((told) => {
+    over = true;
+    return told;
+  });
+  await new Promise(setImmediate);
+  expect(over).toBe(false);
+  say({ ...result('another'), user_message_uuids: [] }, state('idle'));
+  expect((await asked).outcome).toMatchObject({ kind: 'completed' });
+});
+
+test('a Claude that speaks without a prompt is ended at once, and takes none', async () => {
+  const one = session();
+  say(state('running'), { type: 'system', subtype: 'status', session_id: ID });
+  await new Promise(setImmediate);
+  expect(one.alive).toBe(true);
+  say(answer('a1'));
+  await new Promise(setImmediate);
+  expect(one.alive).toBe(false);
+  expect(claude.ending).toBe('by SIGKILL');
+  expect((await prompt(one, 'p1')).outcome).toMatchObject({ kind: 'failed', again: true });
+});
+
 test('a prompt may land on entries that are as new as itself, and on nothing else', async () => {
   write('old', null);
   const one = session({ empty: false });
@@ -157,10 +206,8 @@ test('a process that ends loses the turn, with its last words; after an abort th
 
   claude = new FakeClaude();
   const abort = new AbortController();
-  claude.onSend = () => {
-    abort.abort();
-    setTimeout(() => void claude.kill(), 20);
-  };
+  claude.onSend = () => abort.abort();
+  claude.onInterrupt = () => void claude.kill();
   expect((await prompt(session(), 'p2', null, abort.signal)).outcome).toMatchObject({ kind: 'cancelled' });
   expect(claude.interrupts).toBe(1);
 });

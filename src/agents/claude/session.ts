@@ -56,7 +56,7 @@ const LOOK_AGAIN_MOST_MS = 200;
 /**
  * One session, open in a running Claude.
  *
- *   free ──prompt──▶ in flight ──result and idle──▶ waits until the transcript holds what was streamed ──▶ free
+ *   free ──prompt──▶ in flight ──result and, after tools, idle──▶ waits until the transcript holds what was streamed ──▶ free
  *                        ╰──abort──▶ interrupted, after a while killed        the process ends: free for ever
  */
 export class ClaudeSession implements AgentSession {
@@ -73,6 +73,8 @@ export class ClaudeSession implements AgentSession {
   /** Somebody has ended it: from then on it takes nothing, though its process may take a moment. */
   #ended = false;
   #flight: Flight | null = null;
+  /** A turn has ended by its result, and Claude has not said yet that it is idle; null: it has. */
+  #resting: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: ClaudeSessionParts) {
     this.#parts = parts;
@@ -149,7 +151,7 @@ export class ClaudeSession implements AgentSession {
   #refusal({ signal }: PromptRequest): AgentOutcome | null {
     if (signal.aborted) return { kind: 'cancelled' };
     if (this.#flight !== null) return unsent('this session is still busy with a prompt', true);
-    return this.alive ? null : unsent('Claude’s process ended before the prompt was sent', true);
+    return this.alive ? null : gone();
   }
 
   #takeOff(request: PromptRequest): Flight {
@@ -170,7 +172,10 @@ export class ClaudeSession implements AgentSession {
   /** With a read-only config directory Claude would answer as always and keep nothing, so that is found out before. */
   async #send(flight: Flight): Promise<void> {
     const { id, content, signal } = flight.request;
-    const unwritable = await probeWritable(this.#parts.folder);
+    // A prompt that comes before Claude is idle is taken into the turn before.
+    await this.#resting?.promise;
+    if (!this.alive) return this.#finish(flight, gone());
+    const unwritable = probeWritable(this.#parts.folder);
     if (unwritable !== null) return this.#finish(flight, unsent(`${unwritable}; nothing was sent`, false));
     await this.#file?.mark(id);
     if (signal.aborted) return this.#finish(flight, { kind: 'cancelled' });
@@ -193,6 +198,7 @@ export class ClaudeSession implements AgentSession {
   async #listen(): Promise<void> {
     for await (const message of this.#connection.messages) this.#receive(message);
     await this.#connection.kill(); // its output has ended: whatever is left of it can tell us nothing
+    this.#rested();
     const flight = this.#flight;
     if (flight === null || flight.ending) return;
     const lost = { kind: 'lost', message: `Claude’s process ended ${this.#connection.ending ?? ''}`.trim() } as const;
@@ -201,6 +207,7 @@ export class ClaudeSession implements AgentSession {
 
   #receive(message: ClaudeMessage): void {
     const flight = this.#flight;
+    if (message.subtype === 'session_state_changed' && message.state === 'idle') this.#rested();
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id, flight);
     if (flight === null) {
       if (message.subtype === 'session_state_changed') this.#tellsState = true;
@@ -214,7 +221,21 @@ export class ClaudeSession implements AgentSession {
     const { outcome } = flight.turn;
     if (outcome === null || flight.ending) return;
     if (flight.turn.over) void this.#land(flight, outcome);
-    else if (!this.#tellsState) void sleep(QUIET_MS).then(() => this.#land(flight, outcome));
+    else if (this.#mayRest(flight.turn)) {
+      this.#resting = Promise.withResolvers();
+      void this.#land(flight, outcome);
+    } else if (!this.#tellsState) void sleep(QUIET_MS).then(() => this.#land(flight, outcome));
+  }
+
+  /** Whether all has been said with the result, and that Claude is idle is only for the next prompt to wait for. */
+  #mayRest({ outcome, usedTools }: TurnReader): boolean {
+    // What has a process for every prompt is idle when there is the next one, and that is to be known before.
+    return this.#tellsState && this.#connection.namesPrompts && outcome?.kind === 'completed' && !usedTools;
+  }
+
+  #rested(): void {
+    this.#resting?.resolve();
+    this.#resting = null;
   }
 
   /** Older versions go on under another id with every process, or even with every prompt. */
@@ -288,6 +309,10 @@ const UNWRITTEN = {
  */
 function isWork({ type }: ClaudeMessage): boolean {
   return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
+}
+
+function gone(): AgentOutcome {
+  return unsent('Claude’s process ended before the prompt was sent', true);
 }
 
 function unsent(message: string, again: boolean): AgentOutcome {

@@ -117,9 +117,11 @@ test('a process that dies in the middle of a turn ends the connection, after all
 
 test('an interrupt ends the process that works, and the connection with it', async () => {
   await connect({ kind: 'resume', id: ID(5) });
-  const going = turn('hang');
-  setTimeout(() => void connection.interrupt(), 300);
-  await going;
+  const message = { role: 'user' as const, content: 'hang' };
+  connection.send({ type: 'user', uuid: 'u-hang', session_id: '', parent_tool_use_id: null, message });
+  expect((await messages.next()).value).toMatchObject({ subtype: 'init' });
+  await connection.interrupt();
+  expect((await messages.next()).done).toBe(true);
   expect(connection.alive).toBe(false);
 });
 

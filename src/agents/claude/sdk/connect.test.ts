@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import { isAlive } from '../../../../test/contracts/liveness.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Room } from '../../../ports/sandbox.ts';
 import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
@@ -141,9 +142,19 @@ test('an SDK that throws, or stops listening, leaves no process behind', async (
 
 test('an abort before it is up ends it', async () => {
   const abort = new AbortController();
-  const opening = connect(fakeSdk('setInterval(() => {}, 1000)'), { signal: abort.signal });
-  setTimeout(() => abort.abort(), 50);
-  expect(await failure(opening)).not.toBeNull();
+  let pid = 0;
+  const watched: Room = {
+    ...room,
+    spawn: async (...given) => {
+      const child = await room.spawn(...given);
+      pid = child.identity.pid;
+      abort.abort();
+      return child;
+    },
+  };
+  const script = 'setInterval(() => {}, 1000)';
+  expect(await failure(connect(fakeSdk(script), { room: watched, signal: abort.signal }))).not.toBeNull();
+  expect(isAlive(pid)).toBe(false);
 });
 
 test('what is no SDK is not available', () => {

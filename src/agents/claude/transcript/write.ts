@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -37,17 +37,25 @@ export async function putTranscript(file: string, content: Iterable<string | Uin
  * Whether files can be made and filled in a directory, which is made if it is missing; null: they can, else why not. To be
  * asked before each turn: with a read-only config directory Claude answers as always, says nothing, and keeps nothing.
  */
-export async function probeWritable(dir: string): Promise<string | null> {
+export function probeWritable(dir: string): string | null {
   const file = join(dir, `.probe.${randomUUID()}.tmp`);
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    // More than a few bytes: a full disk may have room for a name.
-    await writeNew(file, [new Uint8Array(PROBE_BYTES)]);
+    // At once: handing it to another thread four times takes longer than doing it.
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    writeFileSync(file, PROBE, { flag: 'wx', mode: 0o600 });
     return null;
   } catch (error) {
     return `nothing can be written in ${dir}: ${error instanceof Error ? error.message : String(error)}`;
   } finally {
-    await rm(file, { force: true }).catch(() => {});
+    removeQuietly(file);
+  }
+}
+
+function removeQuietly(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // it was never made, or the directory cannot be written by now
   }
 }
 
@@ -62,7 +70,8 @@ export async function appendLine(file: string, entry: object): Promise<string | 
   }
 }
 
-const PROBE_BYTES = 8_192;
+/** More than a few bytes: a full disk may have room for a name. */
+const PROBE = new Uint8Array(8_192);
 const WRITE_BYTES = 256 * 1024;
 
 async function writeNew(path: string, content: Iterable<string | Uint8Array>): Promise<void> {
