@@ -88,6 +88,18 @@ test('a session that was reopened on the agent’s word alone does not pass for 
   ]);
 });
 
+test('a session that was opened hollowly on the agent’s word alone is used again only where that is asked for', async () => {
+  const auto = { policy: 'auto' } as const;
+  await play({ a: 'unproved' }, [
+    { do: 'hollow', how: 'openly', wait: 0 },
+    submit(0),
+    { do: 'crash', engine: 0, passes: 0, children: false, wait: 0 },
+    submit(0, { restore: auto }),
+    submit(0, { restore: auto }),
+    submit(0),
+  ]);
+});
+
 test('a prompt that failed is told once, also when the engine dies before the next attempt', async () => {
   for (let passes = 28; passes < 52; passes += 1) {
     await play({ a: 'like Claude' }, [

@@ -30,6 +30,8 @@ export class AgentStorage {
   locked = 0;
   /** The next sessions that are opened again know nothing of what they should; `openly`: and their storage shows it. */
   hollow: 'no' | 'openly' | 'secretly' = 'no';
+  /** Sessions that were opened hollowly by an agent which shows nobody what it has: their storage is not what was told. */
+  readonly beyondKnowing = new Set<string>();
   /** The id that the next new session gets, although it is another's; null: a new one. */
   stolen: string | null = null;
   readonly #name: string;
@@ -88,6 +90,7 @@ export class AgentDouble implements Agent {
       if (!storage.sessions.has(how.id)) return { ok: false, reason: 'not_found', message: 'no such session' };
       const { hollow } = storage;
       storage.hollow = 'no';
+      if (hollow !== 'no' && !traits.position && !traits.load) storage.beyondKnowing.add(how.id);
       if (hollow !== 'no') return this.#opened(how.id, [], noTools, hollow);
       const id = rotates === 'open' ? this.#moved(how.id) : how.id;
       const entries = storage.sessions.get(id) ?? [];

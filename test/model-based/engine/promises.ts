@@ -130,6 +130,8 @@ async function noWatermarkOverstates(world: World, id: string, history: readonly
     const storage = storages[session.agent as 'a' | 'b'];
     const entries = storage.sessions.get(session.id);
     if (!isUsable(session) || entries === undefined || touched.has(session.id)) continue;
+    // Its receipts say that nothing is proved of it; only the policy `auto` goes on with such a session.
+    if (storage.beyondKnowing.has(session.id)) continue;
     const { position } = PROFILES[setup[session.agent as 'a' | 'b']].traits;
     if (position && storage.position(session.id) !== session.position) continue;
     const context = entries.join('\n');
