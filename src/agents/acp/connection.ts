@@ -22,6 +22,8 @@ export class AgentGone extends Error {}
 
 const CLOSE_STEP_MS = 2_000;
 const NOISE_SHOWN = 200;
+/** Agents tell all kinds of things there; what they ended of comes last. */
+const COMPLAINT_LINES = 5;
 
 /**
  * An agent's process as the other end of the protocol. Requests and answers go through the SDK. Notifications do not: its
@@ -58,7 +60,9 @@ export class AcpConnection {
           child.kill('SIGKILL');
         },
         room: () => listener.room(),
-        gone: ({ text }) => {
+        gone: ({ how, complaint }) => {
+          const said = complaint.split('\n').slice(-COMPLAINT_LINES).join('\n');
+          const text = said === '' ? how : `${how}: ${said}`;
           this.#ending = this.#noise === null ? text : `${text} (it printed ${this.#noise})`;
           this.#sdk.close(new AgentGone(`the agent’s process ended ${this.#ending}`));
           listener.gone(this.#ending);

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
-import { delimiter, extname, isAbsolute, join, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { extname, join, resolve } from 'node:path';
 import { isObject } from '../../core/content.ts';
+import { runnable } from '../shared/programs.ts';
 import { KNOWN_AGENTS, type KnownAgent } from './known.ts';
 
 /*
@@ -71,23 +72,6 @@ function programIn(folder: string, name: string, program: string): string[] | nu
     return ['.js', '.mjs', '.cjs', '.ts'].includes(extname(path)) ? [process.execPath, path] : [path];
   } catch {
     return null;
-  }
-}
-
-/** A whole path, or a name to be looked for. Relative entries of PATH mean another folder everywhere, and are passed over. */
-function runnable(name: string, path: string): string | null {
-  if (/[/\\]/.test(name)) return isProgram(resolve(name)) ? resolve(name) : null;
-  const file = process.platform === 'win32' ? `${name}.exe` : name;
-  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
-  return folders.map((folder) => join(folder, file)).find(isProgram) ?? null;
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
   }
 }
 

@@ -113,18 +113,9 @@ export class AcpSession implements AgentSession {
     }
     const flight: Flight = { events: new EventQueue(), answered: false, grace: null };
     this.#flight = flight;
-    const stop = () => this.#stop(flight);
-    request.signal.addEventListener('abort', stop, { once: true });
     for (const update of this.#between.splice(0)) flight.events.push({ type: 'update', update });
     void this.#send(flight, request);
-    try {
-      yield* flight.events.drain();
-    } finally {
-      request.signal.removeEventListener('abort', stop);
-      // Whoever leaves in the middle must not leave the agent working.
-      if (!flight.events.ended) this.#stop(flight);
-      flight.events.abandon();
-    }
+    yield* flight.events.handOut(request.signal, () => this.#stop(flight));
   }
 
   async allowTools(): Promise<boolean> {

@@ -1,5 +1,5 @@
+import { onPath } from '../shared/programs.ts';
 import { packageIn, packageOfOurs } from './find-package.ts';
-import { onPath } from './find-program.ts';
 
 /**
  * How a person who has set nothing can use Claude; null: it is not there. Only looks at files, so that whoever uses another

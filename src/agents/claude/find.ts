@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
+import { onPath, runnable } from '../shared/programs.ts';
 import { packageIn, packageOfOurs, type SdkPackage } from './find-package.ts';
-import { onPath, runnable, versionOf } from './find-program.ts';
+import { versionOf } from './find-program.ts';
 
 /*
  * Where Claude is. The places in their order: the setting, the working directory's node_modules, Throughline's own, the

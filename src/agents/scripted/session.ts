@@ -79,17 +79,8 @@ export class ScriptedSession implements AgentSession {
       return;
     }
     const flight = this.#takeOff(request);
-    const stop = () => this.#stop(flight);
-    request.signal.addEventListener('abort', stop, { once: true });
     this.#program.send({ type: 'prompt', id: request.id, content: request.content });
-    try {
-      yield* flight.events.drain();
-    } finally {
-      request.signal.removeEventListener('abort', stop);
-      // Whoever leaves in the middle must not leave the agent working.
-      if (!flight.events.ended) this.#stop(flight);
-      flight.events.abandon();
-    }
+    yield* flight.events.handOut(request.signal, () => this.#stop(flight));
   }
 
   async allowTools(): Promise<boolean> {

@@ -67,4 +67,17 @@ export class EventQueue {
       }
     }
   }
+
+  /** The same for whoever runs the turn: an abort stops the agent, and so does leaving in the middle. */
+  async *handOut(signal: AbortSignal, stop: () => void): AsyncGenerator<AgentEvent> {
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      yield* this.drain();
+    } finally {
+      signal.removeEventListener('abort', stop);
+      // Whoever leaves in the middle must not leave the agent working.
+      if (!this.#ended) stop();
+      this.abandon();
+    }
+  }
 }

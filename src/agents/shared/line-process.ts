@@ -15,7 +15,9 @@ export interface LineListener {
 
 export interface Ending {
   readonly code: number | null;
-  /** How it ended, with what it complained about. */
+  /** How it ended. */
+  readonly how: string;
+  /** The same, with what it complained about. */
   readonly text: string;
   /** The last of what it complained about. */
   readonly complaint: string;
@@ -114,6 +116,6 @@ export class LineProcess {
     this.#gone = true;
     const complaint = this.#stderr.text;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    listener.gone({ code, complaint, text: `${how}${complaint === '' ? '' : `: ${complaint}`}` });
+    listener.gone({ code, how, complaint, text: `${how}${complaint === '' ? '' : `: ${complaint}`}` });
   }
 }
