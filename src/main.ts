@@ -93,9 +93,10 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
     const token = files.tokenOf(at);
     secrets.push(token);
     const { socket } = at;
+    const tasks = await composed.tasks();
     const start = (port: number) =>
       startServer({
-        ...{ engine: composed.engine, keys: composed.parts.store, token, log, metrics, version, socket, port },
+        ...{ engine: composed.engine, tasks, keys: composed.parts.store, token, log, metrics, version, socket, port },
         host: request.host,
         ...given({ publicUrl: request.publicUrl }),
       });
@@ -105,12 +106,10 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
       return start(0);
     });
     files.writeAddress(at, { url: server.url, socket, pid: process.pid });
-    const tasks = await composed.tasks();
     return {
       ...{ engine: composed.engine, home: composed.home, url: server.url, socket },
       newLink: () => server.newLink(),
       async close(options) {
-        await tasks.close();
         await server.close(options);
         files.removeAddress(at);
         await tracing?.close();

@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
+import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
 import {
   BASE_PATH,
@@ -20,9 +21,12 @@ import type { Principal } from './principal.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
 import { faultResponse, problemResponse, Refusal } from './refusal.ts';
+import { TASK_HANDLERS } from './task-handlers.ts';
 
 export interface AppParts {
   readonly engine: Engine;
+  /** Left out: there are none here. */
+  readonly tasks?: Tasks;
   readonly keeper: Gatekeeper;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -120,9 +124,12 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       checkScope(principal, operation.scope);
       if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is about to end.');
       const asked = await readRequest(operation, c.req.raw, c.req.param());
-      const engine = parts.engine.as(principal.owner, `${principal.owner} by ${principal.by}`);
+      const by = `${principal.owner} by ${principal.by}`;
+      const engine = parts.engine.as(principal.owner, by);
+      const tasks = parts.tasks?.as(principal.owner, by);
+      if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server has no tasks.');
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
-      const answer = await HANDLERS[name]({ ...asked, engine, principal, lastEventId } as Call<never>);
+      const answer = await HANDLERS[name]({ ...asked, engine, tasks, principal, lastEventId } as Call<never>);
       if (operation.stream) return streamed(answer as Frames, principal, c.env.cut);
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });

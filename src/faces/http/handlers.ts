@@ -1,17 +1,21 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { Tasks } from '../../ports/tasks.ts';
 import type { AnswerOf, BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import { checkScope } from './authenticate.ts';
 import type { Frame } from './event-stream.ts';
 import type { Principal } from './principal.ts';
+import { TASK_HANDLERS } from './task-handlers.ts';
 
 type Operations = typeof OPERATIONS;
 
 export interface Call<N extends OperationName> {
   /** On behalf of whoever asks. */
   readonly engine: Engine;
+  /** Likewise. */
+  readonly tasks: Tasks;
   readonly principal: Principal;
   readonly params: ParamsOf<Operations[N]>;
   readonly query: QueryOf<Operations[N]>;
@@ -20,7 +24,7 @@ export interface Call<N extends OperationName> {
   readonly lastEventId: number | null;
 }
 
-type Streamed = 'follow' | 'hints';
+type Streamed = 'follow' | 'hints' | 'followTasks';
 export type Frames = (signal: AbortSignal) => AsyncIterable<Frame>;
 
 /** What each operation does, in terms of the engine: every one of the table, or this does not compile. */
@@ -100,6 +104,8 @@ export const HANDLERS: {
   async hints({ engine }) {
     return (signal) => framed(engine.hints({ signal }));
   },
+
+  ...TASK_HANDLERS,
 
   // ── the rest ──
   whoAsks: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),

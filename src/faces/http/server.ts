@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
+import type { Tasks } from '../../ports/tasks.ts';
 import { type AppParts, createApp } from './app.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './door.ts';
 import { STREAM, type StreamSettings } from './event-stream.ts';
@@ -12,6 +13,8 @@ import { SignIn } from './sign-in.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
+  /** Closed before the engine; left out: there are none here. */
+  readonly tasks?: Tasks;
   readonly keys: Pick<Store, 'findKey'>;
   readonly token: string;
   readonly log: Log;
@@ -91,6 +94,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   async function end(graceMs: number): Promise<void> {
     draining.abort();
     try {
+      await options.tasks?.close();
       await engine.close({ graceMs });
     } finally {
       shutdown.abort();

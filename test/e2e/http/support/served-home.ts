@@ -14,6 +14,7 @@ import { Metrics } from '../../../../src/faces/http/metrics.ts';
 import { freshKey } from '../../../../src/faces/http/secrets.ts';
 import { type RunningServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
 import { SignIn } from '../../../../src/faces/http/sign-in.ts';
+import type { Tasks } from '../../../../src/ports/tasks.ts';
 import { Caller } from './caller.ts';
 
 export const TOKEN = 'the-token-of-this-test';
@@ -35,6 +36,7 @@ export class ServedHome {
   readonly log: string[] = [];
   readonly #options: ServedOptions;
   #composed!: Composed;
+  #tasks!: Tasks;
   #server!: RunningServer;
 
   private constructor(options: ServedOptions) {
@@ -59,7 +61,9 @@ export class ServedHome {
       telemetry: this.metrics,
       onBug: (err) => log.error({ err }, 'a fault of this program'),
     });
+    this.#tasks = await this.#composed.tasks();
     this.#server = await startServer({
+      tasks: this.#tasks,
       ...{ engine: this.#composed.engine, keys: this.#composed.parts.store, token: TOKEN, log, metrics: this.metrics },
       ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port, ...server },
     });
@@ -88,9 +92,11 @@ export class ServedHome {
   /** The same interface without a network. */
   inProcess(): (address: string, init: RequestInit) => Promise<Response> {
     const { engine, parts } = this.#composed;
+    const tasks = this.#tasks;
     const never = new AbortController().signal;
     const app = createApp({
       engine,
+      tasks,
       keeper: { token: TOKEN, signIn: new SignIn(TOKEN, Date.now), keys: parts.store, owner: 'local', now: Date.now },
       log: createLog('debug', [TOKEN], (line) => this.log.push(line)),
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },

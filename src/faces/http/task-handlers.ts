@@ -1,0 +1,45 @@
+import { parsePlan } from '../../core/task-plan.ts';
+import type { Tasks } from '../../ports/tasks.ts';
+import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
+import { checkScope } from './authenticate.ts';
+import type { Frame } from './event-stream.ts';
+import type { Call, Frames } from './handlers.ts';
+import type { Principal } from './principal.ts';
+
+type Operations = typeof OPERATIONS;
+type TaskOperation = Extract<keyof Operations, `${string}Task${string}` | 'taskUsage'>;
+type Answer<N extends TaskOperation> = AnswerOf<Operations[N]>;
+
+/** What each operation of tasks does. */
+export const TASK_HANDLERS: {
+  [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Frames> : Promise<Answer<N>>;
+} = {
+  async listTasks({ tasks, query: { state, ...page } }) {
+    return { tasks: await tasks.list({ ...page, ...(state && { states: [state] }) }) } as Answer<'listTasks'>;
+  },
+  async addTasks({ tasks, principal, body: { plan, requestId } }) {
+    checkMachine(principal, plan);
+    return tasks.add(plan, requestId === undefined ? {} : { requestId }) as Promise<Answer<'addTasks'>>;
+  },
+  async followTasks({ tasks, query, lastEventId }) {
+    const after = lastEventId ?? query.after ?? 0;
+    return (signal) => numbered(tasks.follow({ after, signal }));
+  },
+  taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
+  getTask: ({ tasks, params }) => tasks.task(params.task) as Promise<Answer<'getTask'>>,
+  reportTask: ({ tasks, params }) => tasks.report(params.task) as Promise<Answer<'reportTask'>>,
+  cancelTask: ({ tasks, params }) => tasks.cancel(params.task) as Promise<Answer<'cancelTask'>>,
+  retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body) as Promise<Answer<'retryTask'>>,
+};
+
+/** A command is run as we are, whatever the agent may do; directories and native sessions are the machine's. */
+function checkMachine(principal: Principal, plan: unknown): void {
+  const { tasks } = parsePlan(plan);
+  if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A gate that is a command');
+  if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
+  if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
+}
+
+async function* numbered(events: ReturnType<Tasks['follow']>): AsyncGenerator<Frame> {
+  for await (const event of events) yield { id: event.seq, data: event };
+}

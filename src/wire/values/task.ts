@@ -1,0 +1,142 @@
+import * as z from 'zod';
+import { TASK_STATES, type TaskTurn as TaskTurnValue, type Task as TaskValue, TURN_PURPOSES } from '../../core/task.ts';
+import { DECISION_CODES, DECISIONS, type Decision as DecisionValue } from '../../core/task-decision.ts';
+import { type GateResult as GateResultValue, VERDICTS } from '../../core/task-gate.ts';
+import type { TaskReport as TaskReportValue } from '../../core/task-report.ts';
+import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/task-store.ts';
+import { named } from '../registry.ts';
+import { Count, Failure, Time, Usage } from './common.ts';
+import { SessionOrigin, SessionState } from './session.ts';
+import { PermissionMode, TurnEnd } from './turn.ts';
+
+const text = z.string();
+const State = z.enum(TASK_STATES);
+const Waits = z.strictObject({ count: Count, ms: Count });
+const Step = { round: Count, iteration: Count };
+
+export const GateResult = named(
+  'GateResult',
+  z.strictObject({ verdict: z.enum(VERDICTS), summary: text, output: text, cut: Count, ms: z.number() }),
+) satisfies z.ZodType<GateResultValue>;
+
+const decision = { decision: z.enum(DECISIONS), code: z.enum(DECISION_CODES), reason: text };
+export const Decision = named('Decision', z.strictObject(decision)) satisfies z.ZodType<DecisionValue>;
+
+export const TaskTurn = named(
+  'TaskTurn',
+  z.strictObject({
+    purpose: z.enum(TURN_PURPOSES),
+    ...Step,
+    turn: text.nullable(),
+    conversation: text,
+    agent: text,
+    outcome: TurnEnd,
+    failure: Failure.nullable(),
+    sessionId: text.nullable(),
+    rung: text.nullable(),
+    usage: Usage,
+    lockWaits: Waits,
+    endedAt: Time,
+  }),
+) satisfies z.ZodType<TaskTurnValue>;
+
+const Gate = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('command'), command: text, timeoutMs: Count }),
+  z.strictObject({ kind: z.literal('agent'), agent: text, ask: text }),
+]);
+
+export const Task = named(
+  'Task',
+  z.strictObject({
+    id: text,
+    owner: text,
+    plan: text,
+    name: text.nullable(),
+    goal: text,
+    gate: Gate.nullable(),
+    milestone: text.nullable(),
+    agent: text,
+    sessions: z.enum(['kept', 'fresh']),
+    session: text.nullable(),
+    maxIterations: Count,
+    budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),
+    after: z.array(text),
+    retryInterrupted: Count,
+    cwd: text.nullable(),
+    sandbox: text.nullable(),
+    permissions: PermissionMode,
+    state: State,
+    progress: z.strictObject({
+      conversation: text.nullable(),
+      ...Step,
+      tries: Count,
+      retryOf: text.nullable(),
+      feedback: z
+        .strictObject({ gate: GateResult.nullable(), person: z.strictObject({ say: text.nullable() }).nullable() })
+        .nullable(),
+      adopted: z.boolean(),
+      turns: Count,
+      spent: Usage,
+      lockWaits: Waits,
+      decision: Decision.nullable(),
+    }),
+    cancelRequested: z.boolean(),
+    createdAt: Time,
+    startedAt: Time.nullable(),
+    endedAt: Time.nullable(),
+  }),
+) satisfies z.ZodType<TaskValue>;
+
+const event = <K extends string>(kind: K, payload: z.ZodType) =>
+  z.strictObject({ seq: Count, task: text, kind: z.literal(kind), at: Time, payload });
+
+export const TaskEvent = named(
+  'TaskEvent',
+  z.discriminatedUnion('kind', [
+    event(
+      'task.added',
+      z.strictObject({ name: text.nullable(), goal: text, milestone: text.nullable(), agent: text, state: State }),
+    ),
+    event('task.queued', z.strictObject({ reason: text })),
+    event('task.started', z.strictObject(Step)),
+    event('task.opened', z.strictObject({ conversation: text })),
+    event('task.turned', TaskTurn),
+    event('task.gated', z.strictObject({ ...Step, result: GateResult })),
+    event('task.decided', z.strictObject({ ...decision, ...Step, state: State })),
+    event('task.cancel_requested', z.strictObject({ by: text })),
+    event('task.cancelled', z.strictObject({ by: text })),
+    event('task.retried', z.strictObject({ by: text, say: text.nullable() })),
+  ]),
+);
+
+export const TaskReport = named(
+  'TaskReport',
+  z.strictObject({
+    task: Task,
+    turns: z.array(TaskTurn),
+    gates: z.array(z.strictObject({ ...Step, result: GateResult, at: Time })),
+    decisions: z.array(z.strictObject({ ...decision, ...Step, state: State, at: Time })),
+    sessions: z.array(
+      z.strictObject({
+        id: text,
+        agent: text,
+        origin: SessionOrigin,
+        state: SessionState,
+        watermark: Count,
+        turns: Count,
+      }),
+    ),
+  }),
+) satisfies z.ZodType<TaskReportValue>;
+
+export const TaskUsageRow = named(
+  'TaskUsageRow',
+  z.strictObject({
+    day: text,
+    task: text,
+    name: text.nullable(),
+    milestone: text.nullable(),
+    turns: Count,
+    usage: Usage,
+  }),
+) satisfies z.ZodType<TaskUsageRowValue>;

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { tasks as operations } from '../../../src/wire/operations/tasks.ts';
+import { SERVED } from './support/caller.ts';
+import { ServedHome } from './support/served-home.ts';
+
+test('tasks are added, worked on by the server, followed, reported and added up', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const plan = [
+    { name: 'first', goal: '/usage 7 5', gate: 'true' },
+    { name: 'second', goal: 'x', after: 'first' },
+  ];
+  const added = await caller.ok('POST', '/tasks', { plan, requestId: 'nightly' });
+  expect(added).toMatchObject({ duplicate: false, tasks: [{ name: 'first' }, { name: 'second', state: 'waiting' }] });
+  expect(await caller.ok('POST', '/tasks', { plan, requestId: 'nightly' })).toMatchObject({ duplicate: true });
+
+  const seen: { seq: number; kind: string; state?: string }[] = [];
+  for await (const event of caller.events('/tasks/events')) {
+    seen.push({ seq: event.data.seq, kind: event.data.kind, state: event.data.payload.state });
+    if (seen.filter(({ state }) => state === 'done').length === 2) break;
+  }
+  expect(seen.map(({ seq }) => seq)).toEqual(seen.map((_, i) => i + 1));
+
+  expect(await caller.ok('GET', '/tasks?state=done')).toMatchObject({ tasks: [{ name: 'second' }, { name: 'first' }] });
+  expect(await caller.ok('GET', '/tasks/first')).toMatchObject({
+    state: 'done',
+    progress: { spent: { inputTokens: 7 } },
+  });
+  const report = await caller.ok('GET', '/tasks/first/report');
+  expect(report).toMatchObject({ gates: [{ result: { verdict: 'pass' } }], decisions: [{ decision: 'done' }] });
+  const { usage } = await caller.ok('GET', '/tasks/usage');
+  expect(usage.find(({ name }: { name: string }) => name === 'first').usage).toMatchObject({ inputTokens: 7 });
+});
+
+test('a task is cancelled and tried again; what is unknown or wrong is said', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const { tasks } = await caller.ok('POST', '/tasks', { plan: { goal: '/hang' } });
+  const [{ id }] = tasks;
+  await caller.ok('POST', `/tasks/${id}/cancel`);
+  for await (const event of caller.events('/tasks/events')) if (event.data.kind === 'task.cancelled') break;
+  expect(await caller.ok('GET', `/tasks/${id}`)).toMatchObject({ state: 'cancelled' });
+  expect(await caller.ok('POST', `/tasks/${id}/retry`, { say: 'Again.' })).toMatchObject({ progress: { round: 2 } });
+  expect((await caller.ask('GET', '/tasks/nobody')).status).toBe(404);
+  expect((await caller.ask('POST', '/tasks', { plan: { goal: '' } })).status).toBe(400);
+  await caller.ok('POST', `/tasks/${id}/cancel`);
+  expect([...SERVED].toSorted()).toEqual(Object.keys(operations).toSorted());
+});
+
+test('a command, a directory and a native session take more than the right to prompt; others see nothing', async () => {
+  await using home = await ServedHome.start();
+  const { caller: prompter } = await home.key('ann', ['read', 'prompt']);
+  for (const more of [{ gate: 'true' }, { cwd: '/' }, { session: 's' }]) {
+    expect((await prompter.ask('POST', '/tasks', { plan: { goal: 'x', ...more } })).status).toBe(403);
+  }
+  const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
+  expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
+  expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [] });
+});
