@@ -4,9 +4,9 @@ import type { Finding, Measure } from '../finding.ts';
 import { AGENT_COMMAND, BareClient } from '../support/acp-client.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { bytesWritten } from '../support/bytes-written.ts';
-import { history } from '../support/history.ts';
 import { LogWrite } from '../support/log-write.ts';
 import { median } from '../support/statistics.ts';
+import { toldHistory } from '../support/told-history.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const CHUNKS = 5_000;
@@ -94,29 +94,8 @@ const measure: Measure = async ({ quick }) => {
   }
 };
 
-/** The first turn of a session that has to be told a history, beside one that has none. Both start the agent. */
 async function restored(engine: Engine, quick: boolean): Promise<Finding> {
-  const exported = history(quick ? 50 : 1_000, 'acp');
-  const first = async (id: string, after: number) => {
-    const watch = new TurnWatch(engine, id, after);
-    const start = performance.now();
-    const { turn } = await engine.submit(id, 'Hello.');
-    const ms = (await watch.first(turn.id)) - start;
-    await watch.ended(turn.id);
-    await watch.stop();
-    return { ms, receipt: (await engine.answerOf(turn.id)).receipt };
-  };
-  const times: { told: number[]; fresh: number[] } = { told: [], fresh: [] };
-  let delivered = 0;
-  for (let i = 0; i < (quick ? 2 : 10); i += 1) {
-    const imported = await engine.import(exported, { key: `told ${i}` });
-    const told = await first(imported.id, imported.lastSeq);
-    delivered = told.receipt.delivered;
-    times.told.push(told.ms);
-    const fresh = await engine.ensure({ key: `fresh ${i}` });
-    times.fresh.push((await first(fresh.id, fresh.lastSeq)).ms);
-  }
-  const [told, fresh] = [median(times.told), median(times.fresh)];
+  const { told, fresh, delivered } = await toldHistory(engine, { agent: 'acp', prompt: 'Hello.', quick });
   return {
     name: `ACP: restore by transcript, ${delivered.toLocaleString('en')} turns, p50`,
     value: told - fresh,
