@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
@@ -10,6 +10,7 @@ import {
   type Operation,
   type OperationName,
 } from '../../wire/operations.ts';
+import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { authenticate, checkScope, type Gatekeeper } from './authenticate.ts';
 import type { Door } from './door.ts';
 import { eventStream, type StreamSettings } from './event-stream.ts';
@@ -20,7 +21,7 @@ import type { Metrics } from './metrics.ts';
 import type { Principal } from './principal.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
-import { faultResponse, problemResponse, Refusal } from './refusal.ts';
+import { FAULT, problemOf, Refusal } from './refusal.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
 export interface AppParts {
@@ -55,6 +56,7 @@ const ALWAYS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
+const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 /** The HTTP interface. In this order: by which name, from which page, who, with which scope; the engine then knows whose. */
@@ -68,8 +70,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   app.use(async (c, next) => {
     const start = performance.now();
     c.set('operation', 'none');
+    for (const [name, value] of Object.entries(ALWAYS)) c.header(name, value);
     await next();
-    for (const [name, value] of Object.entries(ALWAYS)) if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     const ms = performance.now() - start;
     const operation = c.get('operation');
     metrics.requested(operation, c.res.status, ms);
@@ -130,7 +132,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server has no tasks.');
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
       const answer = await HANDLERS[name]({ ...asked, engine, tasks, principal, lastEventId } as Call<never>);
-      if (operation.stream) return streamed(answer as Frames, principal, c.env.cut);
+      if (operation.stream) return c.body(streamed(answer as Frames, principal, c.env.cut), 200, STREAM_HEADERS);
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });
   }
@@ -140,13 +142,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     });
   }
 
-  app.notFound(() => problemResponse(new Refusal('not_found', 'There is no such address.')) as Response);
-  app.onError((error) => {
-    const response = problemResponse(error);
-    if (response !== null) return response;
-    log.error({ err: error }, 'a fault of this program');
-    return faultResponse();
-  });
+  app.notFound((c) => refused(c, new Refusal('not_found', 'There is no such address.')));
+  app.onError((error, c) => refused(c, error));
   return app;
 
   function whoAsks(door: Door, request: Request): Promise<Principal> {
@@ -154,10 +151,10 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     return authenticate(parts.keeper, { method: request.method, header, door });
   }
 
-  function streamed(frames: Frames, principal: Principal, cut: () => void): Response {
+  function streamed(frames: Frames, principal: Principal, cut: () => void): ReadableStream<Uint8Array> {
     if (metrics.readers >= parts.mostReaders) throw new Refusal('too_many', 'There are too many readers.');
     metrics.readerCame();
-    const body = eventStream({
+    return eventStream({
       ...parts.stream,
       frames,
       cut,
@@ -169,8 +166,13 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
         if (why === 'failed') log.warn({ err: error }, 'a stream failed');
       },
     });
-    const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
-    return new Response(body, { headers });
+  }
+
+  function refused(c: Context<AppEnv>, error: unknown): Response {
+    const known = problemOf(error);
+    if (known === null) log.error({ err: error }, 'a fault of this program');
+    const { body, headers } = known ?? FAULT;
+    return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
   }
 }
 

@@ -11,9 +11,8 @@ const LIMITS = { headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeou
 
 /** A server that is not listening yet; its door may depend on the port that it gets. */
 export function serverFor(app: Hono<AppEnv>, door: () => Door): Server {
-  const listener = getRequestListener(
-    (request, { outgoing }) => app.fetch(request, { door: door(), cut: () => outgoing.destroy() }),
-    { overrideGlobalObjects: false },
+  const listener = getRequestListener((request, { outgoing }) =>
+    app.fetch(request, { door: door(), cut: () => outgoing.destroy() }),
   );
   return createServer(LIMITS, (incoming, outgoing) => void listener(incoming, outgoing));
 }

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { problem } from '../../wire/problem.ts';
-import { PROBLEM_TYPE, type ProblemCode } from '../../wire/problem-codes.ts';
+import { type Problem, problem } from '../../wire/problem.ts';
+import type { ProblemCode } from '../../wire/problem-codes.ts';
 
 /** A request that is not served, for a reason that only HTTP has. */
 export class Refusal extends Error {
@@ -16,23 +16,24 @@ export class Refusal extends Error {
   }
 }
 
+export interface Refused {
+  readonly body: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 const SOON = { 'retry-after': '1' };
+const PASSES = [429, 503, 507];
 
 /** What was thrown, as problem details; null: it is a fault of this program. */
-export function problemResponse(error: unknown): Response | null {
-  if (!(error instanceof Refusal || error instanceof ThroughlineError)) return null;
-  if (error.code === 'internal') return null;
+export function problemOf(error: unknown): Refused | null {
+  if (!(error instanceof Refusal || error instanceof ThroughlineError) || error.code === 'internal') return null;
   const body = problem(error.code, error.message, error.hint);
-  const again = body.status === 503 || body.status === 507 || body.status === 429 ? SOON : {};
-  const own = error instanceof Refusal ? error.headers : {};
-  return new Response(JSON.stringify(body), {
-    status: body.status,
-    headers: { 'content-type': PROBLEM_TYPE, ...again, ...own },
-  });
+  const again = PASSES.includes(body.status) ? SOON : {};
+  return { body, headers: { ...again, ...(error instanceof Refusal ? error.headers : {}) } };
 }
 
 /** A fault of this program: the log has its cause, and the caller only that there was one. */
-export function faultResponse(): Response {
-  const body = problem('internal', 'A fault of this program.', 'The log of the server says where.');
-  return new Response(JSON.stringify(body), { status: body.status, headers: { 'content-type': PROBLEM_TYPE } });
-}
+export const FAULT: Refused = {
+  body: problem('internal', 'A fault of this program.', 'The log of the server says where.'),
+  headers: {},
+};
