@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { forbiddenTools, KEPT_TO_ITSELF } from '../../src/agents/claude/by-itself.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import {
@@ -63,7 +64,8 @@ export class ClaudeBench {
     const { query } = (await import(this.claude.sdk)) as { query: (request: object) => AsyncIterable<SdkMessage> };
     return new DirectQuery(query, {
       cwd,
-      env: this.env,
+      env: { ...KEPT_TO_ITSELF, ...this.env },
+      disallowedTools: forbiddenTools(KEPT_TO_ITSELF),
       includePartialMessages: true,
       verbatimPrompts: true,
       systemPrompt: { type: 'preset', preset: 'claude_code' },
