@@ -48,10 +48,14 @@ export class CuttingProxy {
         end();
       });
     }
-    let left = this.cutWithin?.random.whole(0, this.cutWithin.bytes) ?? Number.POSITIVE_INFINITY;
+    let left = Number.POSITIVE_INFINITY;
     client.pipe(server);
     server.on('data', (chunk) => {
       if (this.mute) return;
+      // Also of a connection that was there before: clients keep theirs.
+      if (left === Number.POSITIVE_INFINITY && this.cutWithin !== null) {
+        left = this.cutWithin.random.whole(0, this.cutWithin.bytes);
+      }
       const lost = this.loseReplies > 0;
       if (lost) this.loseReplies -= 1;
       if (!lost) client.write(chunk.subarray(0, left));
