@@ -38,7 +38,7 @@ export function acpAgent(settings: AcpSettings): Agent {
       hint: `Known are ${Object.keys(KNOWN_AGENTS).join(', ')}; any other is set by its "command".`,
     });
   }
-  const env = { ...variablesFor(known, process.env), ...settings.env };
+  const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
   const path = env.PATH ?? process.env.PATH ?? '';
   let probing: Promise<Learnt> | null = null;
 

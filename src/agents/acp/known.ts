@@ -6,6 +6,8 @@ export interface KnownAgent {
   readonly package: string | null;
   /** The documented ways to log in and to reach its model. Nothing else of our environment is handed on. */
   readonly variables: readonly RegExp[];
+  /** What it starts with unless the settings say otherwise. */
+  readonly defaults?: Readonly<Record<string, string>>;
   /** How a person logs in. */
   readonly login: string;
 }
@@ -19,6 +21,9 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['claude-agent-acp'],
     package: '@agentclientprotocol/claude-agent-acp',
     variables: ANTHROPIC,
+    // It asks its model after every turn what the person may say next, with the whole history: nobody here is shown that. And
+    // another version in the middle of a conversation is for the person to choose.
+    defaults: { CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false', DISABLE_AUTOUPDATER: '1' },
     login: 'run "claude" and log in there, or set ANTHROPIC_API_KEY',
   },
   codex: {
