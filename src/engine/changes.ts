@@ -4,6 +4,7 @@ import type { Store } from '../ports/store.ts';
 export class Changes {
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
+  readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
   readonly #pollMs: number;
   readonly #stop: () => void;
 
@@ -29,12 +30,29 @@ export class Changes {
     return () => this.#any.delete(listener);
   }
 
+  /**
+   * One read for all who ask for the same at the same moment: readers of a conversation are woken together. What was read before
+   * the bell is not given to those it wakes, and nothing is kept for longer than this turn of the event loop.
+   */
+  together<T>(conversation: string, after: number, read: () => Promise<T>): Promise<T> {
+    const known = this.#reads.get(conversation);
+    if (known?.after === after) return known.read as Promise<T>;
+    const entry = { after, read: read() };
+    this.#reads.set(conversation, entry);
+    setImmediate(() => {
+      if (this.#reads.get(conversation) === entry) this.#reads.delete(conversation);
+    });
+    return entry.read;
+  }
+
   close(): void {
     this.#stop();
     for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
   }
 
   #ring(moved: readonly string[] | null): void {
+    if (moved === null) this.#reads.clear();
+    else for (const id of moved) this.#reads.delete(id);
     if (moved === null) for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
     else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.ring();
     for (const listener of this.#any) listener(moved);

@@ -20,7 +20,8 @@ export async function* follow(
   try {
     let last = after;
     while (!signal?.aborted) {
-      const events = await store.events(owner, conversation, { after: last, limit: PAGE });
+      const from = { after: last, limit: PAGE };
+      const events = await changes.together(conversation, last, () => store.events(owner, conversation, from));
       for (const event of events) {
         if (signal?.aborted) return;
         yield event;

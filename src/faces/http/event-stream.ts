@@ -35,9 +35,16 @@ export interface StreamOptions extends StreamSettings {
 const encoder = new TextEncoder();
 const HEARTBEAT = encoder.encode(':\n\n');
 
+/** An event that many read is written once: they are given the same object. */
+const ENCODED = new WeakMap<object, Uint8Array>();
+
 /** JSON has no raw line breaks and a number has none at all: no field can begin another. */
 export function encodeFrame({ id, data }: Frame): Uint8Array {
-  return encoder.encode(`${id === undefined ? '' : `id: ${Number(id)}\n`}data: ${JSON.stringify(data)}\n\n`);
+  const known = ENCODED.get(data);
+  if (known !== undefined) return known;
+  const bytes = encoder.encode(`${id === undefined ? '' : `id: ${Number(id)}\n`}data: ${JSON.stringify(data)}\n\n`);
+  ENCODED.set(data, bytes);
+  return bytes;
 }
 
 export function eventStream(options: StreamOptions): ReadableStream<Uint8Array> {

@@ -88,9 +88,9 @@ test('a reader that takes nothing is cut off, and comes back without loss or dou
   expect(seqs.length).toBeLessThan(lastSeq);
   while (seqs.at(-1) !== lastSeq) {
     // It may be cut off again, for all that is known here: then it comes back again.
-    const next = await rawReader(home, `/v1/conversations/chat/events?after=${seqs.at(-1) ?? 0}`, ({ seq }) => {
+    const next = await rawReader(home, `/v1/conversations/chat/events?after=${seqs.at(-1) ?? 0}`, ({ seq }, socket) => {
       seqs.push(seq);
-      if (seq === lastSeq) next.socket.destroy();
+      if (seq === lastSeq) socket.destroy();
     });
     await next.closed;
   }
@@ -186,7 +186,7 @@ interface RawReader {
 async function rawReader(
   home: ServedHome,
   path: string,
-  onData: (data: { seq: number }) => void = () => {},
+  onData: (data: { seq: number }, socket: Socket) => void = () => {},
   unixSocket?: string,
 ): Promise<RawReader> {
   const socket = unixSocket === undefined ? connect(home.port, '127.0.0.1') : connect(unixSocket);
@@ -194,7 +194,7 @@ async function rawReader(
   socket.write(`GET ${path} HTTP/1.0\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
   const closed = new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve()));
   const reader: RawReader = { socket, closed, text: '' };
-  const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data)) });
+  const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data), socket) });
   let head = true;
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     reader.text += chunk;
