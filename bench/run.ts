@@ -26,6 +26,7 @@ const MEASURES = [
   'throughput',
   'bell',
   'restore',
+  'task-turn',
   'http-overhead',
   'http-client',
   'http-accept',

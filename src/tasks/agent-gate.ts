@@ -11,12 +11,14 @@ const MOST_REPLY = 8_000;
 /** Once to judge, and once more when the answer was no verdict. */
 const MOST_ASKED = 2;
 
+type AgentGate = Extract<Gate, { kind: 'agent' }>;
+
 export interface AgentGateRequest {
-  readonly gate: Extract<Gate, { kind: 'agent' }>;
+  readonly gate: AgentGate;
   readonly task: Task;
   readonly engine: Engine;
-  /** The directory that was worked in. */
-  readonly work: string;
+  /** The conversation that it is judged in. */
+  readonly bench: string;
   /** What the working agent said at the end of its turn. */
   readonly reply: string;
   readonly monotonic: () => number;
@@ -24,15 +26,19 @@ export interface AgentGateRequest {
   have(conversation: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
+/** The conversation of the judge, in the directory that was worked in. */
+export async function openBench(engine: Engine, task: Task, gate: AgentGate, work: string): Promise<string> {
+  const title = asTitle(`Gate: ${gate.ask}`, 100);
+  return (await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd: work, title })).id;
+}
+
 /** Asks an agent for a verdict, in a conversation of its own: it judges the work, not what was said about it. */
 export async function runAgentGate(request: AgentGateRequest): Promise<GateResult> {
-  const { gate, task, engine, work, monotonic } = request;
+  const { gate, task, engine, bench: id, monotonic } = request;
   const begun = monotonic();
   const result = (verdict: GateResult['verdict'], summary: string): GateResult => {
     return { verdict, summary, output: '', cut: 0, ms: Math.round(monotonic() - begun) };
   };
-  const key = `task/${task.id}/gate`;
-  const { id } = await engine.ensure({ key, agent: gate.agent, cwd: work, title: asTitle(`Gate: ${gate.ask}`, 100) });
   const boundary = `said-in-turn-${task.progress.round}.${task.progress.iteration}`;
   let prompt = verdictPrompt(task, gate.ask, request.reply.slice(-MOST_REPLY), boundary);
   let asked = 1;

@@ -6,8 +6,9 @@ import type { GateResult } from '../core/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/task-progress.ts';
 import { taskPrompt } from '../core/task-prompt.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
+import type { Room } from '../ports/sandbox.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/task-store.ts';
-import { runAgentGate } from './agent-gate.ts';
+import { openBench, runAgentGate } from './agent-gate.ts';
 import { runCommandGate } from './command-gate.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
@@ -29,6 +30,10 @@ export class TaskWork {
   readonly #stop: AbortSignal;
   #task: Task;
   #left: TaskClaim['gate'];
+  /** Where the agent works; opened for the first gate. */
+  #room: Room | null = null;
+  /** The conversation of an agent that judges; opened likewise. */
+  #bench: string | null = null;
 
   /** `stop` aborts with a `StopReason`. */
   constructor(parts: TaskParts, claim: TaskClaim, stop: AbortSignal) {
@@ -122,9 +127,9 @@ export class TaskWork {
   async #judge(conversation: Conversation, turn: TaskTurn, judging: TaskTurn[]): Promise<GateResult | null> {
     const { gate } = this.#task;
     if (gate === null) return null;
-    const { sandboxes, clock } = this.#parts;
-    const monotonic = () => clock.monotonic();
-    const room = await sandboxes.open(conversation.sandbox, { cwd: conversation.cwd });
+    const monotonic = () => this.#parts.clock.monotonic();
+    this.#room ??= await this.#parts.sandboxes.open(conversation.sandbox, { cwd: conversation.cwd });
+    const room = this.#room;
     if (gate.kind === 'command') {
       const started: Parameters<typeof runCommandGate>[0]['started'] = async (process) => {
         await this.#commit({ progress: this.#task.progress, gate: process, events: [] });
@@ -139,7 +144,8 @@ export class TaskWork {
       judging.push(judged);
       return judged;
     };
-    return runAgentGate({ gate, task: this.#task, engine: this.#engine, work: room.work, reply, monotonic, have });
+    this.#bench ??= await openBench(this.#engine, this.#task, gate, room.work);
+    return runAgentGate({ gate, task: this.#task, engine: this.#engine, bench: this.#bench, reply, monotonic, have });
   }
 
   /** Everything that the turn came to, and what becomes of the task, in one commit. */

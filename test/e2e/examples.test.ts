@@ -65,8 +65,18 @@ test('tracker keeps the books for a program that drives its agent itself', async
   ]);
 });
 
+test('tasks go over their goals until their gates pass, and share what was said in their milestone', async () => {
+  expect(await example('tasks.ts')).toEqual([
+    'fill the log: done after 2 turns, because: The gate passed: exit code 0.',
+    'remember: done after 1 turns, because: The turn completed, and there is no gate.',
+    'gate: fail (exit code 1), pass (exit code 0)',
+    'sessions: 1',
+    'reply: I have seen these codewords: amber.',
+  ]);
+});
+
 test('every example is run here, or with the real Claude in test/agents', () => {
-  const tested = ['claude-sdk-by-hand.ts', 'permissions.ts', 'quickstart.ts', 'restart.ts', 'tracker.ts'];
+  const tested = ['claude-sdk-by-hand.ts', 'permissions.ts', 'quickstart.ts', 'restart.ts', 'tasks.ts', 'tracker.ts'];
   expect(
     readdirSync(EXAMPLES)
       .filter((name) => name.endsWith('.ts'))

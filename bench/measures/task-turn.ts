@@ -1,0 +1,66 @@
+import { hasEnded } from '../../src/core/turn.ts';
+import type { Engine } from '../../src/ports/engine.ts';
+import { createTasks } from '../../src/tasks/tasks.ts';
+import type { Measure } from '../finding.ts';
+import { BenchHome } from '../support/bench-home.ts';
+import { inProcessAgent, said } from '../support/in-process-agent.ts';
+import { median } from '../support/statistics.ts';
+
+const VERDICT = JSON.stringify({ verdict: 'fail', reason: 'Not yet.' });
+
+/**
+ * What a task adds to its turns. A task whose gate is an agent has two turns an iteration, of work and of judgement; beside it,
+ * the same turns of two conversations without a task. The agent answers at once in this process, so that only we are measured.
+ * Both alternate: both see the same machine.
+ */
+const measure: Measure = async ({ quick }) => {
+  await using home = new BenchHome();
+  const double = inProcessAgent(() => [said(VERDICT)]);
+  const agent = { ...double, traits: async () => ({ ...(await double.traits()), resume: true }) };
+  const { engine, parts, queue } = await home.open({ agent });
+  const tasks = createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: 1 } });
+  const [rounds, iterations] = quick ? [2, 5] : [30, 20];
+  const [inTask, plainly, commits]: number[][] = [[], [], []];
+  for (let round = 0; round < rounds; round += 1) {
+    const start = performance.now();
+    const before = queue.commits;
+    const gate = { agent: agent.name, ask: 'Judge.' };
+    const [task] = await tasks.run({ goal: 'Work.', gate, maxIterations: iterations });
+    inTask?.push((performance.now() - start) / iterations);
+    commits?.push((queue.commits - before) / iterations);
+    const prompts = (await engine.turns(`task/${task?.id}`)).map(({ prompt }) => prompt);
+    const judged = (await engine.turns(`task/${task?.id}/gate`)).map(({ prompt }) => prompt);
+    const began = performance.now();
+    const pair = [`work ${round}`, `judge ${round}`];
+    for (const key of pair) await engine.ensure({ key });
+    for (const [i, prompt] of prompts.entries()) {
+      await had(engine, pair[0] as string, prompt);
+      await had(engine, pair[1] as string, judged[i] as typeof prompt);
+    }
+    plainly?.push((performance.now() - began) / iterations);
+  }
+  await tasks.close();
+  const [task, plain] = [median(inTask ?? []), median(plainly ?? [])];
+  return [
+    {
+      name: 'overhead of a task turn over a plain turn, p50',
+      value: (task - plain) / 2,
+      unit: 'ms',
+      target: { kind: 'must', most: 1 },
+      note:
+        `${task.toFixed(2)} ms an iteration of a task, a turn of work and one of judgement, less ${plain.toFixed(2)} ms for the ` +
+        `same two turns without one; with the fsync of the decision, ${median(commits ?? []).toFixed(1)} commits an iteration`,
+    },
+  ];
+};
+
+/** A turn, from submission to its end as a follower sees it. */
+async function had(engine: Engine, key: string, prompt: Parameters<Engine['submit']>[1]): Promise<void> {
+  const { turn, seq } = await engine.submit(key, prompt);
+  if (hasEnded(turn.state)) return;
+  for await (const event of engine.follow(turn.conversation, { after: seq })) {
+    if (event.kind === 'turn.ended' && event.turn === turn.id) return;
+  }
+}
+
+export default measure;

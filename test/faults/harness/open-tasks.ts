@@ -1,0 +1,34 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { inProcessAgent, said } from '../../../bench/support/in-process-agent.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { createEngine } from '../../../src/engine/engine.ts';
+import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
+import { systemClock } from '../../../src/host/clock.ts';
+import { placeOf } from '../../../src/host/place.ts';
+import { bootId, identify, systemProcesses } from '../../../src/host/processes.ts';
+import { reportBug } from '../../../src/host/report-bug.ts';
+import type { Tasks } from '../../../src/ports/tasks.ts';
+import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
+import { createTasks } from '../../../src/tasks/tasks.ts';
+
+/** Tasks of a data home whose agent answers at once, in this process. */
+export async function openTasks(folder: string, { claims, parallel }: { claims: 'own' | 'all'; parallel: number }) {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'throughline.db');
+  const store = await openSqliteStore({ file, clock: systemClock, boot: bootId() });
+  const agent = inProcessAgent(() => [said('Done.')]);
+  const parts: EngineParts = {
+    store,
+    agents: new Map([[agent.name, { agent, adapter: 'double' }]]),
+    sandboxes: directorySandboxes({ root: join(folder, 'sandboxes'), place: placeOf(folder), identify }),
+    processes: systemProcesses,
+    clock: systemClock,
+    settings: { ...DEFAULT_ENGINE_SETTINGS, maxWarm: 0, restore: DEFAULT_RESTORE, defaultAgent: agent.name },
+    onBug: reportBug,
+  };
+  const engine = createEngine(parts, 'local');
+  const tasks: Tasks = createTasks({ ...parts, engine, settings: { ...parts.settings, claims, parallel } });
+  return { engine, tasks };
+}
