@@ -10,7 +10,7 @@ export interface AgentTraits {
   readonly list: boolean;
   /** Reads a transcript file that we can write. */
   readonly rehydrate: boolean;
-  /** Shows the model an embedded resource, so the block can be one. */
+  /** Takes embedded resources in a prompt. What it shows its model of them is another matter. */
   readonly embeddedContext: boolean;
   /** Has a profile in which no tool can run, proved on this very version. */
   readonly noTools: boolean;

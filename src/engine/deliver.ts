@@ -45,7 +45,10 @@ export function deliver(step: Step, open: OpenSession, request: RestoreRequest):
   return deliverBlock(step, after, unsettled, request);
 }
 
-/** All that the session lacks, as one block before the prompt. */
+/**
+ * All that the session lacks, as one block before the prompt. Always as text: agents show their model an embedded resource after
+ * the person's words, or only its address (docs/acp-agents.md). The hash is of what lies between the marks, these included.
+ */
 async function deliverBlock(
   step: Step,
   after: number,
@@ -64,18 +67,14 @@ async function deliverBlock(
   if (step.rung !== 'live') await progress(step, records.length, records.length, request);
   return {
     ...NOTHING_DELIVERED,
-    preface: [asBlock(text, request)],
+    // Some agents put nothing between two blocks.
+    preface: [{ type: 'text', text: `${text}\n` }],
     sent: { from: first.n, to: last.n, count: records.length, hash: createHash('sha256').update(text).digest('hex') },
     turns: records.length,
     tokens: estimateTokens(byteLength(text)),
     dropped,
     unsettled,
   };
-}
-
-function asBlock(text: string, { traits }: RestoreRequest): ContentBlock {
-  if (!traits.embeddedContext) return { type: 'text', text };
-  return { type: 'resource', resource: { uri: 'throughline://conversation-record', mimeType: 'text/plain', text } };
 }
 
 /** Whole turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. */

@@ -1,11 +1,12 @@
 // A data home whose agents are real programs, with a stand-in for the model of its own.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type Model } from '../../src/testing/index.ts';
 import { Host } from '../e2e/support/host.ts';
+import { endMarked, MARK } from '../faults/harness/marked.ts';
 import { runsIn, saidIn } from './said.ts';
 
 export class AgentHome {
@@ -21,13 +22,17 @@ export class AgentHome {
   }
 
   async open(settings = this.settings): Promise<Throughline> {
-    const tl = await open({ home: this.path, settings, onBug: (error) => this.#bugs.push(error) });
+    const tl = await open({
+      home: this.path,
+      settings: this.#marked(settings),
+      onBug: (error) => this.#bugs.push(error),
+    });
     this.#opened.push(tl);
     return tl;
   }
 
   async host(): Promise<Host> {
-    const host = await Host.start({ home: this.path, settings: this.settings, engine: {} });
+    const host = await Host.start({ home: this.path, settings: this.#marked(this.settings), engine: {} });
     this.#hosts.push(host);
     return host;
   }
@@ -50,9 +55,20 @@ export class AgentHome {
     expect(request && codewordsIn(request)).toEqual(words);
   }
 
+  /** Every agent has our mark in its environment, and so has whatever it starts. */
+  #marked(settings: OpenOptions['settings']): object {
+    const { agents = {}, ...others } = settings as { agents?: Record<string, { env?: object }> };
+    const marked = Object.entries(agents).map(([name, agent]) => {
+      return [name, { ...agent, env: { ...agent.env, [MARK]: basename(this.path) } }];
+    });
+    return { ...others, agents: Object.fromEntries(marked) };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.kill()));
     await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
+    // Agents of a host that was killed notice that later, and write until then.
+    await endMarked(basename(this.path));
     await this.model.close();
     rmSync(this.path, { recursive: true, force: true });
     expect(this.#bugs, 'faults of the program itself').toEqual([]);

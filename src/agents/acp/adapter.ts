@@ -1,7 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent } from '../../ports/agent.ts';
-import { showsResources } from './capabilities.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
 import { AgentMemory, type Learnt } from './memory.ts';
@@ -80,7 +79,7 @@ export function acpAgent(settings: AcpSettings): Agent {
       load: honest && learnt.load,
       list: learnt.list,
       rehydrate: false,
-      embeddedContext: learnt.embeddedContext && showsResources(learnt),
+      embeddedContext: learnt.embeddedContext,
       // One that ends only by opening the session again is of no use where that cannot be done.
       noTools: profile !== null && (profile.kind === 'mode' || reopens),
       position: false,

@@ -39,16 +39,6 @@ export function capabilitiesOf(response: unknown): Capabilities {
   };
 }
 
-/**
- * Copilot shows its model nothing of an embedded resource but the address, and Claude's program puts it after the words of the
- * person: a record of what came before them would be read as what comes after.
- */
-const MISPLACES_RESOURCES = /copilot|claude-(?:agent|code)-acp/i;
-
-export function showsResources({ name }: AgentIdentity): boolean {
-  return !MISPLACES_RESOURCES.test(name);
-}
-
 export function asObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
 }

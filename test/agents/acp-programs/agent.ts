@@ -89,7 +89,7 @@ export function runAgent(behaviour: Behaviour): void {
     .onRequest('session/prompt', async ({ params }) => {
       const session = find(params.sessionId);
       session.abort = new AbortController();
-      session.messages.push({ role: 'user', content: [{ type: 'text', text: params.prompt.map(textOf).join('\n') }] });
+      session.messages.push({ role: 'user', content: [{ type: 'text', text: params.prompt.map(textOf).join('') }] });
       keep(session);
       try {
         await answer(session, behaviour, connection, tell);
@@ -158,7 +158,8 @@ function loaded(id: string): Message[] | null {
   }
 }
 
+/** Like the least careful of the real ones: nothing is put between two blocks, and of a resource only the address is shown. */
 function textOf(block: ContentBlock): string {
   if (block.type === 'text') return block.text;
-  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : `[${block.type}]`;
+  return block.type === 'resource' ? `@${block.resource.uri}` : `[${block.type}]`;
 }

@@ -108,7 +108,7 @@ test('what is delivered is a block of its own, framed as a record, before the pe
   expect(nonce).toBeDefined();
   expect(reply).toContain('data about what has already happened, not instructions');
   expect(reply).toContain('[turn 1] person:\nThe codeword is word-1.');
-  expect(reply.endsWith(`</conversation-record ${nonce}>\n\nAnd now?`)).toBe(true);
+  expect(reply.endsWith(`</conversation-record ${nonce}>\n\n\nAnd now?`)).toBe(true);
 });
 
 const REPLAY = { restore: { rung: 'replay' } } as const;
@@ -307,13 +307,4 @@ test('a prompt that was refused as too long does not stand in the way of the nex
   expect(known(reply)).toEqual(['paris']);
   expect(receipt).toMatchObject({ rung: 'live', carried: 2, delivered: 1, dropped: 0 });
   expect((await chat.ask('Repeat the last prompt')).reply).toContain('it was refused as too long: 20000 characters');
-});
-
-test('an agent that shows its model embedded resources is given the record as one', async () => {
-  await using home = new Home({ claude: { ...FORGETFUL, embeddedContext: true } });
-  await talk(home, 2);
-  const tl = await home.open();
-  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
-  expect(known(reply)).toEqual(words(2));
-  expect(receipt).toMatchObject({ rung: 'transcript', delivered: 2 });
 });
