@@ -39,6 +39,8 @@ export interface ComposeOptions {
   readonly owner?: string;
   /** What this process wants otherwise than the defaults. */
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+  /** `none`: tasks are only added here, and worked on by another process. Left out: as the engine claims conversations. */
+  readonly taskClaims?: 'none';
   readonly onBug?: EngineParts['onBug'];
   /** Told of what is done here. */
   readonly telemetry?: Telemetry;
@@ -176,7 +178,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const engine = createEngine(parts, options.owner ?? 'local');
   let tasks: Promise<Tasks> | null = null;
   const makeTasks = () => {
-    tasks ??= composeTasks(engine, parts, settings.tasks);
+    tasks ??= composeTasks(engine, parts, { ...settings.tasks, claims: options.taskClaims ?? parts.settings.claims });
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
@@ -198,12 +200,20 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
   return { examine: () => examine(own), close: () => store.close() };
 }
 
-async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Settings['tasks']): Promise<Tasks> {
+async function composeTasks(
+  engine: Engine,
+  parts: EngineParts,
+  { claims, parallel }: Settings['tasks'] & { claims: 'all' | 'own' | 'none' },
+): Promise<Tasks> {
   const [{ createTasks }, { DEFAULT_PARALLEL }] = await Promise.all([
     import('./tasks/tasks.ts'),
     import('./tasks/parts.ts'),
   ]);
-  return createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: parallel ?? DEFAULT_PARALLEL } });
+  return createTasks({
+    ...parts,
+    engine,
+    settings: { ...parts.settings, claims, parallel: parallel ?? DEFAULT_PARALLEL },
+  });
 }
 
 function makeHome(home: string): void {

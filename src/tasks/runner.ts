@@ -71,7 +71,7 @@ export class TaskRunner {
   }
 
   #wake(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#parts.settings.claims === 'none') return;
     this.#wokenAgain = true;
     this.#claiming ??= this.#claimAll().finally(() => {
       this.#claiming = null;

@@ -122,3 +122,22 @@ test('at a terminal a bar says how far it is', async (context) => {
   expect(ended?.text).toMatch(/░{20} 0\/1 {2}hello \(turn 1\)/);
   expect(ended?.text).toContain('done, 1 turn of scripted');
 });
+
+test('while a server runs, it does the work: whoever added a task may go', async () => {
+  const server = home.start(['serve', '--port', '0', '--json']);
+  await server.until('stdout', /"kind":"serving"/);
+  const adding = home.start(['task', 'run', '/stream 20 50', '--name', 'left', '--gate', 'true']);
+  await until(() => sent() === 1);
+  adding.kill('SIGKILL');
+  await adding.ended;
+  const watching = await home.run('task', 'run');
+  expect([watching.code, watching.stdout]).toEqual([
+    0,
+    'left  done, 1 turn of scripted: The gate passed: exit code 0.\n',
+  ]);
+  expect(sent()).toBe(1);
+  const refused = await home.run('task', 'list', '--server', `unix:${join(home.path, 'home', 'server', 'socket')}`);
+  expect(refused.code).toBe(2);
+  server.kill('SIGTERM');
+  expect((await server.ended).code).toBe(0);
+});

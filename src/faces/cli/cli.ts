@@ -28,8 +28,8 @@ export interface Parts {
   serve(request: ServeRequest): Promise<Serving>;
   /** The keys to that server. */
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
-  /** Tasks of a data home, and how to read a file of them. */
-  tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<TaskDesk>;
+  /** Tasks of a data home, worked on by its server when one runs, else here; and how to read a file of them. */
+  tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
   doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
   /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
