@@ -60,12 +60,23 @@ export class Worker {
 
   /** Has a turn accepted. Where its session is warm it is begun in the same commit, and sent where nothing stands in the way. */
   accept(owner: string, turn: NewTurn): Promise<Enqueued> {
-    const { store } = this.#parts;
+    const enqueue = () => this.#parts.store.enqueue(owner, turn);
     const entry = this.#holds.get(turn.conversation);
-    if (entry === undefined || !this.#warm.has(entry) || this.#closed) return store.enqueue(owner, turn);
-    return new Promise((resolve, reject) => {
-      this.#resume(entry, { turn, enqueue: () => void store.enqueue(owner, turn).then(resolve, reject) });
+    if (entry === undefined || this.#closed) return enqueue();
+    if (entry.looking !== null) return entry.looking.then(enqueue);
+    if (!this.#warm.has(entry)) return enqueue();
+    const looked = Promise.withResolvers<void>();
+    entry.looking = looked.promise;
+    void looked.promise.then(() => {
+      entry.looking = null;
     });
+    const accepted = Promise.withResolvers<Enqueued>();
+    const accept = () => {
+      accepted.resolve(enqueue());
+      looked.resolve();
+    };
+    this.#resume(entry, { turn, enqueue: accept });
+    return accepted.promise;
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
@@ -181,7 +192,7 @@ export class Worker {
     const { store, settings } = this.#parts;
     const lease = new Lease(store, claim.fence, settings.storageMs);
     const hold = new Hold(this.#parts, lease, claim.conversation);
-    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false, last: null };
+    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false, last: null, looking: null };
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
@@ -344,6 +355,8 @@ interface Entry {
   rung: boolean;
   /** The last turn that was run here; null: none yet. */
   last: Pick<Turn, 'n' | 'agent'> | null;
+  /** Resolves when the turn for which its session is looked at is accepted: later ones must not overtake it; null: there is none. */
+  looking: Promise<void> | null;
 }
 
 /** A turn that is about to be accepted. */

@@ -30,6 +30,27 @@ test('turns that two engines submit at the same moment end in order, each with a
   await watch.stop();
 });
 
+test('turns submitted at the same moment are accepted in the order in which they were submitted', async () => {
+  await using home = new BenchHome();
+  let looking = Promise.resolve();
+  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs: 60_000 } });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const warm = keptWarm(parts.store);
+  await engine.submit(id, '/say Hello.');
+  await warm;
+  const look = Promise.withResolvers<void>();
+  looking = look.promise;
+  const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
+  await new Promise(setImmediate);
+  submitted.push(engine.submit(id, '/say Four.'));
+  look.resolve();
+  const turns = (await Promise.all(submitted)).map(({ turn }) => turn);
+  expect(turns.map(({ n }) => n)).toEqual([2, 3, 4, 5]);
+  for (const turn of turns) await watch.ended(turn.id);
+  await watch.stop();
+});
+
 test('a turn whose number was foreseen wrongly is sent all the same, under its own', async () => {
   await using home = new BenchHome();
   const { engine, parts } = await home.open({ engine: { headStartMs: 60_000 } });
