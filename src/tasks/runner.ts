@@ -7,6 +7,9 @@ import { TaskWork } from './work.ts';
 
 /** How often the processes of other runners are looked at, while we wait for them. */
 const DEATH_WATCH_MS = 1_000;
+const REAP_EVERY_MS = 100;
+/** Nobody notices that a task begins so much later. */
+const GATHER_MS = 20;
 
 /**
  * The loop that takes up tasks and works on them.
@@ -25,6 +28,8 @@ export class TaskRunner {
   #claiming: Promise<void> | null = null;
   #wokenAgain = false;
   #closed = false;
+  #pause: NodeJS.Timeout | null = null;
+  #reapedAt = Number.NEGATIVE_INFINITY;
   /** How many tasks of this place may run at once; a plan may say otherwise than the settings. */
   limit: number;
 
@@ -44,6 +49,7 @@ export class TaskRunner {
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopListening();
+    if (this.#pause !== null) clearTimeout(this.#pause);
     for (const { stop } of this.#running.values()) stop('shutdown');
     await this.#claiming;
     for (const { stop } of this.#running.values()) stop('shutdown');
@@ -55,7 +61,7 @@ export class TaskRunner {
     const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
     for (const id of held) void this.#look(id);
     if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#wake();
-    else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wake();
+    else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wakeSoon();
   }
 
   /** A cancel is a stored fact that any process may write. */
@@ -68,6 +74,14 @@ export class TaskRunner {
     } catch (error) {
       this.#report(error, 'looking at a task');
     }
+  }
+
+  /** A task may be new; or an agent says a word in some conversation, which it does many times a second. */
+  #wakeSoon(): void {
+    this.#pause ??= setTimeout(() => {
+      this.#pause = null;
+      this.#wake();
+    }, GATHER_MS).unref();
   }
 
   #wake(): void {
@@ -162,9 +176,11 @@ export class TaskRunner {
     if (task === null || task.state === 'running' || task.state === 'queued') stop('lease_lost');
   }
 
-  /** Frees the tasks of runners that are provably dead. True: there were some. */
+  /** Frees the tasks of runners that are provably dead; looks at most ten times a second. True: there were some. */
   async #reap(): Promise<boolean> {
-    const { store, processes } = this.#parts;
+    const { store, processes, clock } = this.#parts;
+    if (clock.monotonic() - this.#reapedAt < REAP_EVERY_MS) return false;
+    this.#reapedAt = clock.monotonic();
     let freed = false;
     for (const holder of await store.tasks.holders()) {
       if (holder.id === this.#id || processes.status(holder.process) !== 'dead') continue;
