@@ -128,6 +128,24 @@ test('an answer without tools ends with its result; the next prompt waits until 
   expect(sent).toEqual(['p1', 'p2']);
 });
 
+test('a Claude that goes on by itself while a prompt waits for it is ended, and the prompt is not sent', async () => {
+  const one = session();
+  const sent: string[] = [];
+  claude.onSend = ({ uuid }) => {
+    sent.push(uuid);
+    write(uuid, null);
+    say(state('running'), result(uuid));
+  };
+  await prompt(one, 'p1');
+  const second = prompt(one, 'p2', '1:p1');
+  await new Promise(setImmediate);
+  say(state('running'), answer('a1'), { ...result('another'), user_message_uuids: [] }, state('idle'));
+  const { events, outcome } = await second;
+  expect(outcome).toMatchObject({ kind: 'failed', again: true });
+  expect(events).toHaveLength(1);
+  expect(sent).toEqual(['p1']);
+});
+
 test('one with tools ends when Claude is idle: they may have left something behind', async () => {
   const one = session();
   const call = { type: 'tool_use', id: 't1', name: 'Workflow', input: {} };

@@ -38,6 +38,8 @@ interface Flight {
   readonly events: Inbox<AgentEvent>;
   /** Where it must land; undefined: nothing to check. */
   readonly landsAt: string | null | undefined;
+  /** The prompt has left: what Claude says before that is no answer to it. */
+  sent: boolean;
   proved: boolean;
   ending: boolean;
   /** Runs from the moment Claude was asked to stop; null: it was not. */
@@ -162,6 +164,7 @@ export class ClaudeSession implements AgentSession {
       turn: new TurnReader(request.id, this.#cost, this.#parts.version, this.#tellsState),
       events: new Inbox(),
       landsAt: unknown ? undefined : request.expected,
+      sent: false,
       proved: false,
       ending: false,
       grace: null,
@@ -174,12 +177,13 @@ export class ClaudeSession implements AgentSession {
     const { id, content, signal } = flight.request;
     // A prompt that comes before Claude is idle is taken into the turn before.
     await this.#resting?.promise;
-    if (!this.alive) return this.#finish(flight, gone());
     const unwritable = probeWritable(this.#parts.folder);
     if (unwritable !== null) return this.#finish(flight, unsent(`${unwritable}; nothing was sent`, false));
     await this.#file?.mark(id);
     if (signal.aborted) return this.#finish(flight, { kind: 'cancelled' });
+    if (!this.alive) return this.#finish(flight, gone());
     this.#prompted = true;
+    flight.sent = true;
     this.#parts.questions.begin((event) => flight.events.push(event));
     this.#connection.send(userMessage(content, id, this.#id ?? ''));
     for (let pause = LOOK_AGAIN_MS; !flight.proved && !flight.events.closed; pause = longer(pause)) {
@@ -200,7 +204,7 @@ export class ClaudeSession implements AgentSession {
     await this.#connection.kill(); // its output has ended: whatever is left of it can tell us nothing
     this.#rested();
     const flight = this.#flight;
-    if (flight === null || flight.ending) return;
+    if (!flight?.sent || flight.ending) return;
     const lost = { kind: 'lost', message: `Claude’s process ended ${this.#connection.ending ?? ''}`.trim() } as const;
     await this.#land(flight, flight.turn.outcome ?? (flight.grace === null ? lost : { kind: 'cancelled' }));
   }
@@ -209,7 +213,7 @@ export class ClaudeSession implements AgentSession {
     const flight = this.#flight;
     if (message.subtype === 'session_state_changed' && message.state === 'idle') this.#rested();
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id, flight);
-    if (flight === null) {
+    if (!flight?.sent) {
       if (message.subtype === 'session_state_changed') this.#tellsState = true;
       // Nobody asked, and nobody would be told. What it has done by then is found in its storage.
       if (isWork(message)) void this.kill();
@@ -217,7 +221,7 @@ export class ClaudeSession implements AgentSession {
     }
     for (const event of flight.turn.read(message)) flight.events.push(event);
     this.#cost = flight.turn.cost;
-    this.#tellsState = flight.turn.tellsState;
+    this.#tellsState ||= flight.turn.tellsState;
     const { outcome } = flight.turn;
     if (outcome === null || flight.ending) return;
     if (flight.turn.over) void this.#land(flight, outcome);
