@@ -129,8 +129,7 @@ export const ACP_AGENTS: Readonly<Record<string, AcpAgent>> = {
           },
         },
       },
-      // Else the first reply begins with a banner of pi-acp's own, sometimes: it is sent beside the prompt's answer.
-      '.pi/agent/settings.json': { defaultProvider: 'local', defaultModel: MODEL, quietStartup: true },
+      '.pi/agent/settings.json': { defaultProvider: 'local', defaultModel: MODEL },
     }),
     storage: '.pi/agent/sessions',
     again: 'load',

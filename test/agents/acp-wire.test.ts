@@ -60,6 +60,19 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
     ]);
   });
 
+  test('what it says to greet a new session passes for no answer either, and is kept', async () => {
+    await using home = await AcpHome.make({ agent: raw([]) });
+    const tl = await home.open();
+    expect((await tl.conversation('chat').ask('One.')).reply).toBe('Heard: One.');
+    const apart = (await allEvents(tl.engine, 'chat')).flatMap((one) => {
+      const { update } = one.payload as { update?: { sessionUpdate: string; update: unknown } };
+      return update?.sessionUpdate === '_acp/between_turns' ? [update.update] : [];
+    });
+    expect(apart).toEqual([
+      { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'raw v1.0.0\n---\n' } },
+    ]);
+  });
+
   test('mode, config, model, servers and directories are said again after a restore', async () => {
     await using home = await AcpHome.make({ agent: raw(['One.']) });
     const tl = await home.open();

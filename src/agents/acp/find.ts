@@ -43,15 +43,18 @@ export function findAgent(settings: FindSettings): Found {
 function findKnown(agent: KnownAgent, settings: FindSettings): Found {
   const [program, ...args] = agent.command;
   for (const { name, folder, named } of placesOf(settings)) {
-    const start = agent.package === null ? null : programIn(folder, agent.package, program);
+    const start = programIn(folder, agent.package, program);
     if (start !== null) return { command: [...start, ...args], where: `${start.at(-1)} (${name})` };
     // What the caller named is used or refused, never passed over.
     if (named) return { problem: `There is no ${program} in ${folder}/node_modules`, hint: 'check its "package"' };
   }
   const file = runnable(program, settings.path);
   if (file !== null) return { command: [file, ...args], where: `${file} (PATH)` };
-  const install = agent.package === null ? '' : `install it (npm install -g ${agent.package}), or `;
-  return { problem: `The program "${program}" was not found`, hint: `${install}set its "command"` };
+  const packages = [agent.package, ...(agent.beside ?? [])].join(' ');
+  return {
+    problem: `The program "${program}" was not found`,
+    hint: `install it (npm install -g ${packages}), or set its "command"`,
+  };
 }
 
 function* placesOf({ package: folder, installed }: FindSettings) {

@@ -2,8 +2,10 @@
 export interface KnownAgent {
   /** The program, looked for on PATH, and its arguments. */
   readonly command: readonly [program: string, ...args: string[]];
-  /** The npm package whose program of that name it is; null: it is none. */
-  readonly package: string | null;
+  /** The npm package whose program of that name it is. */
+  readonly package: string;
+  /** Packages that it does not work without and does not bring along. */
+  readonly beside?: readonly string[];
   /** The documented ways to log in and to reach its model. Nothing else of our environment is handed on. */
   readonly variables: readonly RegExp[];
   /** What it starts with unless the settings say otherwise. */
@@ -59,12 +61,14 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
   pi: {
     command: ['pi-acp'],
     package: 'pi-acp',
+    // Its program "pi" is looked for on PATH.
+    beside: ['@earendil-works/pi-coding-agent'],
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^PI_/],
     login: 'run "pi" and use /login there',
   },
   goose: {
     command: ['goose', 'acp'],
-    package: null,
+    package: '@aaif/goose-acp',
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^GOOSE_/],
     login: 'run "goose configure"',
   },

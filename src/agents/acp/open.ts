@@ -71,7 +71,7 @@ async function opening(
   const { options } = opener;
   const can = await initialize(session);
   opener.saw(can);
-  session.closesSessions = can.close;
+  session.isOf(can);
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
   const profile = noTools ? opener.profile(can) : null;
   if (noTools && profile === null)
@@ -91,6 +91,8 @@ async function opening(
       return refused('the agent opened a session without an id');
     }
     session.named(response.sessionId);
+    const { startupInfo } = asObject(asObject(response._meta).piAcp);
+    if (typeof startupInfo === 'string') session.greets(startupInfo);
     await applySettings(session, response, opener, profile);
     return { ok: true, session, proof: 'counted' };
   }

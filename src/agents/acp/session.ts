@@ -1,16 +1,16 @@
 import { isObject } from '../../core/content.ts';
-import type { Update } from '../../core/update.ts';
+import { chunkText, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child, Room } from '../../ports/sandbox.ts';
 import { EventQueue } from '../shared/event-queue.ts';
-import { asObject } from './capabilities.ts';
+import { asObject, type Capabilities } from './capabilities.ts';
 import { SandboxClient } from './client.ts';
 import { AcpConnection } from './connection.ts';
 import type { AcpOptions } from './options.ts';
 import { Questions } from './permissions.ts';
 import { failureOf } from './refusal.ts';
 import { TerminalTexts } from './terminal-texts.ts';
-import { CostMeter, tokensOf } from './usage.ts';
+import { CostMeter, TokenMeter } from './usage.ts';
 
 /** The prompt in flight. */
 interface Flight {
@@ -49,11 +49,14 @@ export class AcpSession implements AgentSession {
   readonly #questions = new Questions();
   readonly #texts = new TerminalTexts();
   readonly #cost: CostMeter;
+  #tokens = new TokenMeter({ name: '' });
   /** While a session is loaded: where the history goes that it repeats. */
   onRepeated: ((update: Update) => void) | null = null;
   /** Ends the no-tools profile in place; null: there is none, or it cannot be. */
   onAllowTools: (() => Promise<void>) | null = null;
-  closesSessions = false;
+  #closesSessions = false;
+  /** What it shows of itself as if it were an answer; null: nothing, or it has. */
+  #banner: string | null = null;
   #id: string | null = null;
   /** What came while no prompt was in flight. */
   #between: Update[] = [];
@@ -96,8 +99,19 @@ export class AcpSession implements AgentSession {
     return this.#cost.memo;
   }
 
+  /** What the agent behind it is. */
+  isOf(agent: Capabilities): void {
+    this.#closesSessions = agent.close;
+    this.#tokens = new TokenMeter(agent);
+  }
+
   named(id: string): void {
     this.#id = id;
+  }
+
+  /** pi greets each new session in a message of its own, which may come while the first prompt is answered. */
+  greets(banner: string): void {
+    this.#banner = banner;
   }
 
   /** The protocol has no way to read where a session stands. */
@@ -146,7 +160,7 @@ export class AcpSession implements AgentSession {
 
   async #close(): Promise<void> {
     this.#flight?.events.release();
-    if (this.closesSessions && this.#flight === null && this.alive) {
+    if (this.#closesSessions && this.#flight === null && this.alive) {
       // It may have something to write. Whatever it says, its process is ended next.
       const closed = this.connection.request('session/close', { sessionId: this.#id }).catch(() => {});
       await Promise.race([closed, after(CLOSE_MS)]);
@@ -166,7 +180,7 @@ export class AcpSession implements AgentSession {
     const params = { sessionId: this.#id, prompt: content };
     try {
       const response = await this.connection.request('session/prompt', params);
-      const usage = tokensOf(response);
+      const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
       this.#finish(flight, outcomeOf(asObject(response).stopReason, flight.grace !== null));
     } catch (error) {
@@ -225,14 +239,25 @@ export class AcpSession implements AgentSession {
       this.#keepForNext(kept);
       return;
     }
+    if (this.#isBanner(kept)) {
+      flight.events.push({ type: 'update', update: apart(kept) });
+      return;
+    }
     flight.events.push({ type: 'update', update: kept });
     this.#texts.see(kept);
   }
 
+  #isBanner(update: Update): boolean {
+    if (this.#banner === null || update.sessionUpdate !== 'agent_message_chunk') return false;
+    const is = chunkText(update) === this.#banner;
+    // It comes first, or has come before.
+    this.#banner = null;
+    return is;
+  }
+
   /** It belongs to no turn, and is not to be lost either: the next one has it, where it cannot pass for that turn's own. */
   #keepForNext(update: Update): void {
-    const ofTurn = OF_A_TURN.includes(update.sessionUpdate);
-    this.#between.push(ofTurn ? ({ sessionUpdate: '_acp/between_turns', update } as Update) : update);
+    this.#between.push(OF_A_TURN.includes(update.sessionUpdate) ? apart(update) : update);
     if (this.#between.length > MOST_BETWEEN) this.#between.shift();
   }
 
@@ -246,6 +271,10 @@ export class AcpSession implements AgentSession {
   #tell(updates: Iterable<Update>): void {
     for (const update of updates) this.#flight?.events.push({ type: 'update', update });
   }
+}
+
+function apart(update: Update): Update {
+  return { sessionUpdate: '_acp/between_turns', update } as Update;
 }
 
 function outcomeOf(stopReason: unknown, asked: boolean): AgentOutcome {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CostMeter, tokensOf } from './usage.ts';
+import { CostMeter, TokenMeter } from './usage.ts';
 
 const cost = (amount: number, size = 1_000) => ({
   sessionUpdate: 'usage_update',
@@ -29,13 +29,27 @@ test('the window is told when it is another one', () => {
   expect(new CostMeter('no number', () => {}).read(cost(0.1))).toEqual({ costMicros: 100_000 });
 });
 
-test('tokens are taken where an agent tells them', () => {
-  const usage = { inputTokens: 3, outputTokens: 2, cachedReadTokens: 1, totalTokens: 6 };
-  expect(tokensOf({ stopReason: 'end_turn', usage })).toEqual({
-    inputTokens: 3,
-    outputTokens: 2,
-    cacheReadTokens: 1,
-    cacheWriteTokens: 0,
-  });
-  expect(tokensOf({ stopReason: 'end_turn' })).toBeNull();
+const answer = (inputTokens: number, outputTokens: number) => ({
+  stopReason: 'end_turn',
+  usage: { inputTokens, outputTokens, cachedReadTokens: 1, totalTokens: inputTokens + outputTokens + 1 },
+});
+const tokens = (inputTokens: number, outputTokens: number, cacheReadTokens: number) => ({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens,
+  cacheWriteTokens: 0,
+});
+
+test('tokens are taken where an agent tells them, prompt by prompt', () => {
+  const meter = new TokenMeter({ name: 'goose' });
+  expect(meter.read(answer(3, 2))).toEqual(tokens(3, 2, 1));
+  expect(meter.read(answer(5, 2))).toEqual(tokens(5, 2, 1));
+  expect(meter.read({ stopReason: 'end_turn' })).toBeNull();
+});
+
+test('of an agent that adds them up, only what is new counts', () => {
+  const meter = new TokenMeter({ name: 'Copilot' });
+  const said = [answer(10_191, 7), answer(20_426, 14), answer(900, 3)].map((one) => meter.read(one));
+  // What has fallen was no total.
+  expect(said).toEqual([tokens(10_191, 7, 1), tokens(10_235, 7, 0), tokens(900, 3, 1)]);
 });

@@ -1,18 +1,41 @@
 import { isObject } from '../../core/content.ts';
 import type { Usage } from '../../core/usage.ts';
-import { asObject } from './capabilities.ts';
+import { type AgentIdentity, asObject } from './capabilities.ts';
 
-/** What the answer to a prompt says that it cost. The protocol calls that field unstable; null: the agent does not say. */
-export function tokensOf(response: unknown): Partial<Usage> | null {
-  const { usage } = asObject(response);
-  if (!isObject(usage)) return null;
-  return {
-    inputTokens: count(usage.inputTokens),
-    outputTokens: count(usage.outputTokens),
-    cacheReadTokens: count(usage.cachedReadTokens),
-    cacheWriteTokens: count(usage.cachedWriteTokens),
-  };
+/** Counts tokens since its process began, and not since the prompt did: seen in 1.0.102. Nothing in its answers says so. */
+const ADDS_UP: readonly string[] = ['Copilot'];
+
+/** Reads what the answers to an agent's prompts say that these cost. The protocol calls that field unstable. */
+export class TokenMeter {
+  readonly #addsUp: boolean;
+  #total: Tokens = NO_TOKENS;
+
+  constructor({ name }: Pick<AgentIdentity, 'name'>) {
+    this.#addsUp = ADDS_UP.includes(name);
+  }
+
+  /** What this answer adds; null: the agent does not say. */
+  read(response: unknown): Tokens | null {
+    const { usage } = asObject(response);
+    if (!isObject(usage)) return null;
+    const said = {
+      inputTokens: count(usage.inputTokens),
+      outputTokens: count(usage.outputTokens),
+      cacheReadTokens: count(usage.cachedReadTokens),
+      cacheWriteTokens: count(usage.cachedWriteTokens),
+    };
+    if (!this.#addsUp) return said;
+    const before = this.#total;
+    this.#total = said;
+    // A total does not fall: one that did is none, and this version tells what a prompt has cost.
+    const fell = KINDS.some((kind) => said[kind] < before[kind]);
+    return fell ? said : (Object.fromEntries(KINDS.map((kind) => [kind, said[kind] - before[kind]])) as Tokens);
+  }
 }
+
+const KINDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
+type Tokens = Pick<Usage, (typeof KINDS)[number]>;
+const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 /**
  * Makes what a turn has cost of the running total that an agent tells. The total goes on after a restart with some agents and

@@ -18,6 +18,7 @@ const chunk = (kind: string, text: string) => ({ sessionUpdate: kind, content: {
 const SESSION = {
   configOptions: [{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'a' }],
 };
+const BANNER = 'raw v1.0.0\n---\n';
 /** What it was told, in order, for as long as it lives and in a variable of its environment afterwards. */
 const said: string[] = [];
 
@@ -27,7 +28,7 @@ const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => obje
     agentCapabilities: { loadSession: true, sessionCapabilities: { additionalDirectories: {} } },
     agentInfo: { name: 'raw', version: '1.0.0' },
   }),
-  'session/new': () => ({ sessionId: 'raw-1', ...SESSION }),
+  'session/new': () => ({ sessionId: 'raw-1', ...SESSION, _meta: { piAcp: { startupInfo: BANNER } } }),
   'session/load': ({ sessionId }) => {
     for (const text of JSON.parse(process.env.SAID ?? '[]') as string[]) {
       update(sessionId, chunk('user_message_chunk', text));
@@ -39,6 +40,8 @@ const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => obje
     const [{ text }] = prompt as [{ text: string }];
     said.push(text);
     process.stdout.write('this line is no message\n');
+    // As pi does: beside the first answer, whenever it gets to it.
+    if (said.length === 1) update(sessionId, chunk('agent_message_chunk', BANNER));
     update(sessionId, { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } });
     update(sessionId, {
       sessionUpdate: 'tool_call_update',
