@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Task } from '../../src/core/task.ts';
-import { addUsage, NO_USAGE } from '../../src/core/usage.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../src/core/usage.ts';
 import { conversationOf } from '../../src/testing/index.ts';
 import { known, until, WHICH } from '../e2e/support/conversations.ts';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
@@ -144,6 +144,12 @@ function tasksWithClaude(): void {
       const asked = (name: string) => home.model.requests.some((request) => !request.side && isAbout(request, name));
       await until('the slow ones were asked', () => slow.every(asked), LONG / 2);
       await first.kill();
+      // Their processes may live on until somebody takes over, and get an answer that nobody hears of.
+      const unheard = new Set(
+        home.model.requests
+          .filter((one) => one.answer === null && slow.some((name) => isAbout(one, name)))
+          .map(({ n }) => n),
+      );
       const second = await home.host();
       await second.tasks.goOn();
       const done = (await second.tasks.settled(names)) as Task[];
@@ -162,7 +168,7 @@ function tasksWithClaude(): void {
         expect(lineage.filter((session) => !sessions.includes(session.id))).toEqual([]);
       }
       expect(reports.some(({ turns }) => turns.length > 1)).toBe(true);
-      expectServed(home, done);
+      expectServed(home, done, unheard);
     },
   );
 }
@@ -175,11 +181,10 @@ const isAbout = (request: Parameters<typeof conversationOf>[0], name: string) =>
 const spentBy = (tasks: readonly Task[]) =>
   tasks.reduce((sum, { progress }) => addUsage(sum, progress.spent), NO_USAGE);
 
-/** What the tasks say that they have cost is what the stand-in has served, to the token. */
-function expectServed({ model }: ClaudeHome, tasks: readonly Task[]): void {
+/** What the tasks say that they have cost is what the stand-in has served, to the token; but for answers that nobody heard. */
+function expectServed({ model }: ClaudeHome, tasks: readonly Task[], unheard: ReadonlySet<number> = new Set()): void {
+  const served = model.requests.flatMap(({ n, answer }) => (unheard.has(n) || !answer?.usage ? [] : [answer.usage]));
+  const sum = served.reduce<Usage>((total, usage) => addUsage(total, usage), NO_USAGE);
   const { inputTokens, outputTokens } = spentBy(tasks);
-  expect({ inputTokens, outputTokens }).toEqual({
-    inputTokens: model.served.inputTokens,
-    outputTokens: model.served.outputTokens,
-  });
+  expect({ inputTokens, outputTokens }).toEqual({ inputTokens: sum.inputTokens, outputTokens: sum.outputTokens });
 }
