@@ -166,9 +166,9 @@ class EmbeddedEngine implements Engine {
 
   // ── watching ──
 
-  async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
-    const { id } = await this.conversation(conversation);
-    yield* follow(this.#store, this.#machinery.changes, this.owner, id, checkAfter(options.after), options.signal);
+  follow(conversation: string, { after, signal }: { after?: number; signal?: AbortSignal } = {}) {
+    const find = async () => ({ id: (await this.conversation(conversation)).id, after: checkAfter(after) });
+    return follow(this.#store, this.#machinery.changes, this.owner, find, signal);
   }
 
   hints(options: { signal?: AbortSignal } = {}) {
@@ -260,8 +260,8 @@ class EmbeddedEngine implements Engine {
     });
   }
 
-  agents() {
-    return listAgents(this.#parts);
+  agents(options: { login?: boolean } = {}) {
+    return listAgents(this.#parts, options);
   }
 
   close(options: { graceMs?: number } = {}): Promise<void> {

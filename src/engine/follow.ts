@@ -12,24 +12,27 @@ export async function* follow(
   store: Store,
   changes: Changes,
   owner: string,
-  conversation: string,
-  after: number,
+  find: () => Promise<{ id: string; after: number }>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ConversationEvent> {
-  const watch = changes.watch(conversation);
+  const { id, after } = await find();
+  const watch = changes.watch(id);
+  const ring = () => watch.ring();
+  signal?.addEventListener('abort', ring);
   try {
     let last = after;
     while (!signal?.aborted) {
       const from = { after: last, limit: PAGE };
-      const events = await changes.together(conversation, last, () => store.events(owner, conversation, from));
+      const events = await changes.together(id, last, () => store.events(owner, id, from));
       for (const event of events) {
         if (signal?.aborted) return;
         yield event;
         last = event.seq;
       }
-      if (events.length < PAGE) await watch.next(signal);
+      if (events.length < PAGE) await watch.next();
     }
   } finally {
+    signal?.removeEventListener('abort', ring);
     watch.close();
   }
 }

@@ -13,9 +13,9 @@ import {
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { authenticate, checkScope, type Gatekeeper } from './authenticate.ts';
 import type { Door } from './door.ts';
-import { eventStream, type StreamSettings } from './event-stream.ts';
+import { type BeginStream, type Feed, type StreamSettings, writeStream } from './event-stream.ts';
 import { checkHost, checkOrigin } from './guard.ts';
-import { type Call, type Frames, HANDLERS } from './handlers.ts';
+import { type Call, HANDLERS } from './handlers.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Principal } from './principal.ts';
@@ -41,9 +41,9 @@ export interface AppParts {
   readonly shutdown: AbortSignal;
 }
 
-/** Each listener of the server says through which door its requests come, and how a connection is torn down. */
+/** Each listener of the server says through which door its requests come, and how a stream is begun. */
 export interface AppEnv {
-  readonly Bindings: { readonly door: Door; readonly cut: () => void };
+  readonly Bindings: { readonly door: Door; readonly begin: BeginStream };
   readonly Variables: { operation: string };
 }
 
@@ -66,6 +66,10 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const document = openApi(parts.version);
   const documentText = JSON.stringify(document);
   const page = referencePage(document);
+  const streams = new Set<AbortController>();
+  parts.shutdown.addEventListener('abort', () => {
+    for (const stop of streams) stop.abort();
+  });
 
   app.use(async (c, next) => {
     const start = performance.now();
@@ -132,7 +136,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server has no tasks.');
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
       const answer = await HANDLERS[name]({ ...asked, engine, tasks, principal, lastEventId } as Call<never>);
-      if (operation.stream) return c.body(streamed(answer as Frames, principal, c.env.cut), 200, STREAM_HEADERS);
+      if (operation.stream) return streamed(answer as Feed, principal, c.env.begin);
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });
   }
@@ -151,20 +155,19 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     return authenticate(parts.keeper, { method: request.method, header, door });
   }
 
-  function streamed(frames: Frames, principal: Principal, cut: () => void): ReadableStream<Uint8Array> {
+  function streamed(feed: Feed, principal: Principal, begin: BeginStream): Response {
     if (metrics.readers >= parts.mostReaders) throw new Refusal('too_many', 'There are too many readers.');
     metrics.readerCame();
-    return eventStream({
-      ...parts.stream,
-      frames,
-      cut,
-      shutdown: parts.shutdown,
-      stillAllowed: () => principal.stillValid(),
-      ended(why, error) {
-        metrics.readerLeft(why);
-        if (why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
-        if (why === 'failed') log.warn({ err: error }, 'a stream failed');
-      },
+    return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
+      const stop = new AbortController();
+      streams.add(stop);
+      if (parts.shutdown.aborted) stop.abort();
+      const stillAllowed = () => principal.stillValid();
+      const end = await writeStream(outgoing, { ...parts.stream, feed, stop, stillAllowed });
+      streams.delete(stop);
+      metrics.readerLeft(end.why);
+      if (end.why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
+      if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
     });
   }
 

@@ -1,11 +1,10 @@
 import type { Conversation } from '../../core/conversation.ts';
-import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import type { AnswerOf, BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import { checkScope } from './authenticate.ts';
-import type { Frame } from './event-stream.ts';
+import type { Feed } from './event-stream.ts';
 import type { Principal } from './principal.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
@@ -25,11 +24,10 @@ export interface Call<N extends OperationName> {
 }
 
 type Streamed = 'follow' | 'hints' | 'followTasks';
-export type Frames = (signal: AbortSignal) => AsyncIterable<Frame>;
 
 /** What each operation does, in terms of the engine: every one of the table, or this does not compile. */
 export const HANDLERS: {
-  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Frames> : Promise<AnswerOf<Operations[N]>>;
+  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Feed> : Promise<AnswerOf<Operations[N]>>;
 } = {
   // ── conversations ──
   async listConversations({ engine, query: { q, ...page } }) {
@@ -99,10 +97,10 @@ export const HANDLERS: {
     const { id } = await engine.conversation(params.conversation);
     // A browser that comes back repeats the address and adds the header: the header is the newer of the two.
     const after = lastEventId ?? query.after ?? 0;
-    return (signal) => numbered(engine.follow(id, { after, signal }));
+    return { numbered: true, values: (signal) => engine.follow(id, { after, signal }) };
   },
   async hints({ engine }) {
-    return (signal) => framed(engine.hints({ signal }));
+    return { numbered: false, values: (signal) => engine.hints({ signal }) };
   },
 
   ...TASK_HANDLERS,
@@ -111,7 +109,7 @@ export const HANDLERS: {
   whoAsks: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
-  listAgents: async ({ engine }) => ({ agents: await engine.agents() }),
+  listAgents: async ({ engine, query }) => ({ agents: await engine.agents(query) }),
 };
 
 /** Directories and native sessions are the machine's, and not only the owner's: naming one takes more than a prompt. */
@@ -123,21 +121,4 @@ function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; se
 async function withWords(engine: Engine, words: string, limit = 20): Promise<Conversation[]> {
   const hits = await engine.search(words, { limit });
   return Promise.all([...new Set(hits.map((hit) => hit.conversation))].map((id) => engine.conversation(id)));
-}
-
-async function* numbered(events: ReturnType<Engine['follow']>): AsyncGenerator<Frame> {
-  for await (const event of untilClosed(events)) yield { id: event.seq, data: event };
-}
-
-async function* framed(values: AsyncIterable<object>): AsyncGenerator<Frame> {
-  for await (const data of untilClosed(values)) yield { data };
-}
-
-/** A server that ends has told its readers all that it knows: for them that is an end in good order. */
-async function* untilClosed<T>(values: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'closed')) throw error;
-  }
 }

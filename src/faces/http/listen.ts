@@ -1,19 +1,33 @@
 import { chmodSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AppEnv } from './app.ts';
 import type { Door } from './door.ts';
+import type { BeginStream } from './event-stream.ts';
 
-const LIMITS = { headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+/** How much of a stream may wait for its reader. */
+const MOST_WAITING = 65_536;
+
+const LIMITS = {
+  ...{ headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
+  highWaterMark: MOST_WAITING,
+};
 
 /** A server that is not listening yet; its door may depend on the port that it gets. */
 export function serverFor(app: Hono<AppEnv>, door: () => Door): Server {
-  const listener = getRequestListener((request, { outgoing }) =>
-    app.fetch(request, { door: door(), cut: () => outgoing.destroy() }),
-  );
+  const listener = getRequestListener((request, bindings) => {
+    const outgoing = bindings.outgoing as ServerResponse; // these servers speak HTTP/1
+    const begin: BeginStream = (headers, write) => {
+      outgoing.writeHead(200, headers);
+      write(outgoing);
+      return RESPONSE_ALREADY_SENT;
+    };
+    return app.fetch(request, { door: door(), begin });
+  });
   return createServer(LIMITS, (incoming, outgoing) => void listener(incoming, outgoing));
 }
 

@@ -1,9 +1,8 @@
 import { parsePlan } from '../../core/task-plan.ts';
-import type { Tasks } from '../../ports/tasks.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
 import { checkScope } from './authenticate.ts';
-import type { Frame } from './event-stream.ts';
-import type { Call, Frames } from './handlers.ts';
+import type { Feed } from './event-stream.ts';
+import type { Call } from './handlers.ts';
 import type { Principal } from './principal.ts';
 
 type Operations = typeof OPERATIONS;
@@ -12,7 +11,7 @@ type Answer<N extends TaskOperation> = AnswerOf<Operations[N]>;
 
 /** What each operation of tasks does. */
 export const TASK_HANDLERS: {
-  [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Frames> : Promise<Answer<N>>;
+  [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Feed> : Promise<Answer<N>>;
 } = {
   async listTasks({ tasks, query: { state, ...page } }) {
     return { tasks: await tasks.list({ ...page, ...(state && { states: [state] }) }) } as Answer<'listTasks'>;
@@ -23,7 +22,7 @@ export const TASK_HANDLERS: {
   },
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;
-    return (signal) => numbered(tasks.follow({ after, signal }));
+    return { numbered: true, values: (signal) => tasks.follow({ after, signal }) };
   },
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
   getTask: ({ tasks, params }) => tasks.task(params.task) as Promise<Answer<'getTask'>>,
@@ -38,8 +37,4 @@ function checkMachine(principal: Principal, plan: unknown): void {
   if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A gate that is a command');
   if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
   if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
-}
-
-async function* numbered(events: ReturnType<Tasks['follow']>): AsyncGenerator<Frame> {
-  for await (const event of events) yield { id: event.seq, data: event };
 }

@@ -61,9 +61,7 @@ test('whatever an agent says is data of one event, and begins no other', async (
 test('a frame is one event for any text', () => {
   for (const text of ['\n', '\r', '\r\n\r\n', '\n\ndata: x', '\u2028', ':', '\0']) {
     const seen: string[] = [];
-    createParser({ onEvent: ({ data }) => seen.push(data) }).feed(
-      new TextDecoder().decode(encodeFrame({ data: { text } })),
-    );
+    createParser({ onEvent: ({ data }) => seen.push(data) }).feed(new TextDecoder().decode(encodeFrame({ text })));
     expect(seen.map((data) => JSON.parse(data))).toEqual([{ text }]);
   }
 });

@@ -1,4 +1,6 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -8,7 +10,7 @@ import type { Scope } from '../../../../src/core/key.ts';
 import type { EngineSettings } from '../../../../src/engine/parts.ts';
 import { createApp } from '../../../../src/faces/http/app.ts';
 import { loopbackDoor } from '../../../../src/faces/http/door.ts';
-import { STREAM } from '../../../../src/faces/http/event-stream.ts';
+import { type BeginStream, STREAM } from '../../../../src/faces/http/event-stream.ts';
 import { createLog } from '../../../../src/faces/http/log.ts';
 import { Metrics } from '../../../../src/faces/http/metrics.ts';
 import { freshKey } from '../../../../src/faces/http/secrets.ts';
@@ -102,7 +104,7 @@ export class ServedHome {
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
       ...{ draining: never, shutdown: never },
     });
-    const env = { door: loopbackDoor(1), cut: () => {} };
+    const env = { door: loopbackDoor(1), begin: beginNowhere };
     return async (address, { headers, ...init }) =>
       app.request(
         `http://127.0.0.1:1${address}`,
@@ -136,3 +138,13 @@ export class ServedHome {
     ).toEqual([]);
   }
 }
+
+/** A reader that is gone before anything was written to it. */
+const beginNowhere: BeginStream = (headers, write) => {
+  const socket = new Socket().on('error', () => {});
+  const outgoing = new ServerResponse(new IncomingMessage(socket));
+  outgoing.assignSocket(socket);
+  outgoing.writeHead(200, headers);
+  write(outgoing);
+  return new Response(null, { headers });
+};
