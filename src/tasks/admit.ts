@@ -57,9 +57,7 @@ export function placesIn(plan: unknown, locate: Locate): (index: number, field: 
 async function probe(agents: TaskParts['agents'], name: string): Promise<AgentTraits> {
   const configured = agents.get(name);
   if (configured !== undefined) return configured.agent.traits();
-  throw new ThroughlineError('agent_unavailable', `No agent is called "${name}".`, {
-    hint: `Known are: ${[...agents.keys()].join(', ') || 'none'}. Agents are set in throughline.config.json.`,
-  });
+  throw noSuchAgent(name, agents.keys());
 }
 
 /** An agent that cannot reopen a session keeps it only as long as its process: not across a crash, and so not at all. */

@@ -2,6 +2,7 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/task.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
+import type { Update } from '../core/update.ts';
 import { addUsage, NO_USAGE } from '../core/usage.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
@@ -21,6 +22,8 @@ export interface TurnRequest {
   readonly purpose: TurnPurpose;
   readonly stop: AbortSignal;
   readonly now: () => number;
+  /** Told of all that the agent does; true: the turn is to be cancelled. */
+  readonly enough?: (update: Update) => boolean;
   submit(): Promise<Submitted>;
 }
 
@@ -62,18 +65,21 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
 /** What the caller's settings or the state of the agents can cause; the rest is the storage's fault, or ours. */
 const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
 
-async function endOf({ engine, stop }: TurnRequest, { turn, seq }: Submitted): Promise<Turn> {
+async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<Turn> {
   if (hasEnded(turn.state)) return turn;
   const leave = new AbortController();
+  const cancel = () => void engine.cancel(turn.id).catch((error) => leave.abort(error));
   const onStop = () => {
-    if ((stop.reason as StopReason) === 'cancelled') void engine.cancel(turn.id).catch((error) => leave.abort(error));
+    if ((stop.reason as StopReason) === 'cancelled') cancel();
     else leave.abort();
   };
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
   try {
     for await (const event of engine.follow(turn.conversation, { after: seq, signal: leave.signal })) {
-      if (event.kind === 'turn.ended' && event.turn === turn.id) break;
+      if (event.turn !== turn.id) continue;
+      if (event.kind === 'turn.ended') break;
+      if (event.kind === 'turn.update' && enough?.(event.payload.update)) cancel();
     }
   } finally {
     stop.removeEventListener('abort', onStop);

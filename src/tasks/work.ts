@@ -5,11 +5,13 @@ import { type Decision, decideAfter, decideBefore, giveUp, STATE_AFTER, type Sta
 import type { GateResult } from '../core/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/task-progress.ts';
 import { taskPrompt } from '../core/task-prompt.ts';
+import type { Update } from '../core/update.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { Room } from '../ports/sandbox.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/task-store.ts';
 import { openBench, runAgentGate } from './agent-gate.ts';
 import { runCommandGate } from './command-gate.ts';
+import { CostWatch } from './cost-watch.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
 
@@ -28,6 +30,7 @@ export class TaskWork {
   readonly #engine: Engine;
   readonly #fence: TaskFence;
   readonly #stop: AbortSignal;
+  readonly #cost: CostWatch;
   #task: Task;
   #left: TaskClaim['gate'];
   /** Where the agent works; opened for the first gate. */
@@ -43,6 +46,8 @@ export class TaskWork {
     this.#task = claim.task;
     this.#left = claim.gate;
     this.#stop = stop;
+    const { session, milestone, progress } = claim.task;
+    this.#cost = new CostWatch(session === null && milestone === null && progress.turns === 0);
   }
 
   /** Never rejects but for faults of the storage and of this program; a task that goes wrong is a decision. */
@@ -58,14 +63,23 @@ export class TaskWork {
 
   async #untilAtRest(conversation: Conversation): Promise<void> {
     while (this.#task.state === 'running') {
-      if (this.#stop.aborted) return this.#cancelled([]);
+      if (this.#stop.aborted) return this.#cancelled(await this.#begun(conversation.id));
       const before = decideBefore(this.#standing());
       if (before !== null) await this.#decide(before, [], null);
       else await this.#iterate(conversation);
     }
   }
 
+  /** The turn that an earlier runner had begun: cancelled with its task, it is brought to its end as well. */
+  async #begun(conversation: string): Promise<TaskTurn[]> {
+    const { id, owner, agent, progress } = this.#task;
+    if (this.#reason !== 'cancelled') return [];
+    const known = await this.#parts.store.findRequest(owner, requestIdOf(id, progress, 'work'));
+    return known === null ? [] : [await this.#have(conversation, agent, 'work', () => this.#submit(conversation))];
+  }
+
   async #iterate(conversation: Conversation): Promise<void> {
+    this.#cost.begin(this.#costLeft());
     const turn = await this.#have(conversation.id, this.#task.agent, 'work', () => this.#submit(conversation.id));
     const judging: TaskTurn[] = [];
     const gate =
@@ -73,7 +87,8 @@ export class TaskWork {
     const turns = [turn, ...judging];
     if (this.#stop.aborted) return this.#cancelled(turns);
     const standing = this.#standing(withTurns(this.#task.progress, turns));
-    await this.#decide(decideAfter(standing, turn, gate), turns, gate);
+    const decision = turn.outcome === 'cancelled' && this.#cost.over ? OVERSPENT : decideAfter(standing, turn, gate);
+    await this.#decide(decision, turns, gate);
   }
 
   /** The conversation is the task's own or its milestone's. What was stored before is found again by its key. */
@@ -111,7 +126,8 @@ export class TaskWork {
   #have(conversation: string, agent: string, purpose: TaskTurn['purpose'], submit: () => Promise<Submitted>) {
     const { store, clock } = this.#parts;
     const common = { engine: this.#engine, store, task: this.#task, stop: this.#stop, now: clock.now };
-    return haveTurn({ ...common, conversation, agent, purpose, submit });
+    const watched = purpose === 'work' ? { enough: (update: Update) => this.#cost.see(update) } : {};
+    return haveTurn({ ...common, ...watched, conversation, agent, purpose, submit });
   }
 
   /** A gate that cannot be had says nothing about the turn, which is over and has cost something. */
@@ -194,10 +210,18 @@ export class TaskWork {
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget };
   }
 
+  /** What a turn may still cost; null: nobody says. */
+  #costLeft(): number | null {
+    const { budget, progress } = this.#task;
+    return budget.costMicros === null ? null : budget.costMicros - progress.spent.costMicros;
+  }
+
   get #reason(): StopReason {
     return this.#stop.reason as StopReason;
   }
 }
+
+const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
 
 /** Codes by which the state of the world, and not the storage, keeps a task from being worked on. */
 const CAUSED = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);

@@ -39,6 +39,21 @@ test('without such a rule a person is asked, and nothing is done twice', async (
   expect(lines(home, 'effects')).toBe(2);
 });
 
+test('a task whose runner is dead is cancelled by whoever asks, and its turn with it', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const { tasks } = await host.tasks.add({ goal: '/slow-tool wait effects 600000' });
+  const { id } = only(tasks);
+  await until('its tool runs', () => lines(home, 'effects') === 1);
+  await host.kill();
+  const tl = await home.open();
+  await tl.tasks.cancel(id);
+  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  const [turn] = await tl.engine.turns(`task/${id}`);
+  expect(turn).toMatchObject({ state: 'interrupted' });
+  expect(lines(home, 'effects')).toBe(1);
+});
+
 test('the gate of a killed runner is ended, and run again', async () => {
   await using home = new Home();
   const host = await home.host();

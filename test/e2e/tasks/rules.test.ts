@@ -1,4 +1,9 @@
 import { expect, test } from 'vitest';
+import { compose } from '../../../src/compose.ts';
+import type { Update } from '../../../src/core/update.ts';
+import type { AgentSession } from '../../../src/ports/agent.ts';
+import { createTasks } from '../../../src/tasks/tasks.ts';
+import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
@@ -29,6 +34,26 @@ test('no turn begins when the budget is spent, however many there could be', asy
   expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 3 } });
   await tl.tasks.retry(task.id, { budget: '200 tokens' });
   expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
+});
+
+test('a turn that spends the budget is cancelled in the middle, where its agent says what it costs', async () => {
+  await using home = new Home();
+  const cost = { sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 1.5, currency: 'USD' } } as const;
+  const costly = (session: AgentSession) =>
+    changedPrompt(session, async function* (prompt) {
+      for await (const event of session.prompt(prompt)) {
+        yield event;
+        if (event.type === 'update') yield { type: 'update', update: cost as Update };
+      }
+    });
+  const engine = await home.engine({ agent: (agent) => changedOpen(agent, costly, () => true) });
+  const other = await compose({ home: home.path, settings: { agents: { scripted: { adapter: 'scripted' } } } });
+  const tasks = createTasks({ ...other.parts, engine, settings: { ...other.parts.settings, parallel: 1 } });
+  const task = only(await tasks.run({ goal: '/say I begin.\n/hang', gate: 'true', budget: '$1' }));
+  expect(task).toMatchObject({ state: 'failed', progress: { turns: 1, decision: { code: 'budget_spent' } } });
+  expect((await tasks.report(task.id)).turns).toMatchObject([{ outcome: 'cancelled' }]);
+  await tasks.close();
+  await other.engine.close();
 });
 
 test('a budget in USD on an agent that does not say what it costs is for a person', async () => {
