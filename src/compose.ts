@@ -139,6 +139,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Agent {
     storage: async (room) => (await (await agent()).storage?.(room)) ?? name,
     tail: async (...args) => (await agent()).tail(...args),
     where: async () => (await (await agent()).where?.()) ?? null,
+    login: async (signal) => (await (await agent()).login?.(signal)) ?? null,
   };
 }
 
@@ -146,14 +147,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const home = resolve(options.home ?? dataHome());
   makeHome(home);
   const { settings, base } = readSettings(options, home);
-  const isSet = Object.keys(settings.agents).length > 0;
-  const agents = new Map<string, ConfiguredAgent>();
-  for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(home))) {
-    const make = () => MAKE_AGENT[value.adapter](name, value, { base, home });
-    // What a person has set is checked at once; what nobody has set cannot be wrong.
-    agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
-  }
-  const [firstAgent = null] = agents.keys();
+  const { agents, defaultAgent } = await composeAgents(settings, { base, home });
   const store = await openStore(settings.store, base, home);
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
@@ -170,7 +164,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
       ...options.engine,
-      defaultAgent: settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null),
+      defaultAgent,
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
@@ -182,6 +176,18 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+async function composeAgents(settings: Settings, where: Whereabouts) {
+  const isSet = Object.keys(settings.agents).length > 0;
+  const agents = new Map<string, ConfiguredAgent>();
+  for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(where.home))) {
+    const make = () => MAKE_AGENT[value.adapter](name, value, where);
+    // What a person has set is checked at once; what nobody has set cannot be wrong.
+    agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
+  }
+  const [firstAgent = null] = agents.keys();
+  return { agents, defaultAgent: settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null) };
 }
 
 /** Without an engine: one that opens clears up after dead workers, and looking is to change nothing. */
@@ -197,7 +203,14 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
     sandboxes: { root: sandboxRoot(settings, base, home), aside: join(home, 'aside') },
     reap: () => reapDeadWorkers({ store, processes: systemProcesses }),
   };
-  return { examine: () => examine(own), close: () => store.close() };
+  const agents = async () => {
+    const [{ listAgents }, known] = await Promise.all([
+      import('./engine/views.ts'),
+      composeAgents(settings, { base, home }),
+    ]);
+    return listAgents({ agents: known.agents, settings: known }, { login: true });
+  };
+  return { examine: () => examine(own), agents, close: () => store.close() };
 }
 
 async function composeTasks(

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { parsePrompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
-import { noSuch, ThroughlineError } from '../core/errors.ts';
+import { noSuch, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import { checkName } from '../core/names.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
@@ -293,10 +293,7 @@ class EmbeddedEngine implements Engine {
 
   #knownAgent(name: string | undefined): void {
     const { agents } = this.#parts;
-    if (name === undefined || agents.has(name)) return;
-    throw new ThroughlineError('agent_unavailable', `No agent is called "${name}".`, {
-      hint: `Known are: ${[...agents.keys()].join(', ') || 'none'}. Agents are set in throughline.config.json.`,
-    });
+    if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
   }
 }
 

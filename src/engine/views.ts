@@ -3,6 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 import { replyText } from '../core/record.ts';
 import type { Session } from '../core/session.ts';
 import type { Turn } from '../core/turn.ts';
+import type { Agent } from '../ports/agent.ts';
 import type { AgentInfo, ConversationView, SessionView } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 import type { EngineParts } from './parts.ts';
@@ -51,22 +52,29 @@ export function sessionViews(sessions: readonly Session[]): SessionView[] {
 }
 
 /** Probes every configured agent; one that is missing is listed with what is wrong. */
-export async function listAgents({ agents, settings }: EngineParts): Promise<AgentInfo[]> {
+export function listAgents(
+  { agents, settings }: Pick<EngineParts, 'agents'> & { settings: Pick<EngineParts['settings'], 'defaultAgent'> },
+  { login = false }: { login?: boolean } = {},
+): Promise<AgentInfo[]> {
   return Promise.all(
-    [...agents].map(async ([name, { agent, adapter }]): Promise<AgentInfo> => {
+    [...agents].map(async ([name, { agent, adapter }]) => {
       const known = { name, adapter, isDefault: name === settings.defaultAgent };
-      try {
-        const traits = await agent.traits();
-        return { ...known, where: (await agent.where?.()) ?? null, traits, problem: null };
-      } catch (error) {
-        if (!(error instanceof ThroughlineError)) throw error;
-        return {
-          ...known,
-          where: null,
-          traits: null,
-          problem: error.hint ? `${error.message} ${error.hint}` : error.message,
-        };
-      }
+      return { ...known, ...(await stateOf(agent, login)) };
     }),
   );
 }
+
+async function stateOf(agent: Agent, asked: boolean): Promise<Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>> {
+  const late = AbortSignal.timeout(PROBE_MS);
+  try {
+    const login = asked ? ((await agent.login?.(late)) ?? null) : null;
+    const traits = await agent.traits();
+    return { where: (await agent.where?.()) ?? null, traits, problem: null, login };
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    const said = late.aborted ? `It did not answer within ${PROBE_MS / 1_000} seconds.` : error.message;
+    return { where: null, traits: null, problem: error.hint ? `${said} ${error.hint}` : said, login: null };
+  }
+}
+
+const PROBE_MS = 30_000;

@@ -17,6 +17,11 @@ export interface Agent {
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(): Promise<string | null>;
   /**
+   * For people: starts it as a turn would, asks its model nothing, and says whether somebody is logged in. What it shows of
+   * itself on the way, `traits` tells. Null or left out: it needs no login. Throws `agent_unavailable`.
+   */
+  login?(signal: AbortSignal): Promise<Login | null>;
+  /**
    * Opens a session. What the agent answers is data, also a refusal; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.
    */
@@ -33,6 +38,13 @@ export interface Agent {
    * process was ended. Null: the storage cannot be read.
    */
   tail(sessionId: string, sent: SentPrompt, room: Room): Promise<Tail | null>;
+}
+
+export interface Login {
+  /** Null: nothing shows it. */
+  readonly loggedIn: boolean | null;
+  /** What to do, or why it is not known; null: nothing. */
+  readonly hint: string | null;
 }
 
 export interface OpenRequest {

@@ -1,3 +1,5 @@
+import type { AgentInfo } from './engine.ts';
+
 /** Something that was left over, or cannot go on. */
 export interface Finding {
   /** Which check has found it. */
@@ -15,5 +17,7 @@ export interface Finding {
 /** Looks for what crashes have left over. Looking changes nothing. */
 export interface Doctor {
   examine(): Promise<Finding[]>;
+  /** Every agent there is, each started for a look. One that is missing is nothing that was left over. */
+  agents(): Promise<AgentInfo[]>;
   close(): Promise<void>;
 }

@@ -9,6 +9,7 @@ import type { Session } from '../core/session.ts';
 import type { Summary } from '../core/summary.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { PermissionMode, Turn } from '../core/turn.ts';
+import type { Login } from './agent.ts';
 import type { SearchHit, UsageRow } from './store.ts';
 
 /**
@@ -68,7 +69,8 @@ export interface Engine {
   usage(filter?: { since?: string }): Promise<UsageRow[]>;
   /** Walks the chain of events, also of an erased conversation by its id. Null: whole; else the first number that does not fit. */
   verify(conversation: string): Promise<number | null>;
-  agents(): Promise<AgentInfo[]>;
+  /** What there is. `login`: each is started, all at once and for half a minute at most, to see whether somebody is logged in. */
+  agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
 
   /** Stops taking turns, lets running ones end within `graceMs`, interrupts the rest, and closes. Idempotent. */
   close(options?: { graceMs?: number }): Promise<void>;
@@ -137,4 +139,6 @@ export interface AgentInfo {
   /** Null: not available, `problem` says why. */
   readonly traits: AgentTraits | null;
   readonly problem: string | null;
+  /** Null: it was not asked for, or the agent needs none. */
+  readonly login: Login | null;
 }

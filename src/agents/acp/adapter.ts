@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/traits.ts';
-import type { Agent } from '../../ports/agent.ts';
+import type { Agent, Login } from '../../ports/agent.ts';
+import type { Capabilities } from './capabilities.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
 import { AgentMemory, type Learnt } from './memory.ts';
@@ -39,6 +40,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   }
   const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
   const path = env.PATH ?? process.env.PATH ?? '';
+  const login = known?.login ?? 'see its own documentation';
   let probing: Promise<Learnt> | null = null;
 
   const find = () => {
@@ -68,6 +70,13 @@ export function acpAgent(settings: AcpSettings): Agent {
     const { probe } = await import('./probe.ts');
     return probe({ name, command, env, openMs: options.openMs });
   };
+  const loggedIn = async (signal: AbortSignal): Promise<Login> => {
+    const { command } = find();
+    const { loginOf } = await import('./login.ts');
+    const { auth, openMs } = options;
+    const saw = (capabilities: Capabilities) => void memoryOf(command).saw(capabilities);
+    return loginOf({ name, command, env, openMs, signal, auth, login, saw });
+  };
   const traitsOf = (learnt: Learnt): AgentTraits => {
     const honest = learnt.lie === null;
     const profile = profileOf(learnt, options, env);
@@ -92,6 +101,7 @@ export function acpAgent(settings: AcpSettings): Agent {
     name,
     traits: async () => traitsOf(await learn()),
     where: async () => find().where,
+    login: loggedIn,
     async open(request) {
       const { command } = find();
       const memory = memoryOf(command);
@@ -101,7 +111,7 @@ export function acpAgent(settings: AcpSettings): Agent {
         env,
         model: settings.model ?? null,
         options,
-        login: known === null ? 'see its own documentation' : known.login,
+        login,
         saw: (capabilities) => void memory.saw(capabilities),
         profile: (capabilities) => profileOf(capabilities, options, env),
         get lies() {

@@ -12,6 +12,7 @@ export interface Capabilities extends AgentIdentity {
   readonly resume: boolean;
   readonly list: boolean;
   readonly close: boolean;
+  readonly delete: boolean;
   readonly directories: boolean;
   readonly embeddedContext: boolean;
   /** The ways to log in that it offers, by id. */
@@ -33,6 +34,7 @@ export function capabilitiesOf(response: unknown): Capabilities {
     resume: has('resume'),
     list: has('list'),
     close: has('close'),
+    delete: has('delete'),
     directories: has('additionalDirectories'),
     embeddedContext: asObject(agent.promptCapabilities).embeddedContext === true,
     auth: methods.flatMap((method) => (isObject(method) && typeof method.id === 'string' ? [method.id] : [])),

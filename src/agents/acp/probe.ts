@@ -10,14 +10,33 @@ export interface ProbeRequest {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly openMs: number;
+  /** Ends it when aborted; left out: only `openMs` does. */
+  readonly signal?: AbortSignal;
+}
+
+/** An agent that was started for a look. */
+export interface Probing {
+  readonly connection: AcpConnection;
+  readonly can: Capabilities;
+  /** What it last notified us of by this method; null: nothing. */
+  heard(method: string): unknown;
 }
 
 /** Starts the agent outside of any sandbox, asks what it can do, and ends it. Nothing is opened. Throws `agent_unavailable`. */
-export async function probe(request: ProbeRequest): Promise<Capabilities> {
+export function probe(request: ProbeRequest): Promise<Capabilities> {
+  return probing(request, async ({ can }) => can);
+}
+
+/** The same, with a look at it before it is ended. */
+export async function probing<T>(request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
   const child = bareChild(request.command, request.env);
-  const late = setTimeout(() => child.kill('SIGKILL'), request.openMs);
+  const stop = () => child.kill('SIGKILL');
+  const late = setTimeout(stop, request.openMs);
+  request.signal?.addEventListener('abort', stop, { once: true });
+  if (request.signal?.aborted) stop();
+  const heard = new Map<string, unknown>();
   const connection = new AcpConnection(child, {
-    notification: () => {},
+    notification: (method, params) => void heard.set(method, params),
     answered: () => {},
     request: async () => {
       throw new Error('nothing is open');
@@ -26,11 +45,13 @@ export async function probe(request: ProbeRequest): Promise<Capabilities> {
     gone: () => {},
   });
   try {
-    return await initialize({ connection });
+    const can = await initialize({ connection });
+    return await look({ connection, can, heard: (method) => heard.get(method) ?? null });
   } catch (error) {
     throw notStarted(request, { connection }, error);
   } finally {
     clearTimeout(late);
+    request.signal?.removeEventListener('abort', stop);
     await connection.kill();
   }
 }

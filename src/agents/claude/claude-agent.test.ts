@@ -37,7 +37,8 @@ const env = () => ({ HOME: rooms.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
   const probe = async () => ({ version: '2.1.325', where: 'here', assignsIds: true, noTools: false });
   const options = { home: 'user', trustProject: false } as const;
-  return claudeAgent({ name: 'claude', connect, probe, env: env(), options, model: null, ...more });
+  const program = async () => ['claude'];
+  return claudeAgent({ name: 'claude', connect, probe, program, env: env(), options, model: null, ...more });
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,

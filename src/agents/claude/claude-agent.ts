@@ -4,7 +4,8 @@ import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { Room } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
-import { environmentIn } from './environment.ts';
+import { environmentIn, environmentOutside } from './environment.ts';
+import { loginOf } from './login.ts';
 import { parseMemo } from './memo.ts';
 import type { ClaudeOptions } from './options.ts';
 import { Questions } from './permissions.ts';
@@ -25,6 +26,8 @@ export interface ClaudeAgentParts {
   readonly connect: Connect;
   /** What this Claude is. Called once. Throws `agent_unavailable`. */
   probe(): Promise<ClaudeFacts>;
+  /** The program that it runs, with its first arguments. Throws `agent_unavailable`. */
+  program(): Promise<readonly string[]>;
   /** From the settings; added to what Claude gets of our environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly options: ClaudeOptions;
@@ -67,6 +70,10 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     name: parts.name,
     traits: async () => traitsOf(await known(), parts),
     where: async () => (await known()).where,
+    login: async (signal) => {
+      const env = environmentOutside(process.env, parts.env);
+      return loginOf({ command: await parts.program(), env, signal });
+    },
     open: async (request) => open(request, parts, await known()),
     storage: async (room) => storageName(environmentOf(room, parts).whole, room.work),
     async position(sessionId, room) {

@@ -33,6 +33,14 @@ export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string>
   return taken;
 }
 
+/** What Claude is asked about itself with, where there is no room. */
+export function environmentOutside(
+  ours: NodeJS.ProcessEnv,
+  settings: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return { ...claudeVariables(ours), ...KEPT_TO_ITSELF, ...settings };
+}
+
 /** All that is added to the allowlisted environment of a room. What the settings say wins. */
 export function environmentIn(
   room: Room,

@@ -226,8 +226,8 @@ export class HttpEngine implements Engine {
     return (await this.#ask('verify', { params: await this.#at(conversation), long: true })).broken;
   }
 
-  async agents() {
-    return (await this.#ask('listAgents', { long: true })).agents;
+  async agents({ login }: { login?: boolean } = {}) {
+    return (await this.#ask('listAgents', { query: { login }, long: true })).agents;
   }
 
   /** Ends the connection. The server goes on, with every turn that it has accepted. */

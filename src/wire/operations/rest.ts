@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Day, Limit, Words } from '../parameters.ts';
+import { Day, Flag, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Agent, Hint, SearchHit, UsageRow, WhoAsks } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
@@ -44,8 +44,10 @@ export const rest = {
   listAgents: {
     method: 'GET',
     path: '/agents',
-    summary: 'The agents there are, what they can do, and what is wrong with one that is not available.',
+    summary:
+      'The agents there are, what they can do, and what is wrong with one that is not available; `login`: also whether somebody is logged in, for which each is started.',
     scope: 'read',
+    query: z.strictObject({ login: z.exactOptional(Flag) }),
     status: 200,
     answer: named('Agents', z.strictObject({ agents: z.array(Agent) })),
   },

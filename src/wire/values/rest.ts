@@ -48,6 +48,7 @@ export const Agent = named(
     where: z.string().nullable(),
     traits: Traits.nullable(),
     problem: z.string().nullable(),
+    login: z.strictObject({ loggedIn: z.boolean().nullable(), hint: z.string().nullable() }).nullable(),
   }),
 ) satisfies z.ZodType<AgentValue>;
 

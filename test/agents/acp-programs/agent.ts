@@ -27,6 +27,8 @@ export interface Behaviour {
   /** Runs its tool in a terminal of the client's. */
   readonly terminal?: boolean;
   readonly embeddedContext?: boolean;
+  /** Whether somebody is logged in; left out: nobody needs to be. */
+  readonly loggedIn?: boolean;
 }
 
 export interface Session {
@@ -57,9 +59,11 @@ export function runAgent(behaviour: Behaviour): void {
         loadSession: behaviour.load !== undefined,
         promptCapabilities: { embeddedContext: behaviour.embeddedContext === true },
       },
+      authMethods: behaviour.loggedIn === undefined ? [] : [{ id: 'browser', name: 'Browser' }],
       agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
     }))
     .onRequest('session/new', ({ params }) => {
+      if (behaviour.loggedIn === false) throw RequestError.authRequired();
       const session: Session = { id: randomUUID(), cwd: params.cwd, messages: [], mode: 'usual', abort: null };
       sessions.set(session.id, session);
       return { sessionId: session.id, modes };

@@ -11,6 +11,7 @@ export function claudeCliAgent(settings: ClaudeSettings): Agent {
   return claudeAgent({
     ...parts,
     connect: cliConnect(find, parts.options),
+    program: async () => (await find(null)).command,
     async probe() {
       const { can, where } = await find(null);
       const noTools = can.noTools && WITHOUT_TOOLS.has(can.version);

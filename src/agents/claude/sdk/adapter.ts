@@ -15,6 +15,7 @@ export function claudeSdkAgent(settings: ClaudeSettings): Agent {
       const { sdk, command } = await find(cwd);
       return { sdk: loadSdk(sdk), command };
     }, parts.options),
+    program: async () => (await find(null)).command,
     async probe() {
       const { version, where } = await find(null);
       return { version, where, assignsIds: true, noTools: WITHOUT_TOOLS.has(version) };

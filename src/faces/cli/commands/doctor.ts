@@ -5,6 +5,7 @@ import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
 import { type Output, styled } from '../output.ts';
+import { showAgent } from '../show-agent.ts';
 import { oneLine } from '../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -12,7 +13,8 @@ export function define(command: Command, cli: Cli): void {
   command.addHelpText(
     'after',
     '\nFinds what crashes have left over: leases, sessions, sandboxes, processes and tasks that nobody has any more. Without\n' +
-      '--fix nothing is changed. Directories are put aside, never deleted. Exit code 1: something is left to do.',
+      '--fix nothing is changed. Directories are put aside, never deleted. Exit code 1: something is left to do.\n' +
+      'Shows the agents as "throughline agents" does: one that is missing is told, and is no fault.',
   );
   addExamples(command, 'throughline doctor', 'throughline doctor --fix --json');
 }
@@ -32,6 +34,10 @@ async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): 
       }
     }
     if (seen.size === 0 && !output.json) output.line('Nothing is left over.');
+    for (const agent of await desk.agents()) {
+      if (output.json) output.value({ check: 'agents', ...agent });
+      else showAgent(agent, output);
+    }
     exitWith(left === 0 ? DONE : 1);
   } finally {
     await desk.close();

@@ -1,0 +1,55 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Login } from '../../ports/agent.ts';
+import { asObject, type Capabilities } from './capabilities.ts';
+import { AgentGone } from './connection.ts';
+import { type ProbeRequest, type Probing, probing } from './probe.ts';
+import { isAuthRequired, wordsOf } from './refusal.ts';
+
+export interface LoginRequest extends ProbeRequest {
+  /** The way to log in that is asked for first; null: none. */
+  readonly auth: string | null;
+  /** How a person logs in. */
+  readonly login: string;
+  saw(capabilities: Capabilities): void;
+}
+
+/**
+ * Whether somebody is logged in, as far as it shows: agents say so by refusing to open a session. So one is opened, in a folder
+ * that is gone afterwards, and nothing is asked in it. Throws `agent_unavailable`.
+ */
+export async function loginOf(request: LoginRequest): Promise<Login> {
+  const folder = await mkdtemp(join(tmpdir(), 'throughline-probe-'));
+  try {
+    return await probing(request, (agent) => lookInto(agent, folder, request));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function lookInto(agent: Probing, cwd: string, request: LoginRequest): Promise<Login> {
+  const { connection, can } = agent;
+  request.saw(can);
+  try {
+    if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
+    const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
+    await forget(agent, sessionId);
+  } catch (error) {
+    if (error instanceof AgentGone) throw error;
+    if (isAuthRequired(error)) return { loggedIn: false, hint: request.login };
+    return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
+  }
+  const { kind } = asObject(asObject(agent.heard('_auth/status_update')).authStatus);
+  if (typeof kind === 'string') return kind === 'none' ? { loggedIn: false, hint: request.login } : LOGGED_IN;
+  // One that knows no way to log in does not refuse anybody.
+  return can.auth.length > 0 ? LOGGED_IN : { loggedIn: null, hint: 'it does not say' };
+}
+
+const LOGGED_IN: Login = { loggedIn: true, hint: null };
+
+/** Nobody is to find a session that nothing was said in. Whatever the agent answers, its process is ended next. */
+async function forget({ connection, can }: Probing, sessionId: unknown): Promise<void> {
+  const method = can.delete ? 'session/delete' : can.close ? 'session/close' : null;
+  if (method !== null) await connection.request(method, { sessionId }).catch(() => {});
+}

@@ -1,0 +1,94 @@
+// Whether somebody is logged in, as `throughline agents` and `throughline doctor` tell: with real agents, and no model anywhere.
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome, parseLines } from '../e2e/cli-process.ts';
+import { missing, ownAgent } from './acp-agents.ts';
+import { claudeOrSkip, packageFolder } from './claude.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+/** Nothing listens there: whoever asks a model, or anybody else, is refused. */
+const NOWHERE = 'http://127.0.0.1:9';
+
+function set(agents: object): void {
+  writeFileSync(home.config, JSON.stringify({ agents }));
+}
+
+function own(behaviour: object, options: object = {}): object {
+  return ownAgent({ url: NOWHERE }, home.path, ['honest', JSON.stringify(behaviour)], { ...options });
+}
+
+/** A home in which nobody has logged in. */
+function environment(more: object = {}): object {
+  const folder = join(home.path, 'person');
+  mkdirSync(folder, { recursive: true });
+  return { HOME: folder, HTTPS_PROXY: NOWHERE, ANTHROPIC_BASE_URL: NOWHERE, ...more };
+}
+
+/** Name, and what is said of the login, or what is wrong. */
+async function logins(): Promise<Record<string, unknown>> {
+  const all = await home.lines('agents');
+  return Object.fromEntries(all.map(({ name, login, problem }) => [name, problem ?? login?.loggedIn ?? login]));
+}
+
+test('agents that speak ACP show it by opening a session, or refusing to', async () => {
+  const silent = join(home.path, 'silent');
+  writeFileSync(silent, '#!/bin/sh\nsleep 60\n');
+  chmodSync(silent, 0o755);
+  set({
+    yes: own({ loggedIn: true }),
+    no: own({ loggedIn: false }),
+    open: own({}),
+    silent: { adapter: 'acp', command: [silent], options: { openMs: 500 } },
+    absent: { adapter: 'acp', command: [join(home.path, 'absent')] },
+    scripted: { adapter: 'scripted' },
+  });
+  expect(await logins()).toEqual({
+    yes: true,
+    no: false,
+    open: { loggedIn: null, hint: 'it does not say' },
+    silent: expect.stringMatching(/^silent did not open a session.*by hand/),
+    absent: expect.stringMatching(/^absent: The program .* was not found.*check its "command"/),
+    scripted: null,
+  });
+  const text = await home.ok('agents');
+  expect(text).toMatch(/^yes \(acp\): version honest 1\.0\.0.*; load\n {2}\S.*\n {2}logged in\n/m);
+  expect(text).toMatch(/\n {2}not logged in: see its own documentation\n/);
+});
+
+test('the doctor tells the same, and a missing agent is no fault', async () => {
+  set({ yes: own({ loggedIn: true }), absent: { adapter: 'acp', command: [join(home.path, 'absent')] } });
+  const { code, stdout } = await home.run('doctor', '--json');
+  expect(code).toBe(0);
+  expect(parseLines(stdout)).toMatchObject([
+    { check: 'agents', name: 'yes', traits: { load: true }, login: { loggedIn: true, hint: null } },
+    { check: 'agents', name: 'absent', traits: null, problem: expect.stringContaining('was not found') },
+  ]);
+});
+
+test('real agents behind ACP: with a key and without', { timeout: 60_000 }, async (context) => {
+  const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@zed-industries/codex-acp');
+  if (why !== null) context.skip(why);
+  const acp = (agent: string, env: object) => ({ adapter: 'acp', package: packageFolder, env, options: { agent } });
+  set({
+    out: acp('claude-code', environment()),
+    in: acp('claude-code', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
+    codex: acp('codex', environment()),
+  });
+  expect(await logins()).toEqual({ out: false, in: true, codex: false });
+});
+
+test('Claude says it itself', { timeout: 60_000 }, async (context) => {
+  claudeOrSkip(context);
+  const claude = (adapter: string, env: object) => ({ adapter, package: packageFolder, env });
+  set({
+    out: claude('claude-cli', environment()),
+    in: claude('claude-sdk', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
+  });
+  expect(await logins()).toEqual({ out: false, in: true });
+});
