@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ThroughlineError } from '../core/errors.ts';
+import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { SessionMode, TaskSpec } from '../core/task.ts';
 import type { Locate, PlanPath } from '../core/task-plan.ts';
 import type { AgentTraits } from '../core/traits.ts';

@@ -1,5 +1,5 @@
 import { titleOf } from '../../core/content.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import type { Turn } from '../../core/turn.ts';
 import { NO_USAGE } from '../../core/usage.ts';
 import type { Enqueued, NewTurn } from '../../ports/store.ts';
@@ -104,9 +104,7 @@ function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
 
 function known(agent: string, agents: readonly string[] | undefined): string {
   if (agents === undefined || agents.includes(agent)) return agent;
-  throw new ThroughlineError('agent_unavailable', `No agent is called "${agent}" here.`, {
-    hint: `Known are: ${agents.join(', ') || 'none'}. Name one of them, or set it in throughline.config.json.`,
-  });
+  throw noSuchAgent(agent, agents);
 }
 
 /**

@@ -50,7 +50,7 @@ test('a relative directory is that of the command, and not that of the server', 
 
 test.each([
   [4, ['show', 'nothing'], /There is no conversation "nothing"\. See "throughline list"\./],
-  [3, ['send', 'x', 'hello', '--agent', 'nobody'], /No agent is called "nobody"/],
+  [3, ['send', 'x', 'hello', '--agent', 'nobody'], /No agent is called "nobody".*"throughline agents"/],
   [2, ['send', 'notes', ' '], /The prompt is empty/],
   [2, ['send', 'notes', 'hello', '--cwd', '/'], /another working directory/],
   [1, ['send', 'failing', '/fail it'], /failed as asked: it/],
