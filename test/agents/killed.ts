@@ -1,43 +1,48 @@
-// Throughline is killed in the middle of a turn, while a tool of the real Claude runs. All through the command line.
+// Throughline is killed in the middle of a turn, while a tool of a real agent runs. All through the command line.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { startModel } from '../../src/testing/index.ts';
+import { expect, type TestContext, test } from 'vitest';
+import { type Model, startModel } from '../../src/testing/index.ts';
 import { isAlive } from '../contracts/liveness.ts';
-import { CliHome } from '../e2e/cli-process.ts';
-import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
-import type { ClaudeAdapter } from './claude-home.ts';
+import { CliHome, until } from '../e2e/cli-process.ts';
 
 /** Leaves a trace as it begins, and another one as it ends; it ends when the file `hold` is gone. */
 const COMMAND =
   'echo $$ > pid; echo begun >> effects.log; while [ -e hold ]; do sleep 0.1; done; echo ended >> effects.log';
-const PROMPT = `model: tool Bash ${JSON.stringify({ command: COMMAND })}`;
 const RECALL = 'Which codewords have you seen?';
 
-export function killedInTheMiddle(adapter: ClaudeAdapter): void {
-  test(`${adapter}: killed with a tool running, the turn is interrupted, and nothing happens twice`, async (context) => {
-    claudeOrSkip(context);
+export interface KilledAgent {
+  readonly name: string;
+  /** How it is set, with this model and in this folder. */
+  readonly settings: (model: Model, root: string) => object;
+  /** The line that makes it run a command. */
+  readonly run: (command: string) => string;
+  /** Skips the test where the agent is not installed. */
+  readonly needs: (context: TestContext) => void;
+}
+
+export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): void {
+  const title = `${name}: killed with a tool running, the turn is interrupted, and nothing happens twice`;
+  const prompt = run(COMMAND);
+  test(title, { timeout: 60_000 }, async (context) => {
+    needs(context);
     const model = await startModel();
     const home = new CliHome({ scripted: { adapter: 'scripted' } });
-    const env = claudeEnvironment(model, userHome(home.path, { permissions: { allow: ['Bash'] } }));
-    const claude = { adapter, package: packageFolder, env };
-    writeFileSync(home.config, JSON.stringify({ agents: { claude } }));
+    writeFileSync(home.config, JSON.stringify({ agents: { agent: settings(model, home.path) } }));
     const work = join(home.path, 'work');
     mkdirSync(work);
     const effects = () => readFileSync(join(work, 'effects.log'), 'utf8').trim().split('\n');
     try {
       await home.ok('send', 'chat', 'The codeword is amber.', '--cwd', work);
       writeFileSync(join(work, 'hold'), '');
-      const running = home.start(['send', 'chat', PROMPT, '--request-id', 'once']);
-      for (const until = Date.now() + 20_000; !existsSync(join(work, 'effects.log')) && Date.now() < until; ) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      const running = home.start(['send', 'chat', prompt, '--request-id', 'once']);
+      await until(() => existsSync(join(work, 'effects.log')));
       const tool = Number(readFileSync(join(work, 'pid'), 'utf8'));
       running.kill('SIGKILL');
       await running.ended;
 
       // The same request again is the same turn, and it is not run again.
-      const again = await home.run('send', 'chat', PROMPT, '--request-id', 'once');
+      const again = await home.run('send', 'chat', prompt, '--request-id', 'once');
       expect(again.code, again.stderr).toBe(7);
       const { turns } = await home.show('chat');
       expect(turns).toHaveLength(2);

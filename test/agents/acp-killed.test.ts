@@ -1,0 +1,29 @@
+import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { bash, execCommand } from './acp-contract.ts';
+import { type KilledAgent, killedInTheMiddle } from './killed.ts';
+
+const installed =
+  (name: Parameters<typeof missing>[0]): KilledAgent['needs'] =>
+  (context) => {
+    const why = missing(name);
+    if (why !== null) context.skip(why);
+  };
+
+killedInTheMiddle({
+  name: 'claude-agent-acp',
+  settings: claudeAcp,
+  run: bash,
+  needs: installed('@agentclientprotocol/claude-agent-acp'),
+});
+killedInTheMiddle({
+  name: 'codex-acp',
+  settings: codexAcp,
+  run: execCommand,
+  needs: installed('@zed-industries/codex-acp'),
+});
+killedInTheMiddle({
+  name: 'an agent without loadSession',
+  settings: (model, root) => ownAgent(model, root, ['without-load']),
+  run: bash,
+  needs: () => {},
+});
