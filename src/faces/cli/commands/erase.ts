@@ -14,7 +14,7 @@ export function define(command: Command, cli: Cli): void {
     '\nPrompts, answers, receipts and copies of sessions are gone for good; numbers and times of its events stay, so that\n' +
       '"throughline verify ID" can still check them. What agents have written themselves is not touched.',
   );
-  addExamples(command, 'throughline erase notes --yes');
+  addExamples(command, 'throughline erase notes --yes', 'throughline erase notes --yes --json');
 }
 
 async function erase(key: string, yes: boolean, { output, withEngine }: Cli): Promise<void> {

@@ -39,7 +39,7 @@ export function define(command: Command, cli: Cli): void {
   addExamples(
     command,
     'throughline keys create "the dashboard" --scopes read',
-    'throughline --as ann keys create "Ann\'s laptop" --scopes read,prompt,approve --expires 2027-01-31',
+    'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
     'throughline keys revoke 0123456789abcdef',
   );
 }
