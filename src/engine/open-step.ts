@@ -39,8 +39,7 @@ async function openLive(step: Step, row: Session, request: RestoreRequest): Prom
     return { failure: alone.did };
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
-  if (tooWeak(proof, request))
-    return { failure: 'nothing shows that it has the context, or takes it along' };
+  if (tooWeak(proof, request)) return { failure: 'nothing shows that it has the context, or takes it along' };
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
