@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
 import { dataHome } from './host/data-home.ts';
+import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
 import type { Engine } from './ports/engine.ts';
 
@@ -120,13 +121,7 @@ function tokenFor(address: Address, files: ServerFiles): string {
 /** Where the server of this home listens; null: the process that has said so is gone, and its port may be another's. */
 function liveUrl(files: ServerFiles): URL | null {
   const address = readAddress(files);
-  if (address === null) return null;
-  try {
-    process.kill(address.pid, 0);
-    return new URL(address.url);
-  } catch {
-    return null;
-  }
+  return address !== null && systemProcesses.status(address.process) === 'alive' ? new URL(address.url) : null;
 }
 
 async function client() {

@@ -5,6 +5,7 @@ import type { Parts, ServeRequest, Serving } from './faces/cli/cli.ts';
 import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
 import { run } from './faces/cli/run.ts';
 import { isTraced } from './host/tracing.ts';
+import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 
 const { stdout, stderr, env } = process;
@@ -76,6 +77,10 @@ const parts: Parts = {
     const { composeDoctor } = await import('./compose.ts');
     return composeDoctor(given({ home, config }));
   },
+  async nativeSessions({ home, config }, agent, cwd) {
+    const { sessionsOfAgent } = await import('./compose.ts');
+    return sessionsOfAgent(given({ home, config }), agent, cwd);
+  },
   demo(request) {
     return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
   },
@@ -89,14 +94,19 @@ function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], und
 }
 
 async function serveHome({ home, config, as: owner, ...request }: ServeRequest): Promise<Serving> {
-  const [{ compose }, tracing, files, { startServer }, { createLog }, { Metrics }] = await Promise.all([
-    import('./compose.ts'),
-    isTraced(env) ? traced() : null,
-    import('./host/server-files.ts'),
-    import('./faces/http/server.ts'),
-    import('./faces/http/log.ts'),
-    import('./faces/http/metrics.ts'),
-  ]);
+  const [{ compose, dataHome }, tracing, files, { checkStart, startServer }, { createLog }, { Metrics }] =
+    await Promise.all([
+      import('./compose.ts'),
+      isTraced(env) ? traced() : null,
+      import('./host/server-files.ts'),
+      import('./faces/http/server.ts'),
+      import('./faces/http/log.ts'),
+      import('./faces/http/metrics.ts'),
+    ]);
+  const at = files.serverFiles(resolve(home ?? dataHome()));
+  const { socket } = at;
+  files.readToken(at);
+  await checkStart({ socket, host: request.host, ...given({ publicUrl: request.publicUrl }) }, request.port);
   const metrics = new Metrics();
   const secrets: string[] = [];
   const log = createLog(request.logLevel, secrets, (line) => stderr.write(line));
@@ -104,25 +114,24 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
   const engine = { claims: 'all' } as const;
   const telemetry = tracing === null ? metrics : tracing.with(metrics);
   const composed = await compose({ ...given({ home, config, owner }), engine, onBug, telemetry });
+  let tasks: Tasks | undefined;
   try {
-    const at = files.serverFiles(composed.home);
     files.makeServerDirectory(at);
     const token = files.tokenOf(at);
     secrets.push(token);
-    const { socket } = at;
-    const tasks = await composed.tasks();
+    tasks = await composed.tasks();
     const start = (port: number) =>
       startServer({
-        ...{ engine: composed.engine, tasks, keys: composed.parts.store, token, log, metrics, version, socket, port },
+        ...{ engine: composed.engine, keys: composed.parts.store, token, log, metrics, version, socket, port },
         host: request.host,
-        ...given({ publicUrl: request.publicUrl }),
+        ...given({ tasks, publicUrl: request.publicUrl }),
       });
     const server = await start(request.port ?? USUAL_PORT).catch((error: unknown) => {
       // Nobody has asked for the usual port: when it is taken, any other will do.
       if (request.port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
       return start(0);
     });
-    files.writeAddress(at, { url: server.url, socket, pid: process.pid });
+    files.writeAddress(at, { url: server.url, socket, process: composed.parts.processes.self() });
     return {
       ...{ engine: composed.engine, home: composed.home, url: server.url, socket },
       newLink: () => server.newLink(),
@@ -133,6 +142,7 @@ async function serveHome({ home, config, as: owner, ...request }: ServeRequest):
       },
     };
   } catch (error) {
+    await tasks?.close();
     await composed.engine.close();
     throw error;
   }

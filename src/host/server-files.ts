@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
+import type { ProcessIdentity } from '../core/process.ts';
 
 /** Longer paths of a unix socket are cut off by the system, or refused. */
 const LONGEST_SOCKET = 103;
@@ -24,14 +25,14 @@ export interface ServerFiles {
   readonly token: string;
   /** Null: the path of the data home is too long for one; then there is only TCP. */
   readonly socket: string | null;
-  /** How the running server is reached, as JSON: `{ url, socket, pid }`. */
+  /** How the running server is reached, as JSON: `{ url, socket, process }`. */
   readonly address: string;
 }
 
 export interface ServerAddress {
   readonly url: string;
   readonly socket: string | null;
-  readonly pid: number;
+  readonly process: ProcessIdentity;
 }
 
 export function serverFiles(home: string): ServerFiles {

@@ -6,7 +6,7 @@ import type { Tasks } from '../../ports/tasks.ts';
 import { type AppParts, createApp } from './app.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './door.ts';
 import { STREAM, type StreamSettings } from './event-stream.ts';
-import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
+import { checkFree, checkUnserved, listenOnPort, listenOnSocket, serverFor } from './listen.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { SignIn } from './sign-in.ts';
@@ -46,6 +46,16 @@ export interface RunningServer {
 
 const NOBODY: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
+
+/** Where it is to be, before there is an engine: one that claims turns and is refused here would interrupt them. */
+export async function checkStart(
+  { socket, host, publicUrl }: Pick<ServerOptions, 'socket' | 'host' | 'publicUrl'>,
+  port: number | null,
+): Promise<void> {
+  checkReach(host, publicUrl);
+  if (socket !== null) await checkUnserved(socket);
+  if (port !== null && port !== 0) await checkFree(host, port);
+}
 
 /** Starts the server: a unix socket and TCP, one app. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {

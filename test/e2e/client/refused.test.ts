@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { connect } from '../../../src/client.ts';
+import type { ProcessIdentity } from '../../../src/core/process.ts';
+import { systemProcesses } from '../../../src/host/processes.ts';
 import { open, ThroughlineError } from '../../../src/index.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 import { refusedWith } from '../support/conversations.ts';
@@ -63,12 +65,18 @@ describe('a token', () => {
     const directory = join(served.path, 'home', 'server');
     mkdirSync(directory, { mode: 0o700 });
     writeFileSync(join(directory, 'token'), `${'t'.repeat(43)}\n`, { mode: 0o600 });
-    const address = { url: served.url, socket: null, pid: process.pid };
-    writeFileSync(join(directory, 'address.json'), JSON.stringify(address), { mode: 0o600 });
+    const leave = (process: ProcessIdentity) =>
+      writeFileSync(join(directory, 'address.json'), JSON.stringify({ url: served.url, socket: null, process }), {
+        mode: 0o600,
+      });
     const other = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const home = join(served.path, 'home');
     await refusedWith('refused', open({ server: other, home }), /no token for this server/);
     expect(heard).toEqual([]);
+    const self = systemProcesses.self();
+    leave({ ...self, started: 'earlier' }); // the server is gone: another has its pid, and anybody may have its port
+    await refusedWith('refused', open({ server: served.url, home }), /no token for this server/);
+    leave(self);
     await refusedWith('refused', open({ server: served.url, home }), /does not know this token/); // its own is shown it
     server.close();
   });

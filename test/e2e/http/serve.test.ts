@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
 import { CliHome } from '../cli-process.ts';
+import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';
 
 let home: CliHome;
@@ -20,7 +21,8 @@ test('serves until Ctrl-C, in files that nobody else may read, and leaves no add
   for (const file of ['token', 'socket', 'address.json']) {
     expect({ file, mode: mode(join(serverDirectory(), file)) }).toEqual({ file, mode: '600' });
   }
-  expect(JSON.parse(readFileSync(join(serverDirectory(), 'address.json'), 'utf8'))).toEqual({ url, socket, pid });
+  const address = JSON.parse(readFileSync(join(serverDirectory(), 'address.json'), 'utf8'));
+  expect(address).toMatchObject({ url, socket, process: { pid } });
   await until('the demo has been answered', async () => (await caller.ok('GET', '/conversations/demo')).head === 2);
   const view = await caller.ok('GET', '/conversations/demo/view');
   expect(view.conversation.title).toMatch(/scripted agent, no model/);
@@ -52,6 +54,26 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   const third = await serveProcess(home);
   expect((await third.caller.get('/conversations')).status).toBe(200);
   expect(third.token).toBe(first.token);
+});
+
+test('one that is not let start has touched no turn', async () => {
+  const first = await serveProcess(home, '--grace', '0');
+  await first.caller.ok('POST', '/conversations', { key: 'chat' });
+  const running = await first.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+  await first.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+  await until('the first is running', async () => {
+    return (await first.caller.ok('GET', `/turns/${running.turn.id}`)).state === 'running';
+  });
+  first.running.kill('SIGTERM');
+  await first.running.ended;
+  await using other = await ServedHome.start();
+  const token = join(serverDirectory(), 'token');
+  const refused = ['--host 0.0.0.0', '--public-url http://a.example', `--port ${other.port}`];
+  for (const flags of refused) expect((await home.run('serve', ...flags.split(' '))).code).not.toBe(0);
+  writeFileSync(token, 'planted');
+  expect((await home.run('serve')).stderr).toContain('does not hold a token');
+  const { turns } = await home.show('chat');
+  expect(turns.map(({ state }: { state: string }) => state)).toEqual(['interrupted', 'queued']);
 });
 
 test.each(['0.0.0.0', '::', '192.0.2.1'])(
@@ -119,6 +141,7 @@ test('a child knows no secret of the server, and neither the log nor any command
     'the command line of the agent': readFileSync(`/proc/${agent}/cmdline`, 'latin1'),
     'the environment of the agent': readFileSync(`/proc/${agent}/environ`, 'latin1'),
     'the database': readFileSync(join(home.path, 'home', 'throughline.db'), 'latin1'),
+    'what was last written to it': readFileSync(join(home.path, 'home', 'throughline.db-wal'), 'latin1'),
   };
   for (const [place, text] of Object.entries(places)) {
     expect(text.length).toBeGreaterThan(0);
