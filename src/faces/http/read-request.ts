@@ -67,15 +67,22 @@ async function bytesOf(request: Request, most: number): Promise<Buffer> {
   const tooLarge = () => new Refusal('too_large', `A body has at most ${most} bytes here.`);
   if (announced > most) throw tooLarge();
   // Node itself holds a body to the length that was announced; only one without is counted as it comes, which costs more.
-  if (announced > 0) return Buffer.from(await request.arrayBuffer());
+  if (announced > 0) return Buffer.from(await request.arrayBuffer().catch(cutOff));
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length;
+  const reader = request.body?.getReader();
+  for (;;) {
+    const { done, value } = (await reader?.read().catch(cutOff)) ?? { done: true };
+    if (done) return Buffer.concat(chunks, length);
+    length += value.length;
     if (length > most) throw tooLarge();
-    chunks.push(chunk);
+    chunks.push(value);
   }
-  return Buffer.concat(chunks, length);
+}
+
+/** Whoever sent it has gone, and hears nothing of this; it is no fault of ours, and must not be logged as one. */
+function cutOff(): never {
+  throw invalid('body: it was cut off');
 }
 
 function parse(bytes: Buffer): unknown {

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../faults/harness/until.ts';
 import { read } from './support/caller.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
@@ -81,6 +82,20 @@ test('a body that is too large is refused before it is read, whether it says so 
   expect([413, 'cut off']).toContain(refused);
   expect(sent).toBeLessThan(64_000_000);
 });
+
+test.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
+  'a body that is cut off (%s) is no fault of the server, and not logged as one',
+  async (length) => {
+    await using home = await ServedHome.start();
+    const head = `POST /v1/conversations HTTP/1.1\r\nHost: 127.0.0.1:${home.port}\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+    const socket = connect(home.port, '127.0.0.1', () => {
+      socket.write(`${head}Content-Type: application/json\r\n${length}\r\n\r\n1\r\n{\r\n`, () => socket.destroy());
+    });
+    await until('it has been logged', () => home.log.some((line) => line.includes('"operation":"ensureConversation"')));
+    expect(home.log.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+    expect(home.metrics.text()).toContain('operation="ensureConversation",status="400"');
+  },
+);
 
 test('what is not HTTP is not understood, and hurts nobody', async () => {
   await using home = await ServedHome.start();
