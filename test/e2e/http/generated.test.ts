@@ -68,7 +68,8 @@ async function someThings(home: ServedHome): Promise<Ids> {
     turn.push(submitted.turn.id);
     await caller.finished(submitted.turn);
   }
-  return { conversation, turn, permission: [] };
+  const { tasks } = await caller.ok('POST', '/tasks', { plan: { name: 'errand', goal: 'hello' } });
+  return { conversation, turn, permission: [], task: ['errand', tasks[0].id] };
 }
 
 function anyRequest(ids: Ids): fc.Arbitrary<Generated> {

@@ -16,7 +16,10 @@ describe('whose', () => {
       for (const [method, { requestBody }] of Object.entries(methods)) {
         for (const ids of [hers.byId, hers.byKey]) {
           if (!path.includes('{')) continue;
-          const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => ids[name] as string);
+          const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => {
+            expect(Object.keys(ids)).toContain(name);
+            return encodeURIComponent(ids[name] as string);
+          });
           const body =
             requestBody === undefined ? undefined : BODIES[requestBody.content['application/json'].schema.$ref];
           const { status, body: answer } = await bob.ask(method.toUpperCase(), filled, body);
@@ -27,11 +30,13 @@ describe('whose', () => {
       }
     }
     expect(tried).toBeGreaterThan(25);
-    for (const list of ['/conversations', '/conversations?q=osprey', '/search?q=osprey', '/usage', '/permissions']) {
+    const lists = ['/conversations', '/conversations?q=osprey', '/search?q=osprey', '/usage', '/permissions', '/tasks'];
+    for (const list of [...lists, '/tasks/usage']) {
       expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
     }
     expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
     expect(await ann.ok('GET', '/conversations/hers/view')).toEqual(before);
+    expect(await ann.ok('GET', `/tasks/${hers.byId.task}`)).toMatchObject({ cancelRequested: false });
   });
 
   test('the same request id of two owners is two turns, and of one with another body a conflict', async () => {
@@ -106,6 +111,7 @@ const BODIES: Record<string, object> = {
   '#/components/schemas/NewTurn': { prompt: 'hello' },
   '#/components/schemas/Retry': {},
   '#/components/schemas/PermissionAnswer': { optionId: 'allow' },
+  '#/components/schemas/TaskRetry': {},
 };
 
 /** One of everything that Ann can have, with its ids under the names that the paths give them. */
@@ -120,6 +126,7 @@ async function anns(ann: Caller) {
     permission = data.payload.id;
     break;
   }
-  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission };
-  return { byId: ids, byKey: { ...ids, conversation: 'hers' } as Record<string, string> };
+  const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });
+  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission, task: tasks[0].id };
+  return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
 }
