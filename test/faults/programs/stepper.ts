@@ -1,6 +1,8 @@
 import type { EngineSettings } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import type { SubmitOptions } from '../../../src/ports/engine.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { keptWarm } from '../../e2e/support/kept-warm.ts';
 import { assemble } from '../harness/assemble.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 import { type Hook, hooked, standStill } from '../harness/hook.ts';
@@ -14,6 +16,8 @@ interface Input {
   readonly key: string;
   readonly cwd?: string;
   readonly requests: readonly Request[];
+  /** Each request but the first is made when the session is kept warm after the one before. */
+  readonly whenWarm?: boolean;
   /** Its wall clock goes wrong by this much as soon as a turn was sent. */
   readonly jumpMs?: number;
 }
@@ -23,10 +27,15 @@ interface Request {
   readonly options: SubmitOptions & { requestId: string };
 }
 
-const { home, mark, engine: settings, hook, key, cwd, requests, jumpMs = 0 } = input<Input>();
+const { home, mark, engine: settings, hook, key, cwd, requests, whenWarm = false, jumpMs = 0 } = input<Input>();
 let shift = 0;
 const clock = { now: () => systemClock.now() + shift, monotonic: () => systemClock.monotonic() };
-const engine = await assemble({ home, mark, engine: settings, clock, around: (store) => hooked(store, hook ?? null) });
+let store: Store | undefined;
+const around = (whole: Store) => {
+  store = whole;
+  return hooked(whole, hook ?? null);
+};
+const engine = await assemble({ home, mark, engine: settings, clock, around });
 
 async function submit({ prompt, options }: Request): Promise<void> {
   const { turn } = await engine.submit(key, prompt, options);
@@ -46,5 +55,9 @@ onCommand<Request | { stop: true }>((command) => {
 });
 await engine.ensure({ key, ...(cwd ? { cwd } : {}) });
 void watch();
-for (const request of requests) await submit(request);
+for (const request of requests) {
+  const warm = whenWarm && store !== undefined ? keptWarm(store) : null;
+  await submit(request);
+  await warm;
+}
 ready();

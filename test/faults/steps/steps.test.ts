@@ -21,6 +21,8 @@ interface Step {
   readonly since?: string;
   /** It is the second turn that is hit, in a session that has completed the first. */
   readonly second?: true;
+  /** That session is warm: the turn is accepted, begun and sent in one commit. */
+  readonly warm?: true;
   readonly agent?: AgentName;
   /** The ends of the turn that is hit: killed before the step, and after it. The other turn completes in any case. */
   readonly ends: readonly [TurnEnd, TurnEnd];
@@ -39,6 +41,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'send', agent: 'plain', ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, agent: 'rotating', ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'send', second: true, warm: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
   { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
@@ -56,7 +59,7 @@ const CASES = STEPS.flatMap((step) =>
     ...step,
     agent: step.agent ?? ('survivor' as const),
     side,
-    name: `${step.write ?? step.verb}${step.second ? ' of a second turn' : ''}`,
+    name: `${step.write ?? step.verb}${step.second ? ' of a second turn' : ''}${step.warm ? ', warm,' : ''}`,
   })),
 );
 
@@ -66,7 +69,7 @@ const LEASE_MS = 60_000;
 describe('a process that is killed at an exact step', () => {
   test.concurrent.each(CASES)('$side $name leaves turns that end as they must (agent: $agent)', async (step) => {
     await using place = new Place();
-    const { verb, side, agent, write, since, second } = step;
+    const { verb, side, agent, write, since, second, warm = false } = step;
     const prompt = (name: string) =>
       [
         `The codeword is ${name}.`,
@@ -88,9 +91,11 @@ describe('a process that is killed at an exact step', () => {
       call: second ? 2 : 1,
     };
     const leaseMs = verb === 'renew' ? 300 : LEASE_MS;
-    const killed = place.start('stepper', { key: 'c', hook, requests, engine: { leaseMs, maxWarm: 0 } });
+    const settings = warm ? { leaseMs, maxWarm: 1, headStartMs: LEASE_MS } : { leaseMs, maxWarm: 0 };
+    const killed = place.start('stepper', { key: 'c', hook, requests, whenWarm: warm, engine: settings });
     await killed.closed;
     expect(killed.stderr).toBe('');
+    if (warm) expect(place.rows('SELECT n FROM turns')).toHaveLength(side === 'before' ? 1 : 2);
 
     await using engine = await newcomer(place, { leaseMs: LEASE_MS, maxWarm: 0 });
     const ended = [];
