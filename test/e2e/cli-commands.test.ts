@@ -153,11 +153,12 @@ describe('follow', () => {
 
   test('shows a turn of another process while it happens, and ends with it', async () => {
     await home.ok('send', 'live', 'hello');
-    const sending = home.start(['send', 'live', '/stream 8 100', '--quiet']);
-    await sending.until('stdout', /chunk 1/);
+    const sending = home.start(['send', 'live', '/say begun\n/ask May I?\n/say done', '--permissions', 'ask']);
+    const [, question = ''] = await sending.until('stderr', /throughline answer (\S+) OPTION/);
     const following = home.start(['follow', 'live', '--until-idle']);
-    await following.until('stdout', /says: chunk \d/);
+    await following.until('stdout', /says: begun/);
     expect(following.stdout).not.toContain('turn 2 completed');
+    await home.ok('answer', question, 'allow'); // until then, the turn cannot end
     expect((await following.ended).stdout).toMatch(/turn 2 completed/);
     await sending.ended;
   });
