@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ThroughlineError } from './core/errors.ts';
+import { noSuchAgent, ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
 import { reapDeadWorkers } from './engine/dead-workers.ts';
@@ -17,7 +17,7 @@ import { dataHome } from './host/data-home.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
-import type { Agent } from './ports/agent.ts';
+import type { Agent, NativeSession } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Store } from './ports/store.ts';
@@ -139,6 +139,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Agent {
     storage: async (room) => (await (await agent()).storage?.(room)) ?? name,
     tail: async (...args) => (await agent()).tail(...args),
     where: async () => (await (await agent()).where?.()) ?? null,
+    list: async (...args) => (await (await agent()).list?.(...args)) ?? null,
     login: async (signal) => (await (await agent()).login?.(signal)) ?? null,
   };
 }
@@ -176,6 +177,26 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+const LIST_MS = 60_000;
+
+/** The sessions that an agent itself has of a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
+export async function sessionsOfAgent(
+  options: Pick<ComposeOptions, 'home' | 'config'>,
+  name: string,
+  cwd: string,
+): Promise<NativeSession[]> {
+  const home = resolve(options.home ?? dataHome());
+  const { settings, base } = readSettings(options, home);
+  const { agents } = await composeAgents(settings, { base, home });
+  const found = agents.get(name);
+  if (found === undefined) throw noSuchAgent(name, agents.keys());
+  const sessions = await found.agent.list?.(cwd, AbortSignal.timeout(LIST_MS));
+  if (sessions) return sessions;
+  throw new ThroughlineError('refused', `The agent ${name} cannot list its sessions.`, {
+    hint: 'One whose id you know can be taken all the same: send --session ID.',
+  });
 }
 
 async function composeAgents(settings: Settings, where: Whereabouts) {

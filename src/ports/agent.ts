@@ -22,6 +22,11 @@ export interface Agent {
    */
   login?(signal: AbortSignal): Promise<Login | null>;
   /**
+   * For people: the sessions that it has of a directory, whoever made them; null or left out: it cannot list them. Throws
+   * `agent_unavailable`.
+   */
+  list?(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null>;
+  /**
    * Opens a session. What the agent answers is data, also a refusal; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.
    */
@@ -38,6 +43,14 @@ export interface Agent {
    * process was ended. Null: the storage cannot be read.
    */
   tail(sessionId: string, sent: SentPrompt, room: Room): Promise<Tail | null>;
+}
+
+/** A session as its agent lists it. */
+export interface NativeSession {
+  readonly id: string;
+  readonly title: string | null;
+  /** In milliseconds since 1970; null: it does not say. */
+  readonly updatedAt: number | null;
 }
 
 export interface Login {

@@ -55,6 +55,8 @@ export function acpAgent(settings: AcpSettings): Agent {
     return remembered.memory;
   };
   const learn = async (): Promise<Learnt> => {
+    // Asked for in every turn: it is looked for again when it is started, and not by a turn that finds it running.
+    if (remembered?.memory.learnt) return remembered.memory.learnt;
     const { command } = find();
     const memory = memoryOf(command);
     if (memory.learnt !== null) return memory.learnt;
@@ -68,7 +70,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   // The SDK is loaded when an agent is started: whoever only has one in the settings does not pay for it.
   const probed = async (command: readonly string[]) => {
     const { probe } = await import('./probe.ts');
-    return probe({ name, command, env, openMs: options.openMs });
+    return probe({ name, command, env, login, openMs: options.openMs });
   };
   const loggedIn = async (signal: AbortSignal): Promise<Login> => {
     const { command } = find();
@@ -102,6 +104,11 @@ export function acpAgent(settings: AcpSettings): Agent {
     traits: async () => traitsOf(await learn()),
     where: async () => find().where,
     login: loggedIn,
+    async list(cwd, signal) {
+      const { command } = find();
+      const { listSessions } = await import('./list.ts');
+      return listSessions({ name, command, env, login, openMs: options.openMs, signal, auth: options.auth, cwd });
+    },
     async open(request) {
       const { command } = find();
       const memory = memoryOf(command);

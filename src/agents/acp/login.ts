@@ -10,8 +10,6 @@ import { isAuthRequired, wordsOf } from './refusal.ts';
 export interface LoginRequest extends ProbeRequest {
   /** The way to log in that is asked for first; null: none. */
   readonly auth: string | null;
-  /** How a person logs in. */
-  readonly login: string;
   saw(capabilities: Capabilities): void;
 }
 

@@ -123,7 +123,7 @@ export function refused(message: string): Extract<Opened, { ok: false }> {
   return { ok: false, reason: 'refused', message };
 }
 
-function notLoggedIn({ name, login }: Opener, error: unknown): ThroughlineError {
+export function notLoggedIn({ name, login }: Pick<Opener, 'name' | 'login'>, error: unknown): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `${name} wants somebody to log in: ${wordsOf(error)}.`, {
     hint: login,
   });

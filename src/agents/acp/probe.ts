@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import type { Child } from '../../ports/sandbox.ts';
 import type { Capabilities } from './capabilities.ts';
 import { AcpConnection } from './connection.ts';
-import { initialize, notStarted } from './open.ts';
+import { initialize, notLoggedIn, notStarted } from './open.ts';
+import { isAuthRequired } from './refusal.ts';
 
 export interface ProbeRequest {
   readonly name: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly openMs: number;
+  /** How a person logs in; for messages. */
+  readonly login: string;
   /** Ends it when aborted; left out: only `openMs` does. */
   readonly signal?: AbortSignal;
 }
@@ -48,6 +51,7 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
     const can = await initialize({ connection });
     return await look({ connection, can, heard: (method) => heard.get(method) ?? null });
   } catch (error) {
+    if (isAuthRequired(error)) throw notLoggedIn(request, error);
     throw notStarted(request, { connection }, error);
   } finally {
     clearTimeout(late);

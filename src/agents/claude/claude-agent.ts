@@ -15,6 +15,7 @@ import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 import { SessionFile } from './session-file.ts';
 import { storageName } from './storage-name.ts';
 import { isWhole } from './transcript/chain.ts';
+import { listTranscripts } from './transcript/list.ts';
 import { projectDir, transcriptFile } from './transcript/locate.ts';
 import { entriesFrom, readPosition } from './transcript/position.ts';
 import { synthesise } from './transcript/synthesise.ts';
@@ -74,6 +75,12 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       const env = environmentOutside(process.env, parts.env);
       return loginOf({ command: await parts.program(), env, signal });
     },
+    async list(cwd) {
+      // Those of a home of the sandbox's own are nobody else's.
+      if (parts.options.home === 'sandbox') return [];
+      const env = environmentOutside(process.env, parts.env);
+      return listTranscripts(projectDir({ HOME: process.env.HOME, ...env }, cwd));
+    },
     open: async (request) => open(request, parts, await known()),
     storage: async (room) => storageName(environmentOf(room, parts).whole, room.work),
     async position(sessionId, room) {
@@ -94,7 +101,7 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, option
     id: assignsIds ? 'assigned' : 'issued',
     resume: true,
     load: false,
-    list: false,
+    list: true,
     rehydrate: true,
     embeddedContext: false,
     noTools,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ApiKey } from '../../core/key.ts';
+import type { NativeSession } from '../../ports/agent.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
@@ -32,6 +33,8 @@ export interface Parts {
   tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
   doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
+  /** The sessions that an agent itself has of a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
+  nativeSessions(options: Pick<GlobalOptions, 'home' | 'config'>, agent: string, cwd: string): Promise<NativeSession[]>;
   /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }

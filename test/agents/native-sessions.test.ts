@@ -1,0 +1,80 @@
+// Sessions that an agent has on its own: listed for people, and gone on with in a conversation. All through the command line.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, type TestContext, test } from 'vitest';
+import { type Model, startModel } from '../../src/testing/index.ts';
+import { CliHome } from '../e2e/cli-process.ts';
+import { codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
+
+const SECRET = 'The codeword is amber.';
+
+interface Lister {
+  readonly settings: (model: Model, root: string) => object;
+  readonly needs: (context: TestContext) => void;
+}
+
+const AGENTS: Readonly<Record<string, Lister>> = {
+  'codex-acp': {
+    settings: codexAcp,
+    needs(context) {
+      const why = missing('@zed-industries/codex-acp');
+      if (why !== null) context.skip(why);
+    },
+  },
+  'claude-cli': {
+    settings: (model, root) => ({
+      adapter: 'claude-cli',
+      package: packageFolder,
+      env: claudeEnvironment(model, userHome(root)),
+    }),
+    needs: claudeOrSkip,
+  },
+};
+
+test.for(Object.entries(AGENTS))(
+  '%s lists what it has of a directory, and another data home goes on with it',
+  { timeout: 60_000 },
+  async ([, { settings, needs }], context) => {
+    needs(context);
+    const model = await startModel();
+    const homes = [new CliHome(), new CliHome()] as const;
+    const [first, second] = homes;
+    try {
+      const agent = settings(model, first.path);
+      for (const { config } of homes) writeFileSync(config, JSON.stringify({ agents: { agent } }));
+      const [work, other] = ['work', 'other'].map((name) => join(first.path, name)) as [string, string];
+      for (const folder of [work, other]) mkdirSync(folder);
+      await first.ok('send', 'chat', SECRET, '--cwd', work);
+      const [{ id }] = (await first.show('chat')).sessions;
+      expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([
+        { agent: 'agent', cwd: work, id, title: expect.stringContaining(SECRET), updatedAt: expect.any(Number) },
+      ]);
+      expect(await second.ok('sessions', '--agent', 'agent', '--cwd', work)).toMatch(new RegExp(`^${id} .*${SECRET}`));
+      expect(await second.lines('sessions', '--agent', 'agent', '--cwd', other)).toEqual([]);
+      const reply = await second.ok('send', 'taken', 'Which codewords have you seen?', '--session', id, '--cwd', work);
+      expect(reply).toContain('amber');
+    } finally {
+      await Promise.all(homes.map((home) => home.remove()));
+      await model.close();
+    }
+  },
+);
+
+test('one that cannot list says so, and so does a command that names neither or both', async () => {
+  const home = new CliHome();
+  try {
+    const agent = ownAgent({ url: 'http://127.0.0.1:9' }, home.path, ['honest']);
+    writeFileSync(home.config, JSON.stringify({ agents: { agent } }));
+    const failing = async (...args: string[]) => {
+      const { code, stderr } = await home.run('sessions', ...args);
+      return [code, stderr] as const;
+    };
+    expect(await failing('--agent', 'agent')).toEqual([2, expect.stringContaining('cannot list its sessions')]);
+    expect(await failing('--agent', 'nobody')).toEqual([3, expect.stringContaining('nobody')]);
+    expect(await failing()).toEqual([2, expect.stringContaining('Name a conversation')]);
+    expect(await failing('chat', '--agent', 'agent')).toEqual([2, expect.stringContaining('Name a conversation')]);
+  } finally {
+    await home.remove();
+  }
+});
