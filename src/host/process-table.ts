@@ -12,8 +12,8 @@ export interface ProcessEntry {
 export interface ProcessTable {
   /** Null: there is no such process, or it is hidden from us. */
   look(pid: number): ProcessEntry | null;
-  /** Those whose environment has this mark, as far as it is shown to us; empty where the system shows none. */
-  marked(mark: string): number[];
+  /** Those whose environment has one of these marks, as far as it is shown to us; empty where the system shows none. */
+  marked(marks: ReadonlySet<string>): number[];
   /** This boot of this machine. */
   boot(): string;
   /** The pid namespace that we live in. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -37,10 +37,10 @@ export function processesOf(
   }
 
   /** One that was killed starts nothing any more: when a look shows nobody new, nobody is left. */
-  function endMarked(mark: string): void {
+  function endAllMarked(marks: ReadonlySet<string>): void {
     const ended = new Set<number>([process.pid]);
     for (;;) {
-      const found = table.marked(mark).filter((pid) => !ended.has(pid));
+      const found = table.marked(marks).filter((pid) => !ended.has(pid));
       if (found.length === 0) return;
       for (const pid of found) {
         ended.add(pid);
@@ -49,10 +49,25 @@ export function processesOf(
     }
   }
 
+  /** A look at every process there is costs the same for one mark as for many: those who ask at the same time share it. */
+  let gathering: { readonly marks: Set<string>; readonly ended: Promise<void> } | null = null;
+  function endMarkedTogether(mark: string): Promise<void> {
+    if (gathering === null) {
+      const marks = new Set<string>();
+      const ended = immediate().then(() => {
+        gathering = null;
+        endAllMarked(marks);
+      });
+      gathering = { marks, ended };
+    }
+    gathering.marks.add(mark);
+    return gathering.ended;
+  }
+
   return {
     identify,
     status,
-    endMarked,
+    endMarked: (mark) => endAllMarked(new Set([mark])),
     self() {
       self ??= identify(process.pid) ?? undefined;
       if (self === undefined) throw new Error('the operating system does not show us our own process');
@@ -63,14 +78,14 @@ export function processesOf(
       if (before === 'unknown') return before;
       const { mark } = identity;
       if (before === 'dead') {
-        if (mark !== undefined && identity.boot === thisBoot()) endMarked(mark);
+        if (mark !== undefined && identity.boot === thisBoot()) await endMarkedTogether(mark);
         return 'ended';
       }
       // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
       if (identity.pid === process.pid) return 'unknown';
       const leadsGroup = table.look(identity.pid)?.group === identity.pid;
       if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
-      if (mark !== undefined) endMarked(mark);
+      if (mark !== undefined) await endMarkedTogether(mark);
       return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
     },
   };

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { MARK } from '../core/process.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
+const BEFORE_MARK = `\0${MARK}=`;
+
 /** Linux: everything is in /proc, and reading it costs microseconds. */
 export const procfs: ProcessTable = {
   look(pid) {
@@ -11,20 +13,22 @@ export const procfs: ProcessTable = {
       return null;
     }
   },
-  marked(mark) {
+  marked(marks) {
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.filter((pid) => hasMark(pid, mark)).map(Number);
+    return pids.filter((pid) => marks.has(markOf(pid) ?? '')).map(Number);
   },
   boot: () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
 
-/** The environment that it was started with. Other users' are not shown; one that has ended has none. */
-function hasMark(pid: string, mark: string): boolean {
+/** In the environment that it was started with. Other users' are not shown; one that has ended has none. */
+function markOf(pid: string): string | null {
   try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${MARK}=${mark}\0`);
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
+    const at = environment.indexOf(BEFORE_MARK);
+    return at === -1 ? null : environment.slice(at + BEFORE_MARK.length, environment.indexOf('\0', at + 1));
   } catch {
-    return false;
+    return null;
   }
 }
 
