@@ -4,7 +4,7 @@ import { faultOf } from '../../test/values/thrown.ts';
 import { parseSettings } from './settings.ts';
 
 test('settings may be empty', () => {
-  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {}, lock: {} });
+  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {}, lock: {}, tasks: {} });
 });
 
 test('all that can be set is taken', () => {
@@ -16,6 +16,7 @@ test('all that can be set is taken', () => {
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
     lock: { totalMs: 5 },
+    tasks: { parallel: 2 },
   });
   expect(settings).toEqual({
     store: 'sqlite:here.db',
@@ -24,6 +25,7 @@ test('all that can be set is taken', () => {
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
     lock: { totalMs: 5 },
+    tasks: { parallel: 2 },
   });
 });
 
