@@ -42,7 +42,8 @@ export async function connectHome(options: { home?: string | undefined; owner?: 
   const { connect, socketTransport, tcpTransport, nobodyThere } = await client();
   const transport = url === null ? socketTransport(files.socket as string) : tcpTransport(url);
   try {
-    return await connect({ transport, token, owner: options.owner });
+    // Named, as it is without a server: whoever has started the server may have done so for another.
+    return await connect({ transport, token, owner: options.owner ?? 'local' });
   } catch (error) {
     if (nobodyThere(error)) return null; // the socket of a server that was killed
     throw error;

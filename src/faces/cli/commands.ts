@@ -47,7 +47,11 @@ export const COMMANDS: Readonly<
     isLocal: true,
   },
   verify: { summary: 'check that no event of a conversation was changed', load: () => import('./commands/verify.ts') },
-  doctor: { summary: 'find what crashes have left over, and repair it', load: () => import('./commands/doctor.ts') },
+  doctor: {
+    summary: 'find what crashes have left over, and repair it',
+    load: () => import('./commands/doctor.ts'),
+    isLocal: true,
+  },
   demo: {
     summary: 'see a conversation survive the loss of its session',
     load: () => import('./commands/demo.ts'),

@@ -114,6 +114,7 @@ describe('which server', () => {
     ['--embedded', '--server', 'http://127.0.0.1:1', 'list'],
     ['--server', 'http://127.0.0.1:1', 'keys', 'list'],
     ['--server', 'http://127.0.0.1:1', 'demo'],
+    ['--server', 'http://127.0.0.1:1', 'doctor'],
     ['--server', 'http://127.0.0.1:1', 'agents', 'install', 'claude'],
     ['--config', 'settings.json', 'list'],
     ['--server', 'http://192.0.2.1', 'list'],
@@ -124,6 +125,17 @@ describe('which server', () => {
       /exclude each other|works on the data home itself|settings of its own|readable for everybody/,
     );
   });
+});
+
+test('commands act for the same owner, whoever the server was started for', async () => {
+  const ids = async (...as: string[]) => (await home.lines(...as, 'list')).map(({ id }) => id).toSorted();
+  const before = await ids();
+  server.running.kill('SIGTERM');
+  await server.running.ended;
+  server = await serveProcess(home, '--as', 'ann');
+  expect(before.length).toBeGreaterThan(0);
+  expect(await ids()).toEqual(before);
+  expect(await ids('--as', 'ann')).not.toEqual(before);
 });
 
 test('--embedded goes past the server to the data home; one of the two runs the turn, once', async () => {
