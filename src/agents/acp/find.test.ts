@@ -39,6 +39,13 @@ test('an agent known by name is found on PATH, with its arguments', () => {
   expect(availableAgents(installed, bin)).toEqual(['gemini']);
 });
 
+test('what has to be installed beside it is named, too', () => {
+  expect(find('goose')).toMatchObject({ hint: expect.stringContaining('npm install -g @aaif/goose-acp)') });
+  expect(find('pi')).toMatchObject({
+    hint: expect.stringContaining('npm install -g pi-acp @earendil-works/pi-coding-agent)'),
+  });
+});
+
 test('a package comes before PATH, and a script in it is run by our own Node', () => {
   program('codex-acp');
   const at = packageIn(installed, '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
