@@ -15,7 +15,7 @@ export type SessionState = (typeof SESSION_STATES)[number];
 
 export const USABLE_SESSION_STATES: readonly SessionState[] = ['live', 'dormant', 'unsettled'];
 
-export const SESSION_ORIGINS = ['new', 'resumed', 'rotated', 'rehydrated', 'adopted', 'imported'] as const;
+export const SESSION_ORIGINS = ['new', 'rotated', 'rehydrated', 'adopted'] as const;
 export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
 
 export interface Session {
