@@ -43,6 +43,18 @@ test('a person is told where it is, how to sign in, and that the demo has no mod
   expect(await running.ended).toMatchObject({ code: 0 });
 });
 
+test('settings without the agent of the demo cost the demo, and not the server', async () => {
+  const config = join(home.path, 'other.json');
+  writeFileSync(config, JSON.stringify({ agents: { mine: { adapter: 'scripted' } } }));
+  const running = home.start(['serve', '--demo', '--port', '0'], { env: { THROUGHLINE_CONFIG: config } });
+  await running.until('stdout', /Ctrl-C ends it\./);
+  expect(running.stdout).toContain('/enter?code=');
+  expect(running.stdout).not.toContain('demo');
+  expect(running.stderr).toContain('no demo: the settings have no agent "scripted"');
+  running.kill('SIGINT');
+  expect(await running.ended).toMatchObject({ code: 0 });
+});
+
 test('one server a data home; one that was killed is in nobody’s way', async () => {
   const first = await serveProcess(home);
   const second = await home.run('serve', '--port', '0');

@@ -44,7 +44,7 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cli): Promise<void> {
-  const { host, port = null, publicUrl, grace, demo = false } = flags;
+  const { host, port = null, publicUrl, grace } = flags;
   const logLevel = flags.logLevel ?? (process.stderr.isTTY ? 'warn' : 'info');
   const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel });
   const stopped = new Promise<void>((resolve) => {
@@ -55,7 +55,8 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
     });
     void stopListening;
   });
-  if (demo) await startDemoConversation(serving.engine);
+  const demo = flags.demo === true && (await startDemoConversation(serving.engine).catch(endWith));
+  if (flags.demo && !demo) output.note('There is no demo: the settings have no agent "scripted".');
   const link = serving.newLink();
   if (output.json) {
     const { url, socket, home } = serving;
@@ -65,6 +66,11 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
   output.note('ending; running turns may take a moment');
   await serving.close({ graceMs: grace * 1_000 });
   exitWith(DONE);
+
+  async function endWith(error: unknown): Promise<never> {
+    await serving.close({ graceMs: 0 });
+    throw error;
+  }
 
   function introduce({ url, home }: Serving, link: string): void {
     output.line('Throughline serves at ', styled('bold', url));
