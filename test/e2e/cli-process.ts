@@ -123,10 +123,10 @@ export class Running {
     for (const deadline = Date.now() + 25_000; Date.now() < deadline; await pause(5)) {
       const match = pattern.exec(this[where]);
       if (match) return match;
-      if (this.#child.exitCode !== null) break;
+      if (this.#child.exitCode !== null || this.#child.signalCode !== null) break;
     }
     throw new Error(
-      `never wrote ${pattern} to ${where}: ${JSON.stringify({ exit: this.#child.exitCode, stdout: this.stdout, stderr: this.stderr })}`,
+      `never wrote ${pattern} to ${where}: ${JSON.stringify({ exit: this.#child.exitCode ?? this.#child.signalCode, stdout: this.stdout, stderr: this.stderr })}`,
     );
   }
 }

@@ -11,14 +11,22 @@ import { Reader } from './reader.ts';
 const ROUNDS = 50;
 const CONVERSATIONS = 20;
 
+/** From the start of the next server until every turn of the killed one has ended. */
+const RECOVERED_MS = 2_000;
+
 /*
  * A server that streams twenty answers is killed, fifty times. After every kill the next server ends what was running, each
  * turn once, and goes on; readers come back by themselves and miss nothing.
+ *
+ * The bound is held to by the median, and the longest is printed: a single start may meet whatever else the machine does. Where
+ * a server with nothing to recover, before the kills or after them, takes longer than a quarter of it to start, the machine is
+ * busy, and the bound is four such starts.
  */
 test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 600_000 }, async () => {
   const mark = randomUUID();
   const home = new CliHome({ scripted: { adapter: 'scripted', env: { [MARK]: mark } } });
-  let server = await serveProcess(home, '--log-level', 'silent');
+  const [first, firstMs] = await timed(() => serveProcess(home, '--log-level', 'warn'));
+  let server = first;
   const { port } = new URL(server.url);
   const keys = Array.from({ length: CONVERSATIONS }, (_, index) => `c${index}`);
   const streaming = new Set<string>();
@@ -45,10 +53,13 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       await until('every turn streams', () => turns.every((turn) => streaming.has(turn)), { ms: 60_000 });
       server.running.kill('SIGKILL');
       await server.running.ended;
-      server = await serveProcess(home, '--log-level', 'silent', '--port', port);
-      const start = performance.now();
-      await until('every turn has ended', () => turns.every((turn) => ended.has(turn)), { ms: 60_000 });
-      recoveries.push(performance.now() - start);
+      const [next, recoveryMs] = await timed(async () => {
+        const started = await serveProcess(home, '--log-level', 'warn', '--port', port);
+        await until('every turn has ended', () => turns.every((turn) => ended.has(turn)), { ms: 60_000 });
+        return started;
+      });
+      server = next;
+      recoveries.push(recoveryMs);
     }
     for (const [index, key] of keys.entries()) {
       const { lastSeq } = await server.caller.ok('GET', `/conversations/${key}`);
@@ -59,17 +70,37 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       expect(await server.caller.ok('GET', `/conversations/${key}/verify`)).toEqual({ broken: null });
     }
     expect(accepted.map((turn) => ended.get(turn))).toEqual(accepted.map(() => 1));
-    server.running.kill('SIGTERM');
-    expect(await server.running.ended).toMatchObject({ code: 0 });
+    await end(server);
     expect(marked(mark)).toEqual([]);
     expect(endsPerTurn(join(home.path, 'home', 'throughline.db'))).toEqual([{ turns: accepted.length, ends: 1 }]);
+    const [last, lastMs] = await timed(() => serveProcess(home, '--log-level', 'warn'));
+    await end(last);
+    expectRecovered(recoveries, Math.max(firstMs, lastMs));
   } finally {
     await Promise.all(readers.map((reader) => reader.close()));
     await home.remove();
   }
-  const [median, longest] = [recoveries.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)], Math.max(...recoveries)];
-  console.info(`recovered after ${ROUNDS} kills: median ${median?.toFixed(0)} ms, longest ${longest.toFixed(0)} ms`);
 });
+
+function expectRecovered(recoveries: readonly number[], startMs: number): void {
+  const sorted = recoveries.toSorted((a, b) => a - b);
+  const [median = Number.NaN, longest = Number.NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  console.info(
+    `recovered after ${sorted.length} kills: median ${median.toFixed(0)} ms, longest ${longest.toFixed(0)} ms; ` +
+      `a start with nothing to recover: ${startMs.toFixed(0)} ms`,
+  );
+  expect(median).toBeLessThan(Math.max(RECOVERED_MS, 4 * startMs));
+}
+
+async function end({ running }: ServedProcess): Promise<void> {
+  running.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0 });
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
+  const start = performance.now();
+  return [await work(), performance.now() - start];
+}
 
 async function submit({ caller }: ServedProcess, key: string): Promise<string> {
   const { turn } = await caller.ok('POST', `/conversations/${key}/turns`, { prompt: '/stream 1000 20' });

@@ -25,8 +25,8 @@ export class Reader {
         const last = { 'last-event-id': String(this.seqs.at(-1) ?? 0) };
         await this.#read(await fetch(address, { headers: { ...headers, ...last }, signal }));
       } catch {
-        // The server is gone, or not back yet.
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        // The server is gone, or not back yet. Twenty of these must not take the machine from the server that starts.
+        await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
   }
