@@ -53,7 +53,7 @@ test('agents that speak ACP show it by opening a session, or refusing to', async
     no: false,
     open: { loggedIn: null, hint: 'it does not say' },
     silent: expect.stringMatching(/^silent did not open a session.*by hand/),
-    absent: expect.stringMatching(/^absent: The program .* was not found.*check its "command"/),
+    absent: expect.stringMatching(/^absent: The program .* was not found.*Check its "command"/),
     scripted: null,
   });
   const text = await home.ok('agents');

@@ -56,8 +56,8 @@ test('a package comes before PATH, and a script in it is run by our own Node', (
 
 test('what was named is used or refused, never passed over', () => {
   program('codex-acp');
-  expect(find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'check its "package"' });
-  expect(find('codex', { command: [join(root, 'none')] })).toMatchObject({ hint: 'check its "command"' });
+  expect(find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'Check its "package".' });
+  expect(find('codex', { command: [join(root, 'none')] })).toMatchObject({ hint: 'Check its "command".' });
   const own = program('own');
   expect(find(null, { command: ['own', '--acp'] })).toMatchObject({ command: [own, '--acp'] });
 });

@@ -30,12 +30,12 @@ export function findAgent(settings: FindSettings): Found {
     const [program = '', ...args] = command;
     const file = runnable(program, path);
     if (file !== null) return { command: [file, ...args], where: `${file} (the setting "command")` };
-    return { problem: `The program ${program} was not found, or may not be executed`, hint: 'check its "command"' };
+    return { problem: `The program ${program} was not found, or may not be executed`, hint: 'Check its "command".' };
   }
   const agent = known === null ? undefined : KNOWN_AGENTS[known];
   if (agent === undefined) {
     const names = Object.keys(KNOWN_AGENTS).join(', ');
-    return { problem: 'Nothing says how it is started', hint: `set its "command"; known by name are ${names}` };
+    return { problem: 'Nothing says how it is started', hint: `Set its "command"; known by name are ${names}.` };
   }
   return findKnown(agent, settings);
 }
@@ -46,14 +46,14 @@ function findKnown(agent: KnownAgent, settings: FindSettings): Found {
     const start = programIn(folder, agent.package, program);
     if (start !== null) return { command: [...start, ...args], where: `${start.at(-1)} (${name})` };
     // What the caller named is used or refused, never passed over.
-    if (named) return { problem: `There is no ${program} in ${folder}/node_modules`, hint: 'check its "package"' };
+    if (named) return { problem: `There is no ${program} in ${folder}/node_modules`, hint: 'Check its "package".' };
   }
   const file = runnable(program, settings.path);
   if (file !== null) return { command: [file, ...args], where: `${file} (PATH)` };
   const packages = [agent.package, ...(agent.beside ?? [])].join(' ');
   return {
     problem: `The program "${program}" was not found`,
-    hint: `install it (npm install -g ${packages}), or set its "command"`,
+    hint: `Install it (npm install -g ${packages}), or set its "command".`,
   };
 }
 

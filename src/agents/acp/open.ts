@@ -1,5 +1,5 @@
 import { PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
-import { ThroughlineError } from '../../core/errors.ts';
+import { asSentence, ThroughlineError } from '../../core/errors.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../ports/agent.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { CLIENT_CAPABILITIES } from './client.ts';
@@ -125,7 +125,7 @@ export function refused(message: string): Extract<Opened, { ok: false }> {
 
 export function notLoggedIn({ name, login }: Pick<Opener, 'name' | 'login'>, error: unknown): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `${name} wants somebody to log in: ${wordsOf(error)}.`, {
-    hint: login,
+    hint: asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`),
   });
 }
 
