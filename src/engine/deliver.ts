@@ -95,7 +95,7 @@ export async function recordsWithin(
       records.push(record);
     }
     const oldest = page.at(-1);
-    if (oldest === undefined || page.length < PAGE) break;
+    if (oldest === undefined) break;
     upTo = oldest.n - 1;
   }
   return { records: records.reverse(), rendered: filler.turns(), dropped: lacking - records.length };

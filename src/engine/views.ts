@@ -16,8 +16,8 @@ export async function showConversation(store: Store, conversation: Conversation)
   const turns: Turn[] = [];
   for (let after = 0; ; after = turns.at(-1)?.n ?? after) {
     const page = await store.turns(owner, id, { after, limit: PAGE });
+    if (page.length === 0) break;
     turns.push(...page);
-    if (page.length < PAGE) break;
   }
   const replies = new Map<number, string>();
   for await (const record of allRecords(store, conversation)) replies.set(record.n, replyText(record.parts));
@@ -34,9 +34,10 @@ export async function showConversation(store: Store, conversation: Conversation)
 export async function* allRecords(store: Store, { owner, id }: Conversation) {
   for (let after = 0; ; ) {
     const page = await store.recordsAfter(owner, id, { after, limit: PAGE });
+    const last = page.at(-1);
+    if (last === undefined) return;
     yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1)?.n ?? after;
+    after = last.n;
   }
 }
 

@@ -66,8 +66,13 @@ export class TrackedRequests {
 
   /** The request that is open in a conversation; null: none is. */
   async open({ id, head }: Conversation): Promise<Turn | null> {
-    const turns = await this.#store.turns(this.#owner, id, { after: head, limit: 100 });
-    return turns.find((turn) => !hasEnded(turn.state)) ?? null;
+    for (let after = head; ; ) {
+      const turns = await this.#store.turns(this.#owner, id, { after, limit: 100 });
+      const open = turns.find((turn) => !hasEnded(turn.state));
+      const last = turns.at(-1);
+      if (open !== undefined || last === undefined) return open ?? null;
+      after = last.n;
+    }
   }
 
   async lock(conversation: string): Promise<Lock | null> {

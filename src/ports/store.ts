@@ -99,13 +99,13 @@ export interface Store {
   findTurn(owner: string, turn: string): Promise<Turn | null>;
   /** By the caller's idempotency key. */
   findRequest(owner: string, requestId: string): Promise<Turn | null>;
-  /** By number, rising. */
+  /** By number, rising. A page of large ones is shorter than `limit`, and never empty while there are more. */
   turns(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
   /** Events of one turn, rising. */
   turnEvents(owner: string, turn: string): Promise<ConversationEvent[]>;
-  /** Records with `n` up to `upTo`, newest first. */
+  /** Records with `n` up to `upTo`, newest first. A page of large ones is shorter, as that of turns. */
   recordsBefore(owner: string, conversation: string, page: { upTo: number; limit: number }): Promise<TurnRecord[]>;
-  /** Records with `n` after `after`, oldest first. */
+  /** Records with `n` after `after`, oldest first. Likewise. */
   recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
   /** How many records have `n` after `after`. Must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;

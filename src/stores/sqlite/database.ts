@@ -24,6 +24,11 @@ export class Database {
     return this.#statement(sql).all(...values) as Row[];
   }
 
+  /** Row by row, for whoever may stop early. */
+  each<Row>(sql: string, ...values: Value[]): Iterable<Row> {
+    return this.#statement(sql).iterate(...values) as Iterable<Row>;
+  }
+
   run(sql: string, ...values: Value[]): { changes: number; no: number } {
     const { changes, lastInsertRowid } = this.#statement(sql).run(...values);
     return { changes: Number(changes), no: Number(lastInsertRowid) };

@@ -7,6 +7,7 @@ import type { Turn } from '../../core/turn.ts';
 import type { NativeSession } from '../../ports/store.ts';
 import { conversationNo, conversationRow } from './conversations.ts';
 import { type Database, LIMIT } from './database.ts';
+import { pageOf } from './page.ts';
 import {
   EVENT,
   type EventRow,
@@ -76,7 +77,7 @@ export function findRequest(db: Database, owner: string, requestId: string): Tur
 
 export function turns(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
   const no = conversationNo(db, owner, id);
-  return db.all<TurnRow>(TURNS, no, after, Math.max(0, limit)).map((row) => turnOf(db, row));
+  return pageOf(db.each<TurnRow>(TURNS, no, after, Math.max(0, limit)), (row) => turnOf(db, row));
 }
 
 export function recordsBefore(
@@ -86,13 +87,13 @@ export function recordsBefore(
   page: { upTo: number; limit: number },
 ): TurnRecord[] {
   const no = conversationNo(db, owner, id);
-  const rows = db.all<RecordRow>(RECORDS_BEFORE, no, page.upTo, Math.max(0, page.limit));
-  return rows.map((row) => recordOf(db, row));
+  const rows = db.each<RecordRow>(RECORDS_BEFORE, no, page.upTo, Math.max(0, page.limit));
+  return pageOf(rows, (row) => recordOf(db, row));
 }
 
 export function recordsAfter(db: Database, owner: string, id: string, { after, limit }: Range): TurnRecord[] {
   const no = conversationNo(db, owner, id);
-  return db.all<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)).map((row) => recordOf(db, row));
+  return pageOf(db.each<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)), (row) => recordOf(db, row));
 }
 
 /** A subtraction: every record knows its place in the history. */

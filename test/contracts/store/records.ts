@@ -73,6 +73,23 @@ export function records(world: World): void {
     expect(counts).toEqual([3, 2, 1, 1, 0, 0]);
   });
 
+  test('a page of large turns or records is a short one, has at least one, and is not empty before the last', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    await holder.write(sending(turn.id), ending(turn));
+    const large = prompt('x'.repeat(5 * 1024 * 1024));
+    for (let i = 0; i < 3; i += 1) await runTurn(store, holder, { prompt: large });
+    const huge = prompt('x'.repeat(9 * 1024 * 1024));
+    await runTurn(store, holder, { prompt: huge });
+    const numbers = (of: readonly { n: number }[]) => of.map(({ n }) => n);
+    const turns = async (after: number) => numbers(await store.turns(ANN, conversation, { after, limit: 100 }));
+    const after = async (n: number) => numbers(await store.recordsAfter(ANN, conversation, { after: n, limit: 100 }));
+    const before = async (n: number) => numbers(await store.recordsBefore(ANN, conversation, { upTo: n, limit: 100 }));
+    expect([await turns(0), await turns(3), await turns(4), await turns(5)]).toEqual([[1, 2, 3], [4, 5], [5], []]);
+    expect([await after(0), await after(3), await after(4), await after(5)]).toEqual([[1, 2, 3], [4, 5], [5], []]);
+    expect([await before(5), await before(4), await before(2), await before(0)]).toEqual([[5], [4, 3], [2, 1], []]);
+  });
+
   test('receipts come by turn and attempt, a later one replaces an earlier, and a warm-up has its place', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
