@@ -1,4 +1,5 @@
 import { connect as connectBy } from './clients/http/connect.ts';
+import { HttpTasks } from './clients/http/tasks.ts';
 import { fetchTransport } from './clients/http/transport.ts';
 import { ThroughlineClient } from './library/client.ts';
 
@@ -15,7 +16,8 @@ export interface ClientOptions {
 
 /** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
 export async function connect({ url = '', token, owner }: ClientOptions = {}): Promise<ThroughlineClient> {
-  return new ThroughlineClient(await connectBy({ transport: fetchTransport(url), token: token ?? null, owner }));
+  const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
+  return new ThroughlineClient(engine, new HttpTasks(engine.caller, null));
 }
 
 export type { ContentBlock, Prompt } from './core/content.ts';
@@ -26,8 +28,11 @@ export type { Permission, PermissionOption } from './core/permission.ts';
 export type { Receipt } from './core/receipt.ts';
 export type { Session } from './core/session.ts';
 export type { Summary } from './core/summary.ts';
+export type { Task, TaskEvent, TaskState } from './core/task.ts';
+export type { TaskReport } from './core/task-report.ts';
 export type { Turn, TurnState } from './core/turn.ts';
 export type { Usage } from './core/usage.ts';
 export type { ThroughlineClient } from './library/client.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { ConversationView, Engine, Hint } from './ports/engine.ts';
+export type { Tasks } from './ports/tasks.ts';

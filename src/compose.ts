@@ -39,8 +39,6 @@ export interface ComposeOptions {
   readonly owner?: string;
   /** What this process wants otherwise than the defaults. */
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
-  /** `none`: tasks are only added here, and worked on by another process. Left out: as the engine claims conversations. */
-  readonly taskClaims?: 'none';
   readonly onBug?: EngineParts['onBug'];
   /** Told of what is done here. */
   readonly telemetry?: Telemetry;
@@ -173,7 +171,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const engine = createEngine(parts, options.owner ?? 'local');
   let tasks: Promise<Tasks> | null = null;
   const makeTasks = () => {
-    tasks ??= composeTasks(engine, parts, { ...settings.tasks, claims: options.taskClaims ?? parts.settings.claims });
+    tasks ??= composeTasks(engine, parts, settings.tasks);
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
@@ -234,11 +232,7 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
   return { examine: () => examine(own), agents, close: () => store.close() };
 }
 
-async function composeTasks(
-  engine: Engine,
-  parts: EngineParts,
-  { claims, parallel }: Settings['tasks'] & { claims: 'all' | 'own' | 'none' },
-): Promise<Tasks> {
+async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Settings['tasks']): Promise<Tasks> {
   const [{ createTasks }, { DEFAULT_PARALLEL }] = await Promise.all([
     import('./tasks/tasks.ts'),
     import('./tasks/parts.ts'),
@@ -246,7 +240,7 @@ async function composeTasks(
   return createTasks({
     ...parts,
     engine,
-    settings: { ...parts.settings, claims, parallel: parallel ?? DEFAULT_PARALLEL },
+    settings: { ...parts.settings, parallel: parallel ?? DEFAULT_PARALLEL },
   });
 }
 

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { HttpEngine } from './clients/http/engine.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
-import type { Engine } from './ports/engine.ts';
+import type { Tasks } from './ports/tasks.ts';
 
-/** Engines over HTTP, for programs of this machine: of a server that is named, or of the one that a data home has. */
+/** Engines and tasks over HTTP, for programs of this machine: of a server that is named, or of the one that a data home has. */
 
 export interface ServerOptions {
   /** `http://…`, `https://…`, or `unix:PATH`. */
@@ -20,7 +21,7 @@ export interface ServerOptions {
 }
 
 /** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
-export async function connectTo({ server, token, home, owner }: ServerOptions): Promise<Engine> {
+export async function connectTo({ server, token, home, owner }: ServerOptions): Promise<HttpEngine> {
   const address = parseAddress(server);
   const files = serverFiles(resolve(home ?? dataHome()));
   const given = token ?? (process.env.THROUGHLINE_TOKEN || tokenFor(address, files));
@@ -50,6 +51,12 @@ export async function connectHome(options: { home?: string | undefined; owner?: 
   }
 }
 
+/** The tasks of the same server. Directories in plans are relative to that of this process, as they are embedded. */
+export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
+  const { HttpTasks } = await import('./clients/http/tasks.ts');
+  return new HttpTasks(caller, () => process.cwd());
+}
+
 export interface ChoiceOptions {
   /** Left out: $THROUGHLINE_SERVER, else the one that runs for the data home. */
   readonly server?: string | undefined;
@@ -67,7 +74,7 @@ export async function connectIfServed({
   home,
   config,
   owner,
-}: ChoiceOptions): Promise<Engine | null> {
+}: ChoiceOptions): Promise<HttpEngine | null> {
   if (embedded) {
     if (server === undefined) return null;
     throw new ThroughlineError(

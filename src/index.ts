@@ -1,5 +1,5 @@
 import { type ComposeOptions, compose } from './compose.ts';
-import { connectTo, type ServerOptions } from './connect.ts';
+import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
@@ -15,7 +15,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   const { server, token: _, ...own } = options;
   if (server !== undefined) return openServer({ ...options, server });
   const { engine, parts, tasks } = await compose(own as ComposeOptions);
-  return new Throughline(engine, { ...parts, reap: () => reapDeadWorkers(parts) }, await tasks());
+  return new Throughline(engine, await tasks(), { ...parts, reap: () => reapDeadWorkers(parts) });
 }
 
 /** What a server has settled for itself is not settled here. */
@@ -24,7 +24,8 @@ async function openServer({ server, token, home, owner, ...rest }: ServerOptions
   if (ignored !== undefined) {
     throw new ThroughlineError('refused', `"${ignored}" is up to the server, and cannot be given with one.`);
   }
-  return new Throughline(await connectTo({ server, token, home, owner }), null);
+  const engine = await connectTo({ server, token, home, owner });
+  return new Throughline(engine, await tasksOf(engine), null);
 }
 
 export type { ContentBlock, Prompt } from './core/content.ts';

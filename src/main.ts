@@ -52,25 +52,14 @@ const parts: Parts = {
     };
   },
   async tasks({ home, config, as: owner, server, embedded }) {
-    const [{ compose }, { readTaskFile }, { connectIfServed }] = await Promise.all([
-      import('./compose.ts'),
+    const [{ readTaskFile }, { connectIfServed, tasksOf }] = await Promise.all([
       import('./tasks/task-file.ts'),
       import('./connect.ts'),
     ]);
     const served = await connectIfServed({ server, embedded, home, config, owner });
-    await served?.close();
-    if (served !== null && (server || env.THROUGHLINE_SERVER)) {
-      throw new ThroughlineError(
-        'refused',
-        'These commands work on the data home of this machine, and not through a server.',
-        {
-          hint: 'Elsewhere, POST /v1/tasks does the same. Leave out --server and THROUGHLINE_SERVER, or say --embedded.',
-        },
-      );
-    }
-    // The server of this data home works on all of its tasks; we only add them, and watch.
-    const elsewhere = served === null ? {} : { taskClaims: 'none' as const };
-    const { engine, tasks } = await compose({ ...given({ home, config, owner }), ...elsewhere });
+    if (served !== null) return { engine: served, tasks: await tasksOf(served), readFile: readTaskFile };
+    const { compose } = await import('./compose.ts');
+    const { engine, tasks } = await compose(given({ home, config, owner }));
     return { engine, tasks: await tasks(), readFile: readTaskFile };
   },
   async doctor({ home, config }) {

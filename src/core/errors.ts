@@ -54,6 +54,10 @@ export function noSuch(what: string, id: string, hint?: string): ThroughlineErro
   return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
 }
 
+export function noSuchTask(idOrName: string): ThroughlineError {
+  return noSuch('task', idOrName, 'See "throughline task list".');
+}
+
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `No agent is called "${name}" here.`, {
     hint: `Known are: ${[...known].join(', ') || 'none'}. See "throughline agents"; others are set in throughline.config.json.`,

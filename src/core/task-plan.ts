@@ -56,6 +56,15 @@ export function inWords(path: PlanPath): string {
   return name === '' ? '' : `${name.replace(/^\./, '')}: `;
 }
 
+/** Where tasks stand in what the caller gave. */
+export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
+  const prefix = (index: number): PlanPath => {
+    if (Array.isArray(plan)) return [index];
+    return typeof plan === 'object' && plan !== null && 'tasks' in plan ? ['tasks', index] : [];
+  };
+  return (index, field) => locate([...prefix(index), field]);
+}
+
 class PlanReader {
   readonly #locate: Locate;
   /** From where we see it to where the caller wrote it. */

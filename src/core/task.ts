@@ -1,4 +1,4 @@
-import type { Failure } from './errors.ts';
+import { type Failure, ThroughlineError } from './errors.ts';
 import type { Decision } from './task-decision.ts';
 import type { GateResult } from './task-gate.ts';
 import type { PermissionMode, TurnEnd } from './turn.ts';
@@ -23,6 +23,13 @@ export type TaskState = (typeof TASK_STATES)[number];
 
 export function taskHasEnded(state: TaskState): state is TaskEnd {
   return (TASK_ENDS as readonly TaskState[]).includes(state);
+}
+
+/** Throws `invalid` for what is no state of a task. */
+export function checkTaskStates(states: readonly TaskState[]): void {
+  const strange = states.find((state) => !TASK_STATES.includes(state));
+  if (strange === undefined) return;
+  throw new ThroughlineError('invalid', `A task is never "${strange}".`, { hint: `It is ${TASK_STATES.join(', ')}.` });
 }
 
 /** `kept`: one session for all turns of the task. `fresh`: a new one for each turn, told the history by the ladder. */

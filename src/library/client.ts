@@ -1,17 +1,21 @@
 import type { ConversationSpec, Engine } from '../ports/engine.ts';
+import type { Tasks } from '../ports/tasks.ts';
 import { ConversationHandle } from './conversation.ts';
 
 /** Throughline on behalf of one owner, wherever its engine is. Runs in browsers, too. */
 export class ThroughlineClient {
   readonly engine: Engine;
+  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
+  readonly tasks: Tasks;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, tasks: Tasks) {
     this.engine = engine;
+    this.tasks = tasks;
   }
 
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): ThroughlineClient {
-    return new ThroughlineClient(this.engine.as(owner));
+    return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner));
   }
 
   /** A conversation by the caller's own name for it; made when it is first used. */
@@ -19,8 +23,9 @@ export class ThroughlineClient {
     return new ConversationHandle(this.engine, { ...options, key });
   }
 
-  close(options: { graceMs?: number } = {}): Promise<void> {
-    return this.engine.close(options);
+  async close(options: { graceMs?: number } = {}): Promise<void> {
+    await this.tasks.close();
+    await this.engine.close(options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

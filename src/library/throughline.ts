@@ -22,32 +22,17 @@ export interface TrackerParts {
 /** Throughline as a library, on behalf of one owner. */
 export class Throughline extends ThroughlineClient {
   readonly #parts: TrackerParts | null;
-  readonly #tasks: Tasks | null;
   readonly #trackers: ConversationTracker[];
 
-  /** Without parts, the engine is a server's. */
-  constructor(
-    engine: Engine,
-    parts: TrackerParts | null,
-    tasks: Tasks | null = null,
-    trackers: ConversationTracker[] = [],
-  ) {
-    super(engine);
+  /** Without parts, engine and tasks are a server's. */
+  constructor(engine: Engine, tasks: Tasks, parts: TrackerParts | null, trackers: ConversationTracker[] = []) {
+    super(engine, tasks);
     this.#parts = parts;
-    this.#tasks = tasks;
     this.#trackers = trackers;
   }
 
   override as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.#parts, this.#tasks?.as(owner) ?? null, this.#trackers);
-  }
-
-  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
-  get tasks(): Tasks {
-    if (this.#tasks !== null) return this.#tasks;
-    throw new ThroughlineError('refused', 'Tasks are worked on where the data home is, and not through a server.', {
-      hint: 'Open Throughline without "server", on the machine that has the data home.',
-    });
+    return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.#trackers);
   }
 
   /** For those who drive an agent themselves: the same store, the same rules, no adapter. */
@@ -63,7 +48,7 @@ export class Throughline extends ThroughlineClient {
   }
 
   override async close(options: { graceMs?: number } = {}): Promise<void> {
-    await Promise.all([this.#tasks?.close(), ...this.#trackers.map((tracker) => tracker.close())]);
+    await Promise.all(this.#trackers.map((tracker) => tracker.close()));
     await super.close(options);
   }
 }

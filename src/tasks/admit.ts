@@ -3,7 +3,6 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { SessionMode, TaskSpec } from '../core/task.ts';
-import type { Locate, PlanPath } from '../core/task-plan.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { NewTask } from '../ports/task-store.ts';
 import type { TaskParts } from './parts.ts';
@@ -43,15 +42,6 @@ export async function admitTasks(
     });
   }
   return tasks;
-}
-
-/** Where tasks stand in what the caller gave. */
-export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
-  const prefix = (index: number): PlanPath => {
-    if (Array.isArray(plan)) return [index];
-    return typeof plan === 'object' && plan !== null && 'tasks' in plan ? ['tasks', index] : [];
-  };
-  return (index, field) => locate([...prefix(index), field]);
 }
 
 async function probe(agents: TaskParts['agents'], name: string): Promise<AgentTraits> {

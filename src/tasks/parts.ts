@@ -21,8 +21,8 @@ export interface TaskParts {
 export interface TaskSettings {
   /** Null: a task has to name its agent. */
   readonly defaultAgent: string | null;
-  /** `all`: every task of this place. `own`: only those that this process was asked for. `none`: another does the work. */
-  readonly claims: 'all' | 'own' | 'none';
+  /** `all`: every task of this place. `own`: only those that this process was asked for. */
+  readonly claims: 'all' | 'own';
   readonly leaseMs: number;
   /** How many tasks of this place may run at once, in all processes together. */
   readonly parallel: number;

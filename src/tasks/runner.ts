@@ -85,7 +85,7 @@ export class TaskRunner {
   }
 
   #wake(): void {
-    if (this.#closed || this.#parts.settings.claims === 'none') return;
+    if (this.#closed) return;
     this.#wokenAgain = true;
     this.#claiming ??= this.#claimAll().finally(() => {
       this.#claiming = null;

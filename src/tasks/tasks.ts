@@ -1,14 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
-import { ThroughlineError } from '../core/errors.ts';
-import { TASK_STATES, type Task, type TaskEvent, taskHasEnded } from '../core/task.ts';
-import { parseBudget } from '../core/task-budget.ts';
-import { inWords, parsePlan } from '../core/task-plan.ts';
+import { noSuchTask } from '../core/errors.ts';
+import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/task.ts';
+import { inWords, parsePlan, placesIn } from '../core/task-plan.ts';
 import { requestIdOf } from '../core/task-progress.ts';
-import { isAtRest, reportOf, type TaskReport } from '../core/task-report.ts';
+import { reportOf, type TaskReport } from '../core/task-report.ts';
+import { parseRetry } from '../core/task-retry.ts';
+import { TaskWait } from '../core/task-wait.ts';
 import { hasEnded } from '../core/turn.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
-import { admitTasks, placesIn } from './admit.ts';
+import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
 import { TaskRunner } from './runner.ts';
 import { TaskBell } from './task-bell.ts';
@@ -80,22 +81,11 @@ class EmbeddedTasks implements Tasks {
 
   async settled(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
     const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
-    const known = new Map<string, Task>();
-    const load = async (id: string) => {
-      const task = await this.task(id);
-      known.set(task.id, task);
-      for (const first of task.after) if (!known.has(first)) await load(first);
-      return task.id;
-    };
+    const wait = new TaskWait((id) => this.task(id));
     try {
-      const asked: string[] = [];
-      for (const id of ids) asked.push(await load(id));
-      const tasks = () => asked.map((id) => known.get(id) as Task);
-      while (!signal?.aborted && !tasks().every((task) => isAtRest(task, known))) {
-        const moved = await bell.next(signal);
-        for (const id of moved ?? known.keys()) if (known.has(id)) await load(id);
-      }
-      return tasks();
+      await wait.begin(ids);
+      while (!signal?.aborted && !wait.isOver) await wait.moved(await bell.next(signal));
+      return wait.tasks;
     } finally {
       bell.close();
     }
@@ -117,18 +107,11 @@ class EmbeddedTasks implements Tasks {
   async task(idOrName: string): Promise<Task> {
     const task = await this.#store.find(this.owner, idOrName);
     if (task !== null) return task;
-    throw new ThroughlineError('not_found', `There is no task "${idOrName}".`, {
-      hint: 'See "throughline task list".',
-    });
+    throw noSuchTask(idOrName);
   }
 
   async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<Task[]> {
-    const strange = states?.find((state) => !TASK_STATES.includes(state));
-    if (strange !== undefined) {
-      throw new ThroughlineError('invalid', `A task is never "${strange}".`, {
-        hint: `It is ${TASK_STATES.join(', ')}.`,
-      });
-    }
+    if (states !== undefined) checkTaskStates(states);
     const filter = { ...(states && { states }), ...(milestone !== undefined && { milestone }) };
     return this.#store.list(this.owner, filter, { limit: checkLimit(limit, 50), ...(before && { before }) });
   }
@@ -148,18 +131,10 @@ class EmbeddedTasks implements Tasks {
     if (turn !== null && !hasEnded(turn.state)) await this.#parts.engine.as(this.owner, this.#by).cancel(turn.id);
   }
 
-  async retry(idOrName: string, { say, budget, maxIterations }: RetryOptions = {}): Promise<Task> {
+  async retry(idOrName: string, options: RetryOptions = {}): Promise<Task> {
+    const checked = parseRetry(options);
     const { id } = await this.task(idOrName);
-    const amount = budget === undefined ? undefined : parseBudget(budget);
-    if (amount === null) {
-      throw new ThroughlineError('invalid', 'A budget says of what: "2.50 USD" or "50000 tokens".');
-    }
-    const task = await this.#store.retry(this.owner, id, {
-      by: this.#by,
-      say: say === undefined ? null : checkSaid(say),
-      ...(amount && { budget: amount }),
-      ...(maxIterations !== undefined && { maxIterations: checkLimit(maxIterations, 1) }),
-    });
+    const task = await this.#store.retry(this.owner, id, { by: this.#by, ...checked });
     this.#want([task]);
     return task;
   }
@@ -215,11 +190,4 @@ class EmbeddedTasks implements Tasks {
   #want(tasks: readonly Task[]): void {
     this.#machinery.runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
   }
-}
-
-const MOST_SAID = 100_000;
-
-function checkSaid(say: unknown): string {
-  if (typeof say === 'string' && say.trim() !== '' && say.length <= MOST_SAID && say.isWellFormed()) return say;
-  throw new ThroughlineError('invalid', `What is said is a non-empty text of at most ${MOST_SAID} characters.`);
 }

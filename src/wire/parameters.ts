@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { TASK_STATES, type TaskState } from '../core/task.ts';
 import { Id } from './values/common.ts';
 
 /** What stands in an address is text; what it means is a number or a yes. */
@@ -15,6 +16,12 @@ export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   encode: (value) => (value ? ('true' as const) : ('false' as const)),
 });
 export const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
+/** Any of these: `waiting,queued`. */
+export const States = z.codec(
+  z.string().regex(new RegExp(`^(${TASK_STATES.join('|')})(,(${TASK_STATES.join('|')}))*$`)),
+  z.array(z.enum(TASK_STATES)),
+  { decode: (text) => text.split(',') as TaskState[], encode: (states) => states.join(',') },
+);
 export const Words = z.string().min(1).max(512);
 
 /** Where a page ended, as `next` of its answer has it: the time of the last change and the id of its last conversation. */

@@ -24,8 +24,12 @@ export function checkSegment(text: string, missing: (text: string) => Throughlin
 
 /** A server has a working directory of its own: what is relative would mean another place there. */
 export function checkDirectory(cwd: string | undefined): void {
-  if (cwd === undefined || /^(\/|[A-Za-z]:[\\/])/.test(cwd)) return;
+  if (cwd === undefined || isWhole(cwd)) return;
   throw new ThroughlineError('invalid', `The working directory "${cwd}" is not absolute.`, {
     hint: 'A server needs the whole path.',
   });
+}
+
+export function isWhole(path: string): boolean {
+  return /^(\/|[A-Za-z]:[\\/])/.test(path);
 }

@@ -1,5 +1,6 @@
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
+import { Caller } from './caller.ts';
 import { Connection, TIMING, type Timing } from './connection.ts';
 import { HttpEngine } from './engine.ts';
 import { ROUTES } from './routes.ts';
@@ -25,7 +26,7 @@ export async function connect({ transport, token, owner, timing }: ConnectOption
     const { meetMs } = connection.timing;
     const asked = await connection.ask({ ...ROUTES.whoAsks, headers, withinMs: meetMs, repeatable: true });
     const me = asked as AnswerOf<(typeof OPERATIONS)['whoAsks']>;
-    return new HttpEngine(connection, { owner: me.owner, token, forOthers: me.by === 'token' });
+    return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers: me.by === 'token' }));
   } catch (error) {
     connection.close();
     throw error;

@@ -14,7 +14,8 @@ export const TASK_HANDLERS: {
   [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Feed> : Promise<Answer<N>>;
 } = {
   async listTasks({ tasks, query: { state, ...page } }) {
-    return { tasks: await tasks.list({ ...page, ...(state && { states: [state] }) }) } as Answer<'listTasks'>;
+    const seq = await tasks.lastSeq(); // before they are read: what happens in between is then followed, and not missed
+    return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq } as Answer<'listTasks'>;
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
     checkMachine(principal, plan);
@@ -22,7 +23,8 @@ export const TASK_HANDLERS: {
   },
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;
-    return { numbered: true, values: (signal) => tasks.follow({ after, signal }) };
+    const only = query.task === undefined ? {} : { task: (await tasks.task(query.task)).id };
+    return { numbered: true, values: (signal) => tasks.follow({ after, signal, ...only }) };
   },
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
   getTask: ({ tasks, params }) => tasks.task(params.task) as Promise<Answer<'getTask'>>,

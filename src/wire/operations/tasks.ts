@@ -1,28 +1,30 @@
 import * as z from 'zod';
-import { TASK_STATES } from '../../core/task.ts';
-import { After, Day, Limit } from '../parameters.ts';
+import { After, Day, Limit, States } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
-import type { Operation } from './operation.ts';
+import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
+const Amounts = z.strictObject({ usd: optional(z.number()), tokens: optional(z.number()) });
 const inOne = { params: z.strictObject({ task: Id }) } as const;
 
 export const tasks = {
   listTasks: {
     method: 'GET',
     path: '/tasks',
-    summary: 'Tasks, the newest first; `before` is the id of the last one of the page before.',
+    summary:
+      'Tasks, the newest first; `state` may be several, with commas; `before` is the id of the last one of the page before. ' +
+      'Whoever follows after `seq` misses nothing that happens to them.',
     scope: 'read',
     query: z.strictObject({
-      state: optional(z.enum(TASK_STATES)),
+      state: optional(States),
       milestone: optional(Id),
       limit: optional(Limit),
       before: optional(Id),
     }),
     status: 200,
-    answer: named('Tasks', z.strictObject({ tasks: z.array(Task) })),
+    answer: named('Tasks', z.strictObject({ tasks: z.array(Task), seq: z.int().min(0) })),
   },
   addTasks: {
     method: 'POST',
@@ -32,6 +34,7 @@ export const tasks = {
       'that is a command, a directory and a native session take the scope admin.',
     scope: 'prompt',
     body: named('NewTasks', z.strictObject({ plan: z.unknown(), requestId: optional(Id) })),
+    mostBytes: 32 * MEBIBYTE,
     begins: true,
     status: 202,
     answer: named('AddedTasks', z.strictObject({ tasks: z.array(Task), duplicate: z.boolean() })),
@@ -41,9 +44,10 @@ export const tasks = {
     method: 'GET',
     path: '/tasks/events',
     summary:
-      'Events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and then as they come: a board.',
+      'Events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and then as they come: a board. With ' +
+      '`task`, those of that one alone.',
     scope: 'read',
-    query: z.strictObject({ after: optional(After) }),
+    query: z.strictObject({ after: optional(After), task: optional(Id) }),
     stream: true,
     status: 200,
     answer: TaskEvent,
@@ -94,7 +98,7 @@ export const tasks = {
       'TaskRetry',
       z.strictObject({
         say: optional(z.string().min(1).max(100_000)),
-        budget: optional(z.string().min(1).max(100)),
+        budget: optional(z.union([z.string().min(1).max(100), Amounts])),
         maxIterations: optional(z.int().min(1).max(10_000)),
       }),
     ),

@@ -47,5 +47,7 @@ test('a page speaks, follows and hears of faults, without anything of Node and w
     name: 'ThroughlineError',
     code: 'not_found',
   });
+  expect(await tl.tasks.run({ goal: 'hello', cwd: home.path })).toMatchObject([{ state: 'done', cwd: home.path }]);
+  await expect(tl.tasks.add({ goal: 'hello', cwd: '.' })).rejects.toMatchObject({ code: 'invalid' }); // relative to what?
   await tl.close();
 });

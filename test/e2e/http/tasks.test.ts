@@ -55,5 +55,5 @@ test('a command, a directory and a native session take more than the right to pr
   }
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
-  expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [] });
+  expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0 });
 });

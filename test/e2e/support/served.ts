@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { connect } from '../../../src/clients/http/connect.ts';
+import type { HttpEngine } from '../../../src/clients/http/engine.ts';
 import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import { HttpTasks } from '../../../src/clients/http/tasks.ts';
 import { fetchTransport } from '../../../src/clients/http/transport.ts';
 import { createLog } from '../../../src/faces/http/log.ts';
 import { Metrics } from '../../../src/faces/http/metrics.ts';
 import { startServer } from '../../../src/faces/http/server.ts';
 import { Throughline } from '../../../src/library/throughline.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
+import type { Tasks } from '../../../src/ports/tasks.ts';
 
 /** How tests reach the engine of a home: in this process, or through a real server of it. */
 export type Way = 'embedded' | 'socket' | 'tcp';
@@ -21,11 +24,20 @@ export function reachBy(chosen: Way): void {
 
 /** The same engine the way that was chosen. `onBug` is told what the server logs as its own fault. */
 export async function reached(home: string, engine: Engine, onBug: (line: unknown) => void): Promise<Engine> {
-  if (way === 'embedded') return engine;
+  return way === 'embedded' ? engine : served(home, { engine }, onBug);
+}
+
+async function served(
+  home: string,
+  behind: { engine: Engine; tasks?: Tasks },
+  onBug: (line: unknown) => void,
+): Promise<HttpEngine> {
   const socket = join(home, `${randomUUID().slice(0, 8)}.socket`);
   const token = randomUUID();
   const server = await startServer({
-    ...{ engine, token, socket, host: '127.0.0.1', port: 0, version: 'test', metrics: new Metrics() },
+    engine: behind.engine,
+    ...(behind.tasks && { tasks: behind.tasks }),
+    ...{ token, socket, host: '127.0.0.1', port: 0, version: 'test', metrics: new Metrics() },
     keys: { findKey: async () => null },
     log: createLog('error', [token], onBug),
   });
@@ -50,5 +62,7 @@ export async function reachedThroughline(
   tl: Throughline,
   onBug: (line: unknown) => void,
 ): Promise<Throughline> {
-  return way === 'embedded' ? tl : new Throughline(await reached(home, tl.engine, onBug), null);
+  if (way === 'embedded') return tl;
+  const engine = await served(home, tl, onBug);
+  return new Throughline(engine, new HttpTasks(engine.caller, () => process.cwd()), null);
 }

@@ -1,0 +1,157 @@
+import { checkAfter, checkLimit } from '../../core/arguments.ts';
+import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
+import { checkTaskStates, type Task, type TaskEvent, type TaskSpec } from '../../core/task.ts';
+import { inWords, type Locate, parsePlan, placesIn } from '../../core/task-plan.ts';
+import type { TaskReport } from '../../core/task-report.ts';
+import { parseRetry } from '../../core/task-retry.ts';
+import { TaskWait } from '../../core/task-wait.ts';
+import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
+import { checkSegment } from './addresses.ts';
+import type { Caller } from './caller.ts';
+import { AGAIN } from './event-stream.ts';
+import { withWholeDirectories } from './task-directories.ts';
+
+const PAGE = 200;
+
+/** What a path cannot hold, and what another operation has at that place. */
+const NOT_IN_PATHS = ['.', '..', 'events', 'usage'];
+
+/** The tasks of a server, over HTTP: the same interface and the same answers as embedded. The server works on them. */
+export class HttpTasks implements Tasks {
+  readonly owner: string;
+  readonly #caller: Caller;
+  readonly #here: (() => string) | null;
+
+  /** `here`: what directories of a plan are relative to; null: they have to be whole paths. */
+  constructor(caller: Caller, here: (() => string) | null) {
+    this.owner = caller.owner;
+    this.#caller = caller;
+    this.#here = here;
+  }
+
+  as(owner: string, by?: string): Tasks {
+    return new HttpTasks(this.#caller.as(owner, by), this.#here);
+  }
+
+  async add(plan: unknown, options: AddOptions = {}) {
+    const { requestId, base, locate = inWords } = options;
+    const { tasks } = parsePlan(plan, locate);
+    const bases = [...(base === undefined ? [] : [base]), ...(this.#here === null ? [] : [this.#here()])];
+    const body = { plan: withWholeDirectories(plan, bases) };
+    try {
+      return await this.#caller.accepted(requestId, (id) =>
+        this.#caller.ask('addTasks', { body: { ...body, requestId: id }, long: true }),
+      );
+    } catch (error) {
+      throw located(error, { plan, locate, count: tasks.length });
+    }
+  }
+
+  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
+    const { tasks } = await this.add(plan, options);
+    return this.settled(
+      tasks.map(({ id }) => id),
+      options,
+    );
+  }
+
+  async settled(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+    const after = await this.lastSeq();
+    const wait = new TaskWait((id) => this.task(id));
+    await wait.begin(ids);
+    if (wait.isOver) return wait.tasks;
+    for await (const { task } of this.follow({ after, ...(signal && { signal }) })) {
+      await wait.moved([task]);
+      if (wait.isOver) break;
+    }
+    return wait.tasks;
+  }
+
+  /** The server does so, unasked. */
+  async goOn(): Promise<Task[]> {
+    const open: Task[] = [];
+    for await (const task of this.#all({ states: ['waiting', 'queued', 'running'] })) open.unshift(task);
+    return open;
+  }
+
+  async task(idOrName: string): Promise<Task> {
+    return this.#caller.ask('getTask', { params: await this.#at(idOrName) });
+  }
+
+  async list({ states, limit, ...filter }: TaskListFilter = {}): Promise<Task[]> {
+    if (states !== undefined) checkTaskStates(states);
+    const query = { ...filter, limit: checkLimit(limit, 50), state: states?.join(',') };
+    return states?.length === 0 ? [] : (await this.#caller.ask('listTasks', { query })).tasks;
+  }
+
+  async cancel(idOrName: string): Promise<Task> {
+    return this.#caller.ask('cancelTask', { params: await this.#at(idOrName) });
+  }
+
+  async retry(idOrName: string, options: RetryOptions = {}): Promise<Task> {
+    parseRetry(options);
+    const { say, budget, maxIterations } = options;
+    const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations } };
+    // Asked for twice, it would be tried again twice if it has failed again meanwhile.
+    return this.#caller.ask('retryTask', { ...asked, repeatable: false });
+  }
+
+  async report(idOrName: string): Promise<TaskReport> {
+    return this.#caller.ask('reportTask', { params: await this.#at(idOrName), long: true });
+  }
+
+  async usage({ since }: { since?: string } = {}) {
+    return (await this.#caller.ask('taskUsage', { query: { since } })).usage;
+  }
+
+  async lastSeq(): Promise<number> {
+    return (await this.#caller.ask('listTasks', { query: { limit: 1 } })).seq;
+  }
+
+  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
+    const { signal } = options;
+    // By its id: when the connection is lost, a newer one may have got the name.
+    const task = options.task === undefined ? undefined : (await this.task(options.task)).id;
+    const query = { after: checkAfter(options.after), task };
+    for await (const message of this.#caller.messages('followTasks', { query }, signal)) {
+      if (message !== AGAIN) yield JSON.parse(message.data);
+      if (signal?.aborted) return;
+    }
+  }
+
+  /** There is nothing to end: the server goes on, and the connection is the engine's. */
+  async close(): Promise<void> {}
+
+  async #at(idOrName: string): Promise<{ task: string }> {
+    if (!NOT_IN_PATHS.includes(idOrName)) return { task: checkSegment(idOrName, noSuchTask) };
+    for await (const { id, name } of this.#all({})) if (name === idOrName) return { task: id };
+    throw noSuchTask(idOrName);
+  }
+
+  /** Page by page, the newest first. */
+  async *#all(filter: TaskListFilter): AsyncGenerator<Task> {
+    for (let page = await this.list({ ...filter, limit: PAGE }); page.length > 0; ) {
+      yield* page;
+      page = await this.list({ ...filter, limit: PAGE, before: (page.at(-1) as Task).id });
+    }
+  }
+}
+
+/** What only a server can find wrong with a plan that is well-formed. */
+const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'cwd'];
+
+/** The server knows nothing of a file: it names the place in words, and the caller has it by its line. */
+function located(error: unknown, { plan, locate, count }: { plan: unknown; locate: Locate; count: number }): unknown {
+  if (!(error instanceof ThroughlineError)) return error;
+  const [inTheirs, inOurs] = [placesIn(plan, inWords), placesIn(plan, locate)];
+  for (let i = 0; i < count; i += 1) {
+    for (const field of REFUSED) {
+      const place = inTheirs(i, field);
+      if (!error.message.startsWith(place)) continue;
+      const { code, message, hint } = error;
+      const ours = `${inOurs(i, field)}${message.slice(place.length)}`;
+      return new ThroughlineError(code, ours, { ...(hint !== undefined && { hint }), cause: error });
+    }
+  }
+  return error;
+}

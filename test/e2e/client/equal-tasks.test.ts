@@ -1,0 +1,152 @@
+// Tasks embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import type { Task, TaskEvent } from '../../../src/core/task.ts';
+import type { Tasks } from '../../../src/ports/tasks.ts';
+import { Home } from '../support/home.ts';
+import { reachBy, type Way } from '../support/served.ts';
+import { comparable, outcome } from './support/same.ts';
+
+const WAYS: readonly Way[] = ['embedded', 'socket', 'tcp'];
+/** One at a time, so that what waits for its turn is known. */
+const SETTINGS = {
+  agents: { a: { adapter: 'scripted' }, forgetful: { adapter: 'scripted', options: { resume: 'none' } } },
+  defaultAgent: 'a',
+  tasks: { parallel: 1 },
+};
+
+const told = new Map<Way, { readonly answers: Record<string, unknown>; readonly errors: Record<string, unknown> }>();
+
+beforeAll(async () => {
+  for (const way of WAYS) {
+    reachBy(way);
+    await using home = new Home();
+    const { tasks } = await home.open({}, { settings: SETTINGS });
+    mkdirSync(join(home.path, 'inner'));
+    const answers = comparable(await story(tasks, home.path), home.path) as Record<string, unknown>;
+    const errors = comparable(await faults(tasks, home.path), home.path) as Record<string, unknown>;
+    told.set(way, { answers, errors });
+  }
+}, 60_000);
+
+test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
+  expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);
+});
+
+test.each(['socket', 'tcp'] as const)('by %s every fault has the code, the words and the hint as embedded', (way) => {
+  expect(told.get(way)?.errors).toEqual(told.get('embedded')?.errors);
+  expect(Object.values(told.get('embedded')?.errors ?? {})).not.toContainEqual({ value: expect.anything() });
+});
+
+/** One of everything, one after the other. */
+async function story(tasks: Tasks, home: string) {
+  const plan = {
+    defaults: { gate: 'test -f made', cwd: 'inner' },
+    tasks: [
+      { name: 'second/é?', goal: 'x', after: 'first', milestone: 'm 1' },
+      { name: 'first', goal: '/usage 7 5\n/tool touch made', budget: { tokens: 1_000 } },
+    ],
+  };
+  const options = { requestId: 'nightly', base: home };
+  const added = await tasks.add(plan, options);
+  const settled = await tasks.settled(added.tasks.map(({ id }) => id));
+  const again = await tasks.add(plan, options);
+  const ran = await tasks.run({ name: '..', goal: 'hello' });
+  const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
+  const retried = await tasks.retry('usage', { say: 'Go on.', budget: { usd: 2, tokens: 9_000 }, maxIterations: 1 });
+  const failed = await tasks.settled(['usage']);
+  const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/say begun\n/hang' });
+  const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
+  await seen(tasks, (event) => event.kind === 'task.opened' && event.task === hanging[0]?.id);
+  const open = await tasks.goOn();
+  const left = await tasks.settled(['stuck'], { signal: AbortSignal.abort() });
+  const queued = await tasks.cancel('behind');
+  await tasks.cancel('stuck');
+  const cancelled = await tasks.settled(['stuck', 'behind']);
+  const last = await tasks.lastSeq();
+  const events = await eventsUpTo(tasks, last);
+  const ofUsage = events.findLast(({ task }) => task === usage?.id);
+  const all = await tasks.list();
+  const other = tasks.as('Zoë');
+  return {
+    ...{ owner: tasks.owner, added, settled, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
+    ...{ cancelled, all, left: left.map(({ name }) => name) },
+    pages: [await tasks.list({ limit: 2 }), await tasks.list({ limit: 2, before: (all[1] as Task).id })],
+    named: [await tasks.task('second/é?'), await tasks.task('..'), await tasks.task('usage')],
+    filtered: await tasks.list({ states: ['failed', 'cancelled'] }),
+    none: [
+      await tasks.list({ states: [] }),
+      await tasks.list({ milestone: 'm 2' }),
+      await tasks.usage({ since: '2999-01-01' }),
+    ],
+    milestone: await tasks.list({ milestone: 'm 1', states: ['done'] }),
+    report: await tasks.report('second/é?'),
+    spent: (await tasks.usage()).filter(({ name }) => name !== 'stuck'),
+    events,
+    ofOne: await eventsUpTo(tasks, ofUsage?.seq ?? 0, { task: 'usage' }),
+    others: [await other.list(), await other.lastSeq(), (await other.run({ goal: 'hello' })).map(({ owner }) => owner)],
+  };
+}
+
+/** Waits for an event; whichever it is, it has been. */
+async function seen(tasks: Tasks, wanted: (event: TaskEvent) => boolean): Promise<void> {
+  for await (const event of tasks.follow()) if (wanted(event)) return;
+}
+
+/** Events after the first up to that number. */
+async function eventsUpTo(tasks: Tasks, last: number, only: { task?: string } = {}): Promise<TaskEvent[]> {
+  const events: TaskEvent[] = [];
+  const stop = new AbortController();
+  for await (const event of tasks.follow({ after: 1, signal: stop.signal, ...only })) {
+    events.push(JSON.parse(JSON.stringify(event).replace(' by token', ''))); // over HTTP also by which hand
+    if (event.seq === last) stop.abort();
+  }
+  return events;
+}
+
+/** Everything that can be asked wrongly. */
+async function faults(tasks: Tasks, home: string) {
+  const lines = { locate: (path: readonly (string | number)[]) => `tasks.yaml, ${path.join(' ')}: `, base: home };
+  const two = (more: object) => [{ goal: 'x' }, { goal: 'y', ...more }];
+  const next = (options: object) => () => tasks.follow(options)[Symbol.asyncIterator]().next();
+  const wrong: Record<string, () => unknown> = {
+    'no task': () => tasks.task('nope'),
+    'an empty name': () => tasks.task(''),
+    'half a character': () => tasks.report('\ud800'),
+    'a name too long': () => tasks.task('x'.repeat(600)),
+    'a name of dots': () => tasks.task('.'),
+    'the name of another operation': () => tasks.report('events'),
+    'no task to cancel': () => tasks.cancel('nope'),
+    'no task to try again': () => tasks.retry('nope'),
+    'one that is done, tried again': () => tasks.retry('first'),
+    'no task to wait for': () => tasks.settled(['first', 'nope']),
+    'a strange state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
+    'no limit': () => tasks.list({ limit: 0 }),
+    'a page after nothing': () => tasks.list({ before: 'nope' }),
+    'nothing said': () => tasks.retry('usage', { say: ' ' }),
+    'a budget of what': () => tasks.retry('usage', { budget: '5' }),
+    'a strange budget': () => tasks.retry('usage', { budget: { euros: 5 } }),
+    'no iterations': () => tasks.retry('usage', { maxIterations: 0 }),
+    'no plan': () => tasks.add(undefined),
+    'no goal': () => tasks.add({ goal: ' ' }),
+    'a strange field': () => tasks.add({ tasks: two({ colour: 'red' }) }, lines),
+    'an empty request id': () => tasks.add({ goal: 'x' }, { requestId: ' ' }),
+    'another plan under the same id': () => tasks.add({ goal: 'other' }, { requestId: 'nightly' }),
+    'an unknown agent': () => tasks.add({ goal: 'x', agent: 'nobody' }),
+    'an unknown agent in a list': () => tasks.add(two({ agent: 'nobody' })),
+    'an unknown agent in a file': () => tasks.add({ tasks: two({ agent: 'nobody' }) }, lines),
+    'an unknown judge in a file': () => tasks.add(two({ gate: { agent: 'nobody' } }), lines),
+    'sessions that cannot be kept': () => tasks.add(two({ agent: 'forgetful', sessions: 'kept' }), lines),
+    'a session that cannot be reopened': () => tasks.add(two({ agent: 'forgetful', session: 's' }), lines),
+    'a directory that is not there': () => tasks.add({ tasks: two({ cwd: './no/../where' }) }, lines),
+    'a directory of this process that is not there': () => tasks.add({ goal: 'x', cwd: '../no where' }),
+    'events of nothing': next({ task: 'nope' }),
+    'events before the first': next({ after: -1 }),
+    'no owner': () => tasks.as(' '),
+  };
+  const outcomes: Record<string, unknown> = {};
+  for (const [name, call] of Object.entries(wrong)) outcomes[name] = await outcome(call);
+  expect(await tasks.goOn()).toEqual([]); // nothing of it was stored
+  return outcomes;
+}
