@@ -33,10 +33,11 @@ export const TASK_HANDLERS: {
   retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body) as Promise<Answer<'retryTask'>>,
 };
 
-/** A command is run as we are, whatever the agent may do; directories and native sessions are the machine's. */
+/** A command is run as we are, whatever the agent may do; directories, native sessions and how much runs at once are the machine's. */
 function checkMachine(principal: Principal, plan: unknown): void {
-  const { tasks } = parsePlan(plan);
+  const { tasks, parallel } = parsePlan(plan);
   if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A gate that is a command');
   if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
   if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
+  if (parallel !== null) checkScope(principal, 'admin', 'Setting how many tasks run at once');
 }

@@ -31,10 +31,10 @@ export const tasks = {
     path: '/tasks',
     summary:
       'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as a file of tasks has them. A gate ' +
-      'that is a command, a directory and a native session take the scope admin.',
+      'that is a command, a directory, a native session and `parallel` take the scope admin.',
     scope: 'prompt',
     body: named('NewTasks', z.strictObject({ plan: z.unknown(), requestId: optional(Id) })),
-    mostBytes: 32 * MEBIBYTE,
+    mostBytes: 8 * MEBIBYTE,
     begins: true,
     status: 202,
     answer: named('AddedTasks', z.strictObject({ tasks: z.array(Task), duplicate: z.boolean() })),

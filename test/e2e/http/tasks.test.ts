@@ -53,6 +53,8 @@ test('a command, a directory and a native session take more than the right to pr
   for (const more of [{ gate: 'true' }, { cwd: '/' }, { session: 's' }]) {
     expect((await prompter.ask('POST', '/tasks', { plan: { goal: 'x', ...more } })).status).toBe(403);
   }
+  const wide = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // for everybody
+  expect((await prompter.ask('POST', '/tasks', { plan: wide })).status).toBe(403);
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
   expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0 });
