@@ -95,6 +95,25 @@ test('a reader that takes nothing is cut off, and comes back without loss or dou
   expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1));
 });
 
+test('a reader that takes slowly is not cut off, however long one event takes it', { timeout: 60_000 }, async () => {
+  const stallMs = 500;
+  await using home = await ServedHome.start({ server: { stream: { stallMs } } });
+  const { caller } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const prompt = `/say ${'x'.repeat(3_000_000)}`;
+  await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt })).turn);
+  const { lastSeq } = await caller.ok('GET', '/conversations/chat');
+  const seqs: number[] = [];
+  const onData = ({ seq }: { seq: number }) => seqs.push(seq);
+  const begun = performance.now();
+  const slow = await rawReader(home, '/v1/conversations/chat/events', onData, home.socket, stallMs / 20);
+  await until('it has everything', () => seqs.at(-1) === lastSeq, { ms: 50_000 });
+  expect(performance.now() - begun).toBeGreaterThan(2 * stallMs);
+  expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, index) => index + 1));
+  expect(home.metrics.text()).not.toContain('why="slow"');
+  slow.socket.destroy();
+});
+
 test('there is a most of readers', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 1 } });
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
@@ -180,12 +199,13 @@ interface RawReader {
   text: string;
 }
 
-/** A reader whose socket is in our hands; resolves when its answer has begun. */
+/** A reader whose socket is in our hands, and who may rest after every piece; resolves when its answer has begun. */
 async function rawReader(
   home: ServedHome,
   path: string,
   onData: (data: { seq: number }, socket: Socket) => void = () => {},
   unixSocket?: string,
+  restMs = 0,
 ): Promise<RawReader> {
   const socket = unixSocket === undefined ? connect(home.port, '127.0.0.1') : connect(unixSocket);
   const host = unixSocket === undefined ? `127.0.0.1:${home.port}` : 'localhost';
@@ -195,6 +215,10 @@ async function rawReader(
   const parser = createParser({ onEvent: ({ data }) => onData(JSON.parse(data), socket) });
   let head = true;
   socket.setEncoding('utf8').on('data', (chunk: string) => {
+    if (restMs > 0) {
+      socket.pause();
+      setTimeout(() => socket.resume(), restMs);
+    }
     reader.text += chunk;
     const body = head ? reader.text.split('\r\n\r\n').slice(1).join('\r\n\r\n') : chunk;
     if (head && !reader.text.includes('\r\n\r\n')) return;
