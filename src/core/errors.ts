@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   'agent_unavailable', // the agent's program is missing or does not start
   'agent_failed', // the agent reported an error
   'agent_died', // the agent's process ended in the middle of a turn
+  'too_large', // more than can be sent or given at once; ask for less, or in pages
   'too_long', // the agent refused the prompt as too long
   'restore_failed', // the context could not be restored as the policy demands
   'context_refuted', // after sending, the agent's own storage showed that it lacked the context

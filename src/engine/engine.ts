@@ -8,7 +8,7 @@ import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../core/turn.ts';
-import type { ConversationSpec, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
+import type { Bounded, ConversationSpec, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
 import { Changes } from './changes.ts';
 import { newConversation } from './conversations.ts';
 import { follow } from './follow.ts';
@@ -187,8 +187,8 @@ class EmbeddedEngine implements Engine {
     );
   }
 
-  async show(conversation: string) {
-    return showConversation(this.#store, await this.conversation(conversation));
+  async show(conversation: string, options: Bounded = {}) {
+    return showConversation(this.#store, await this.conversation(conversation), options);
   }
 
   async summary(conversation: string) {
@@ -235,8 +235,8 @@ class EmbeddedEngine implements Engine {
     return this.#store.fork(this.owner, source.id, n, await newConversation(this.#parts, this.owner, given(spec)));
   }
 
-  async export(conversation: string) {
-    return exportConversation(this.#store, await this.conversation(conversation));
+  async export(conversation: string, options: Bounded = {}) {
+    return exportConversation(this.#store, await this.conversation(conversation), options);
   }
 
   async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {

@@ -1,14 +1,24 @@
 import type { Conversation } from '../core/conversation.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, parseExport } from '../core/portable.ts';
 import type { TurnRecord } from '../core/record.ts';
+import type { Bounded } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 import { newConversation } from './conversations.ts';
 import type { EngineParts } from './parts.ts';
+import { Room } from './room.ts';
 import { allRecords, sessionViews } from './views.ts';
 
-export async function exportConversation(store: Store, conversation: Conversation): Promise<ExportedConversation> {
+export async function exportConversation(
+  store: Store,
+  conversation: Conversation,
+  { most }: Bounded = {},
+): Promise<ExportedConversation> {
+  const room = new Room(most);
   const records: TurnRecord[] = [];
-  for await (const record of allRecords(store, conversation)) records.push(record);
+  for await (const record of allRecords(store, conversation)) {
+    room.take(record);
+    records.push(record);
+  }
   const sessions = sessionViews(await store.sessions(conversation.owner, conversation.id));
   const { key, title, agent, restore } = conversation;
   return {

@@ -4,23 +4,34 @@ import { replyText } from '../core/record.ts';
 import type { Session } from '../core/session.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Agent } from '../ports/agent.ts';
-import type { AgentInfo, ConversationView, SessionView } from '../ports/engine.ts';
+import type { AgentInfo, Bounded, ConversationView, SessionView } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 import type { EngineParts } from './parts.ts';
+import { Room } from './room.ts';
 
 const PAGE = 500;
 
 /** A whole conversation: every turn with its answer, the lineage, the receipts. */
-export async function showConversation(store: Store, conversation: Conversation): Promise<ConversationView> {
+export async function showConversation(
+  store: Store,
+  conversation: Conversation,
+  { most }: Bounded = {},
+): Promise<ConversationView> {
+  const room = new Room(most);
   const { owner, id } = conversation;
   const turns: Turn[] = [];
   for (let after = 0; ; after = turns.at(-1)?.n ?? after) {
     const page = await store.turns(owner, id, { after, limit: PAGE });
     if (page.length === 0) break;
+    room.take(page);
     turns.push(...page);
   }
   const replies = new Map<number, string>();
-  for await (const record of allRecords(store, conversation)) replies.set(record.n, replyText(record.parts));
+  for await (const record of allRecords(store, conversation)) {
+    const reply = replyText(record.parts);
+    room.take(reply);
+    replies.set(record.n, reply);
+  }
   const sessions = await store.sessions(owner, id);
   return {
     conversation,

@@ -54,7 +54,7 @@ export interface Engine {
   /** Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation. */
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<Receipt | null>;
 
-  show(conversation: string): Promise<ConversationView>;
+  show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<Summary>;
   sessions(conversation: string): Promise<Session[]>;
   receipts(conversation: string): Promise<Receipt[]>;
@@ -63,7 +63,7 @@ export interface Engine {
 
   /** `turn`: the number of the last turn to take along; left out: the head. */
   fork(conversation: string, options?: ForkOptions): Promise<Conversation>;
-  export(conversation: string): Promise<ExportedConversation>;
+  export(conversation: string, options?: Bounded): Promise<ExportedConversation>;
   import(exported: unknown, options?: { key?: string; cwd?: string }): Promise<Conversation>;
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   usage(filter?: { since?: string }): Promise<UsageRow[]>;
@@ -74,6 +74,11 @@ export interface Engine {
 
   /** Stops taking turns, lets running ones end within `graceMs`, interrupts the rest, and closes. Idempotent. */
   close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** `most`: a conversation of about more bytes than these is `too_large`; left out: any will do. */
+export interface Bounded {
+  readonly most?: number;
 }
 
 export interface Hint {

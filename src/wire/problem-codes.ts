@@ -6,7 +6,6 @@ const HTTP_CODES = [
   'forbidden',
   'misdirected',
   'method_not_allowed',
-  'too_large',
   'unsupported_media_type',
   'too_many',
 ] as const;
@@ -17,7 +16,7 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number];
 /** The code of this program that a problem amounts to, for a client that knows only those. */
 export function errorCodeOf(code: ProblemCode): ErrorCode {
   const known = (ERROR_CODES as readonly string[]).includes(code);
-  return known ? (code as ErrorCode) : code === 'too_large' ? 'invalid' : 'refused';
+  return known ? (code as ErrorCode) : 'refused';
 }
 
 export const PROBLEM_TYPE = 'application/problem+json';

@@ -7,6 +7,7 @@ export const DONE = 0;
 export const EXIT: Record<ErrorCode, number> = {
   invalid: 2,
   refused: 2,
+  too_large: 2,
   agent_unavailable: 3,
   not_found: 4,
   permission_denied: 5,

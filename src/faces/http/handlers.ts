@@ -1,7 +1,15 @@
 import type { Conversation } from '../../core/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
-import type { AnswerOf, BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
+import {
+  type AnswerOf,
+  type BodyOf,
+  MEBIBYTE,
+  type OPERATIONS,
+  type OperationName,
+  type ParamsOf,
+  type QueryOf,
+} from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import { checkScope } from './authenticate.ts';
 import type { Feed } from './event-stream.ts';
@@ -22,6 +30,9 @@ export interface Call<N extends OperationName> {
   /** The number of the last event that the reader has; null: it does not say. */
   readonly lastEventId: number | null;
 }
+
+/** An answer is one text, and made in one go: everybody else waits meanwhile. */
+const MOST_AT_ONCE = 64 * MEBIBYTE;
 
 type Streamed = 'follow' | 'hints' | 'followTasks';
 
@@ -52,7 +63,8 @@ export const HANDLERS: {
     return { erased: id };
   },
   summarise: ({ engine, params }) => engine.summary(params.conversation),
-  show: ({ engine, params }) => engine.show(params.conversation) as Promise<AnswerOf<Operations['show']>>,
+  show: ({ engine, params }) =>
+    engine.show(params.conversation, { most: MOST_AT_ONCE }) as Promise<AnswerOf<Operations['show']>>,
   async listSessions({ engine, params: { conversation } }) {
     const [sessions, receipts] = await Promise.all([engine.sessions(conversation), engine.receipts(conversation)]);
     return { sessions, receipts } as AnswerOf<Operations['listSessions']>;
@@ -65,7 +77,7 @@ export const HANDLERS: {
     return engine.fork(params.conversation, body);
   },
   exportConversation: ({ engine, params }) =>
-    engine.export(params.conversation) as Promise<AnswerOf<Operations['exportConversation']>>,
+    engine.export(params.conversation, { most: MOST_AT_ONCE }) as Promise<AnswerOf<Operations['exportConversation']>>,
   async importConversation({ engine, principal, body: { exported, ...options } }) {
     checkMachine(principal, options);
     return engine.import(exported, options);

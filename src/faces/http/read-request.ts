@@ -64,7 +64,10 @@ async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Requ
 
 async function bytesOf(request: Request, most: number): Promise<Buffer> {
   const announced = Number(request.headers.get('content-length') ?? 0);
-  const tooLarge = () => new Refusal('too_large', `A body has at most ${most} bytes here.`);
+  const tooLarge = () =>
+    new Refusal('too_large', `A body has at most ${most} bytes here.`, {
+      hint: 'Send less at once; what is large may be a file that the prompt names.',
+    });
   if (announced > most) throw tooLarge();
   // Node itself holds a body to the length that was announced; only one without is counted as it comes, which costs more.
   if (announced > 0) return Buffer.from(await request.arrayBuffer().catch(cutOff));

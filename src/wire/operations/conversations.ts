@@ -88,7 +88,7 @@ export const conversations = {
   show: {
     method: 'GET',
     path: '/conversations/{conversation}/view',
-    summary: 'A whole conversation: turns with their answers, lineage and receipts.',
+    summary: 'A whole conversation, up to 64 MiB: turns with their answers, lineage and receipts.',
     scope: 'read',
     ...inOne,
     status: 200,

@@ -30,7 +30,7 @@ export const turns = {
         permissions: optional(PermissionMode),
       }),
     ),
-    mostBytes: 32 * MEBIBYTE,
+    mostBytes: 8 * MEBIBYTE,
     begins: true,
     status: 202,
     answer: Submitted,
@@ -38,7 +38,7 @@ export const turns = {
   listTurns: {
     method: 'GET',
     path: '/conversations/{conversation}/turns',
-    summary: 'Turns by number, rising.',
+    summary: 'Turns by number, rising. A page of large ones is short: go on after its last until one is empty.',
     scope: 'read',
     params: InConversation,
     query: z.strictObject({ after: optional(After), limit: optional(Limit) }),

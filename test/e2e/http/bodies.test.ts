@@ -128,3 +128,58 @@ test('a prompt may be large, and its fields are kept as given', async () => {
   expect(turn.prompt).toEqual(prompt);
   await home.caller.finished(turn);
 });
+
+describe('a conversation of large prompts', () => {
+  const MIB = 1024 * 1024;
+  let home: ServedHome;
+  beforeAll(async () => {
+    home = await ServedHome.start();
+    await home.caller.ok('POST', '/conversations', { key: 'small' });
+    const { turn } = await home.caller.ok('POST', '/conversations/small/turns', { prompt: 'Hello' });
+    await home.caller.finished(turn);
+    const small = await home.engine.export('small');
+    const [record] = small.records;
+    const numbers = Array.from({ length: 10 }, (_, i) => i + 1);
+    const records = numbers.map((n) => ({
+      ...record,
+      n,
+      prompt: [{ type: 'text', text: `${n % 10}`.repeat(7 * MIB) }],
+    }));
+    await home.engine.import({ ...small, records }, { key: 'large' });
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test('is read in pages, each of which is short, up to an empty one', async () => {
+    const found: number[] = [];
+    for (let after = 0; ; after = found.at(-1) as number) {
+      const { turns } = await home.caller.ok('GET', `/conversations/large/turns?after=${after}&limit=1000`);
+      if (turns.length === 0) break;
+      expect(turns.length).toBeLessThanOrEqual(2);
+      found.push(...turns.map((turn: { n: number }) => turn.n));
+    }
+    expect(found).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test.each(['view', 'export'])('is too large to be given whole (%s), and the refusal says how else', async (what) => {
+    const { status, body } = await home.caller.get(`/conversations/large/${what}`);
+    expect({ status, ...body }).toMatchObject({
+      status: 413,
+      code: 'too_large',
+      hint: expect.stringContaining('pages'),
+    });
+  });
+
+  test('is whole on the data home itself', async () => {
+    expect((await home.engine.show('large')).turns).toHaveLength(10);
+    expect((await home.engine.export('large')).records).toHaveLength(10);
+  });
+
+  test('takes no prompt of more than 8 MiB', async () => {
+    const { status, body } = await home.caller.post('/conversations/large/turns', { prompt: 'x'.repeat(8 * MIB) });
+    expect({ status, ...body }).toMatchObject({
+      status: 413,
+      code: 'too_large',
+      hint: expect.stringContaining('file'),
+    });
+  });
+});
