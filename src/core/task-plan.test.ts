@@ -60,6 +60,12 @@ test('an agent can be the gate', () => {
 const a = { name: 'a', goal: 'a' };
 test.each<[string, unknown, string]>([
   ['no task', { tasks: [] }, '"tasks" is a list of at least one task'],
+  ['too many', Array.from({ length: 1_001 }, () => ({ goal: 'a' })), 'A plan has at most 1000 tasks, and not 1001.'],
+  [
+    'too many to wait for',
+    [a, { goal: 'b', after: Array.from({ length: 5_001 }, () => 'a') }],
+    'The tasks of a plan name at most 5000 others in "after", and not 5001.',
+  ],
   ['no goal', [{}], '[0].goal: A task has a goal'],
   ['an unknown field', { goal: 'a', colour: 1 }, 'colour: "colour" is not known here'],
   ['an unknown field of the plan', { tasks: [a], colour: 1 }, '"colour" is not known here'],
@@ -108,12 +114,12 @@ test.each<[string, unknown, string]>([
 });
 
 test('a long chain is no circle', () => {
-  const chain = Array.from({ length: 5_000 }, (_, i) => ({
+  const chain = Array.from({ length: 1_000 }, (_, i) => ({
     goal: 'x',
     name: `t${i}`,
     after: i === 0 ? [] : [`t${i - 1}`],
   }));
-  expect(parsePlan(chain.toReversed()).tasks).toHaveLength(5_000);
+  expect(parsePlan(chain.toReversed()).tasks).toHaveLength(1_000);
 });
 
 test.each<[unknown, object | null]>([

@@ -20,7 +20,9 @@ export type Locate = (path: PlanPath) => string;
 
 const LONGEST_GOAL = 100_000;
 const LONGEST_MILESTONE = 400;
-const MOST_TASKS = 10_000;
+/** They are stored in one transaction, all or none, and everything else waits meanwhile. */
+const MOST_TASKS = 1_000;
+const MOST_WAITS = 5_000;
 const DEFAULT_ITERATIONS = 10;
 const DEFAULT_TIMEOUT_S = 600;
 
@@ -81,7 +83,7 @@ class PlanReader {
     const { tasks, defaults = {}, parallel } = input;
     if (!Array.isArray(tasks) || tasks.length === 0)
       throw this.fault(['tasks'], '"tasks" is a list of at least one task.');
-    if (tasks.length > MOST_TASKS) throw this.fault(['tasks'], `A plan has at most ${MOST_TASKS} tasks.`);
+    this.#notTooMany(tasks);
     if (!isObject(defaults)) throw this.fault(['defaults'], '"defaults" is an object.');
     this.#onlyKnown(
       defaults,
@@ -91,6 +93,18 @@ class PlanReader {
     const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
     checkTogether(specs, (i, field, what, hint) => this.fault(['tasks', i, field], what, hint));
     return { parallel: parallel === undefined ? null : this.#number(parallel, ['parallel'], 1, 1_000), tasks: specs };
+  }
+
+  #notTooMany(tasks: readonly unknown[]): void {
+    const several = 'Add them as several plans, one after another.';
+    if (tasks.length > MOST_TASKS) {
+      throw this.fault(['tasks'], `A plan has at most ${MOST_TASKS} tasks, and not ${tasks.length}.`, several);
+    }
+    let waits = 0;
+    for (const task of tasks) if (isObject(task) && Array.isArray(task.after)) waits += task.after.length;
+    if (waits <= MOST_WAITS) return;
+    const what = `The tasks of a plan name at most ${MOST_WAITS} others in "after", and not ${waits}.`;
+    throw this.fault(['tasks'], what, several);
   }
 
   #task(input: unknown, defaults: Record<string, unknown>, path: PlanPath): TaskSpec {

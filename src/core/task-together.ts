@@ -47,8 +47,10 @@ function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>,
         continue;
       }
       const task = byName.get(name) as number;
-      const from = path.findIndex((step) => step.task === task);
-      if (from !== -1) throw cycle(tasks, [...path.slice(from).map((step) => step.task), task], at.task, fault);
+      if (state.get(task) === 'open') {
+        const circle = path.slice(path.findIndex((step) => step.task === task)).map((step) => step.task);
+        throw cycle(tasks, [...circle, task], at.task, fault);
+      }
       path.push({ task, next: 0 });
     }
   }
