@@ -176,7 +176,7 @@ test('a large prompt arrives whole; one that is too large is refused', {
   const text = `/say done\n# ${'🦆é'.repeat(300_000)}`;
   const { turn } = await engine.submit(id, text);
   expect((await engine.turn(turn.id)).prompt).toEqual([{ type: 'text', text }]);
-  await refusedWith('invalid', engine.submit(id, 'x'.repeat(33 * 1_048_576)), /at most 33554432 bytes/);
+  await refusedWith('too_large', engine.submit(id, 'x'.repeat(9 * 1_048_576)), /at most 8388608 bytes/);
   await engine.cancel(turn.id);
   await ended(engine, turn);
   expect(await engine.turns(id)).toHaveLength(1);
