@@ -71,11 +71,9 @@ test('one server a data home; one that was killed is in nobody’s way', async (
 test('one that is not let start has touched no turn', async () => {
   const first = await serveProcess(home, '--grace', '0');
   await first.caller.ok('POST', '/conversations', { key: 'chat' });
-  const running = await first.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
-  await first.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
-  await until('the first is running', async () => {
-    return (await first.caller.ok('GET', `/turns/${running.turn.id}`)).state === 'running';
-  });
+  for (const prompt of ['/hang', '/hang']) await first.caller.ok('POST', '/conversations/chat/turns', { prompt });
+  // One that was not sent yet would not be interrupted, but waits for the next server.
+  for await (const { data } of first.caller.events('/conversations/chat/events')) if (data.kind === 'turn.sent') break;
   first.running.kill('SIGTERM');
   await first.running.ended;
   await using other = await ServedHome.start();
