@@ -6,6 +6,7 @@ import { CliHome } from '../../e2e/cli-process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 import { MARK, marked } from '../harness/marked.ts';
 import { until } from '../harness/until.ts';
+import { lastingPort } from './lasting-port.ts';
 import { Reader } from './reader.ts';
 
 const ROUNDS = 50;
@@ -25,9 +26,10 @@ const RECOVERED_MS = 2_000;
 test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 600_000 }, async () => {
   const mark = randomUUID();
   const home = new CliHome({ scripted: { adapter: 'scripted', env: { [MARK]: mark } } });
-  const [first, firstMs] = await timed(() => serveProcess(home, '--log-level', 'warn'));
+  const port = String(await lastingPort());
+  const start = () => serveProcess(home, '--log-level', 'warn', '--port', port);
+  const [first, firstMs] = await timed(start);
   let server = first;
-  const { port } = new URL(server.url);
   const keys = Array.from({ length: CONVERSATIONS }, (_, index) => `c${index}`);
   const streaming = new Set<string>();
   const ended = new Map<string, number>();
@@ -54,7 +56,7 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       server.running.kill('SIGKILL');
       await server.running.ended;
       const [next, recoveryMs] = await timed(async () => {
-        const started = await serveProcess(home, '--log-level', 'warn', '--port', port);
+        const started = await start();
         await until('every turn has ended', () => turns.every((turn) => ended.has(turn)), { ms: 60_000 });
         return started;
       });
@@ -73,7 +75,7 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
     await end(server);
     expect(marked(mark)).toEqual([]);
     expect(endsPerTurn(join(home.path, 'home', 'throughline.db'))).toEqual([{ turns: accepted.length, ends: 1 }]);
-    const [last, lastMs] = await timed(() => serveProcess(home, '--log-level', 'warn'));
+    const [last, lastMs] = await timed(start);
     await end(last);
     expectRecovered(recoveries, Math.max(firstMs, lastMs));
   } finally {
