@@ -1,3 +1,4 @@
+import { ThroughlineError } from '../../core/errors.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
 import { Caller } from './caller.ts';
@@ -17,6 +18,7 @@ export interface ConnectOptions {
 
 /** Finds out who we are to the server. Throws `unreachable` when there is none, or one of another version; `refused` when it does not know us. */
 export async function connect({ transport, token, owner, timing }: ConnectOptions): Promise<HttpEngine> {
+  checkToken(token);
   const connection = new Connection(transport, { ...TIMING, ...timing });
   try {
     const headers = {
@@ -31,4 +33,12 @@ export async function connect({ transport, token, owner, timing }: ConnectOption
     connection.close();
     throw error;
   }
+}
+
+/** A header takes no other characters, and would say so in words about headers. */
+function checkToken(token: string | null): void {
+  if (token === null || /^[\x21-\x7e]*$/.test(token)) return;
+  throw new ThroughlineError('invalid', 'The token has a space, a line break or another character that no token has.', {
+    hint: 'Look for more than one line in $THROUGHLINE_TOKEN, or wherever it comes from.',
+  });
 }

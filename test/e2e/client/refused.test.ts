@@ -44,6 +44,15 @@ describe('a token', () => {
     }
   });
 
+  test.each(['one\r\ntwo', 'one\n', 'schl\u00fcssel', 'a b'])(
+    'with characters that no token has is told: %j',
+    async (token) => {
+      await using home = await ServedHome.start();
+      await refusedWith('invalid', connect({ url: home.url, token }), /character that no token has/);
+      await refusedWith('invalid', open({ server: home.url, token }), /character that no token has/);
+    },
+  );
+
   test('is taken from the environment, and of the home’s own server from its file', async () => {
     await using served = await ServedHome.start();
     const home = join(served.path, 'elsewhere');
