@@ -33,7 +33,7 @@ export interface AppParts {
   readonly log: Log;
   readonly version: string;
   readonly stream: StreamSettings;
-  /** The most event streams at a time. */
+  /** The most event streams at a time. One owner has at most half of them, so that none can shut out the others. */
   readonly mostReaders: number;
   /** Aborted when the server is about to end: no work is begun any more. */
   readonly draining: AbortSignal;
@@ -67,6 +67,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const documentText = JSON.stringify(document);
   const page = referencePage(document);
   const streams = new Set<AbortController>();
+  const readersOf = new Map<string, number>();
   parts.shutdown.addEventListener('abort', () => {
     for (const stop of streams) stop.abort();
   });
@@ -107,7 +108,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   });
   app.get('/enter', (c) => {
     c.set('operation', 'enter');
-    const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door.secure);
+    const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door);
     if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
     throw new Refusal('unauthenticated', 'This link has been used, or is too old.', {
       hint: 'Each works once. "throughline serve" prints one when it starts.',
@@ -156,7 +157,17 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   }
 
   function streamed(feed: Feed, principal: Principal, begin: BeginStream): Response {
-    if (metrics.readers >= parts.mostReaders) throw new Refusal('too_many', 'There are too many readers.');
+    const { owner } = principal;
+    if (metrics.readers >= parts.mostReaders) {
+      throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again when others have left.' });
+    }
+    const own = readersOf.get(owner) ?? 0;
+    if (own >= Math.ceil(parts.mostReaders / 2)) {
+      throw new Refusal('too_many', `There are ${own} readers for "${owner}" already: half of all that there may be.`, {
+        hint: 'Close some; one stream of /v1/events tells of every conversation.',
+      });
+    }
+    readersOf.set(owner, own + 1);
     metrics.readerCame();
     return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
       const stop = new AbortController();
@@ -165,6 +176,9 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       const stillAllowed = () => principal.stillValid();
       const end = await writeStream(outgoing, { ...parts.stream, feed, stop, stillAllowed });
       streams.delete(stop);
+      const left = (readersOf.get(owner) ?? 1) - 1;
+      if (left === 0) readersOf.delete(owner);
+      else readersOf.set(owner, left);
       metrics.readerLeft(end.why);
       if (end.why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
       if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');

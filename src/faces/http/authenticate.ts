@@ -43,7 +43,7 @@ async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Prin
     const [, given] = /^Bearer ([\x21-\x7e]{1,256})$/i.exec(authorization) ?? [];
     return given === undefined ? null : bearer(keeper, given, asked.door);
   }
-  const cookie = cookieIn(asked.header('cookie'));
+  const cookie = cookieIn(asked.header('cookie'), asked.door);
   if (cookie === null || !cookieCounts(asked.method, asked.header, asked.door) || !keeper.signIn.isGood(cookie)) {
     return null;
   }

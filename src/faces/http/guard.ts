@@ -16,7 +16,11 @@ export function checkOrigin(header: Headers, { origins }: Door): void {
   const site = header('sec-fetch-site');
   const foreign = origin !== undefined && !origins.has(origin);
   const crossed = site !== undefined && site !== 'same-origin' && site !== 'none';
-  if (foreign || crossed) throw new Refusal('forbidden', 'Requests of other pages are not served.');
+  if (foreign || crossed) {
+    throw new Refusal('forbidden', 'Requests of other pages are not served.', {
+      hint: `Pages of ${[...origins].join(', ') || 'none'} are. Others ask through a server of their own, with a key.`,
+    });
+  }
 }
 
 /**

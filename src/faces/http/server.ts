@@ -44,7 +44,7 @@ export interface RunningServer {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-const NOBODY: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false };
+const NOBODY: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /** Where it is to be, before there is an engine: one that claims turns and is refused here would interrupt them. */
@@ -125,8 +125,15 @@ function ended(server: Server): Promise<void> {
 function checkReach(host: string, publicUrl: string | undefined): URL | null {
   if (publicUrl !== undefined) {
     const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null;
-    if (url?.protocol === 'https:' && url.pathname === '/' && url.search === '') return url;
-    throw new ThroughlineError('invalid', 'The public URL is https://NAME, with nothing behind it.');
+    // With nobody's name, no path, no query and no fragment: all that it may have is in its origin.
+    if (url?.protocol === 'https:' && url.href === `${url.origin}/`) return url;
+    throw new ThroughlineError(
+      'invalid',
+      'The public URL is https://NAME, with nothing before the name or behind it.',
+      {
+        hint: 'Give it as the world types it: --public-url https://agents.example.org',
+      },
+    );
   }
   if (LOOPBACK.includes(host)) return null;
   throw new ThroughlineError('refused', `Binding to ${host} would open this server to the network unprotected.`, {

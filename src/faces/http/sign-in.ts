@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto';
+import type { Door } from './door.ts';
 import { freshSecret, sameSecret } from './secrets.ts';
 
 const CODE_MS = 15 * 60_000;
 const COOKIE_MS = 7 * 24 * 3_600_000;
 /** Codes that nobody used are forgotten when there are more than these. */
 const MOST_CODES = 64;
-
-export const COOKIE = 'throughline';
 
 /**
  * How a browser signs in: a link with a code that works once, for a cookie that no script can read. The cookie carries its end
@@ -31,13 +30,13 @@ export class SignIn {
   }
 
   /** The header that gives the cookie; null: the code is unknown, used or too old. */
-  redeem(code: string, secure: boolean): string | null {
+  redeem(code: string, { secure, cookie }: Pick<Door, 'secure' | 'cookie'>): string | null {
     const until = this.#codes.get(code);
     this.#codes.delete(code);
     if (until === undefined || this.#now() >= until) return null;
     const claim = `${this.#now() + COOKIE_MS}.${freshSecret()}`;
     const attributes = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${COOKIE_MS / 1_000}${secure ? '; Secure' : ''}`;
-    return `${COOKIE}=${claim}.${this.#sign(claim)}; ${attributes}`;
+    return `${cookie}=${claim}.${this.#sign(claim)}; ${attributes}`;
   }
 
   isGood(cookie: string): boolean {
@@ -52,10 +51,10 @@ export class SignIn {
 }
 
 /** The value of our cookie in the header; null: it is not there, or there twice. */
-export function cookieIn(header: string | undefined): string | null {
+export function cookieIn(header: string | undefined, { cookie: name }: Pick<Door, 'cookie'>): string | null {
   const ours = (header ?? '')
     .split(';')
     .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${COOKIE}=`));
-  return ours.length === 1 ? (ours[0] as string).slice(COOKIE.length + 1) : null;
+    .filter((pair) => pair.startsWith(`${name}=`));
+  return ours.length === 1 ? (ours[0] as string).slice(name.length + 1) : null;
 }

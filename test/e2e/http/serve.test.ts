@@ -78,7 +78,13 @@ test('one that is not let start has touched no turn', async () => {
   await first.running.ended;
   await using other = await ServedHome.start();
   const token = join(serverDirectory(), 'token');
-  const refused = ['--host 0.0.0.0', '--public-url http://a.example', `--port ${other.port}`];
+  const refused = [
+    '--host 0.0.0.0',
+    '--public-url http://a.example',
+    '--public-url https://ann:secret@a.example',
+    '--public-url https://a.example/#top',
+    `--port ${other.port}`,
+  ];
   for (const flags of refused) expect((await home.run('serve', ...flags.split(' '))).code).not.toBe(0);
   writeFileSync(token, 'planted');
   expect((await home.run('serve')).stderr).toContain('does not hold a token');
@@ -124,6 +130,8 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
   await home.ok('--as', 'ann', 'keys', 'revoke', made.id);
   expect((await caller.get('/conversations')).status).toBe(401);
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
+  const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
+  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has begun') });
 });
 
 test('a child knows no secret of the server, and neither the log nor any command line has one', async (context) => {
@@ -133,13 +141,13 @@ test('a child knows no secret of the server, and neither the log nor any command
   const entered = await served.caller
     .with({ 'sec-fetch-site': 'none' })
     .get(`/${served.link.slice(served.url.length)}`);
-  const cookie = /throughline=([^;]+)/.exec(entered.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  const [, name, cookie = ''] = /^(throughline-\d+)=([^;]+)/.exec(entered.headers.get('set-cookie') ?? '') ?? [];
   const caller = served.caller.with({ authorization: `Bearer ${key}` });
   await caller.ok('POST', '/conversations', { key: 'chat' });
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'my password is swordfish' });
   await caller.finished(turn);
   await served.caller.with({ authorization: 'Bearer a-wrong-guess' }).get('/conversations?q=swordfish');
-  await served.caller.with({ authorization: '', cookie: `throughline=${cookie}` }).get('/conversations');
+  await served.caller.with({ authorization: '', cookie: `${name}=${cookie}` }).get('/conversations');
   const { sessions } = await caller.ok('GET', '/conversations/chat/sessions');
   const agent = sessions[0].process.pid;
   const code = served.link.split('code=')[1] as string;

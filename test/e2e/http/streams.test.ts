@@ -114,6 +114,27 @@ test('a reader that takes slowly is not cut off, however long one event takes it
   slow.socket.destroy();
 });
 
+test('one owner has at most half of the readers, and again when one has left', async () => {
+  await using home = await ServedHome.start({ server: { mostReaders: 4 } });
+  const { caller: ann } = await home.key('ann', ['read']);
+  const path = '/events';
+  const stops = [new AbortController(), new AbortController()];
+  const read = (caller: typeof ann, stop: AbortController) => caller.events(path, {}, stop.signal).next();
+  const waiting = stops.map((stop) => read(ann, stop).catch(() => null));
+  await until('two read', () => home.metrics.readers === 2);
+  expect(await ann.get(path)).toMatchObject({ status: 429, body: { code: 'too_many', hint: expect.any(String) } });
+  const other = new AbortController();
+  waiting.push(read(home.caller, other).catch(() => null));
+  await until('another owner reads', () => home.metrics.readers === 3);
+  stops[0]?.abort();
+  await until('one has left', () => home.metrics.readers === 2);
+  const again = new AbortController();
+  waiting.push(read(ann, again).catch(() => null));
+  await until('it reads again', () => home.metrics.readers === 3);
+  for (const stop of [...stops, other, again]) stop.abort();
+  await Promise.all(waiting);
+});
+
 test('there is a most of readers', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 1 } });
   await home.caller.ok('POST', '/conversations', { key: 'chat' });

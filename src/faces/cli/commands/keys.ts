@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
 import { type ApiKey, isValid, SCOPES, type Scope } from '../../../core/key.ts';
 import { checkName } from '../../../core/names.ts';
 import type { Cli, KeyDesk } from '../cli.ts';
@@ -47,6 +48,11 @@ export function define(command: Command, cli: Cli): void {
 async function create(name: string, { scopes: wanted, expires }: CreateFlags, cli: Cli): Promise<void> {
   await atDesk(cli, async (desk) => {
     const expiresAt = expires === undefined ? null : Date.parse(`${expires}T00:00:00Z`);
+    if (expiresAt !== null && expiresAt <= Date.now()) {
+      throw new ThroughlineError('invalid', `The key would open nothing: ${expires} has begun (UTC).`, {
+        hint: 'Give the first day on which it is to be useless: tomorrow, or later.',
+      });
+    }
     const { key, made } = await desk.create({ name: checkName(name, 'name'), scopes: wanted, expiresAt });
     if (cli.output.json) cli.output.value({ key, ...shown(made) });
     else cli.output.line(key);

@@ -12,7 +12,11 @@ describe('from which page', () => {
   ])('another one is served nothing, not even with the token: %o', async (headers) => {
     await using home = await ServedHome.start();
     const { status, body } = await home.caller.with(headers).post('/conversations', { key: 'csrf' });
-    expect({ status, code: body.code }).toEqual({ status: 403, code: 'forbidden' });
+    expect({ status, ...body }).toMatchObject({
+      status: 403,
+      code: 'forbidden',
+      hint: expect.stringContaining(home.url),
+    });
     expect((await home.caller.get('/conversations/csrf')).status).toBe(404);
   });
 
@@ -34,7 +38,9 @@ describe('the cookie of the page', () => {
     const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
     const entered = await browser.get(`/${link}`);
     expect(entered.status).toBe(303);
-    expect(entered.headers.get('set-cookie')).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/);
+    expect(entered.headers.get('set-cookie')).toMatch(
+      new RegExp(`^throughline-${home.port}=.*; Path=/; HttpOnly; SameSite=Strict; Max-Age=\\d+$`),
+    );
     expect((await browser.get(`/${link}`)).status).toBe(401);
     expect((await browser.get('//enter?code=guess')).status).toBe(401);
   });
