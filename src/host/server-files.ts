@@ -48,8 +48,15 @@ export function serverFiles(home: string): ServerFiles {
 
 /** Makes the directory, and closes it to everybody else also when somebody had opened it. */
 export function makeServerDirectory({ directory }: ServerFiles): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  chmodSync(directory, 0o700);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    chmodSync(directory, 0o700);
+  } catch (cause) {
+    throw new ThroughlineError('storage_readonly', `The directory ${directory} cannot be made.`, {
+      hint: `Make its path free and writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`,
+      cause,
+    });
+  }
 }
 
 /** The token of the data home: made once, whole or not at all, and then the same for everybody. */
@@ -112,7 +119,7 @@ function readPrivate(file: string): string | null {
     handle = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     if (code === 'ELOOP') throw unsafe(file, 'is a link');
     throw error;
   }

@@ -56,7 +56,12 @@ export async function checkFree(host: string, port: number): Promise<void> {
 /** Listens on a unix socket that only this user may open. Throws `conflict` when another server does already. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   await checkUnserved(path);
-  rmSync(path, { force: true }); // of a server that was killed
+  try {
+    rmSync(path, { force: true }); // of a server that was killed
+  } catch (cause) {
+    const hint = `Remove what lies there, and start again. (${(cause as Error).message})`;
+    throw new ThroughlineError('refused', `${path} is not to be had.`, { hint, cause });
+  }
   await listening(server, () => server.listen(path), path);
   chmodSync(path, 0o600);
 }

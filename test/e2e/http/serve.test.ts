@@ -68,6 +68,20 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   expect(third.token).toBe(first.token);
 });
 
+test('what lies where the server keeps its files is told as what it is', async () => {
+  mkdirSync(join(serverDirectory(), 'socket'), { recursive: true });
+  const noSocket = await home.run('serve', '--port', '0');
+  expect([noSocket.code, noSocket.stderr]).toEqual([2, expect.stringMatching(/socket is not to be had\. Remove what/)]);
+  rmSync(serverDirectory(), { recursive: true });
+  writeFileSync(serverDirectory(), '');
+  const noDirectory = await home.run('serve', '--port', '0');
+  expect([noDirectory.code, noDirectory.stderr]).toEqual([
+    1,
+    expect.stringMatching(/server cannot be made\. Make its/),
+  ]);
+  expect((await home.run('list')).code).toBe(0);
+});
+
 test('one that is not let start has touched no turn', async () => {
   const first = await serveProcess(home, '--grace', '0');
   await first.caller.ok('POST', '/conversations', { key: 'chat' });
