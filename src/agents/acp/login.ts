@@ -29,21 +29,26 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
 async function lookInto(agent: Probing, cwd: string, request: LoginRequest): Promise<Login> {
   const { connection, can } = agent;
   request.saw(can);
+  let status: unknown;
   try {
     if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
     const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
+    // One that offers no way to log in may still say how things stand, and some do so only after the session is open.
+    status = await agent.hear('_auth/status_update', can.auth.length > 0 ? 0 : STATUS_MS);
     await forget(agent, sessionId);
   } catch (error) {
     if (error instanceof AgentGone) throw error;
     if (isAuthRequired(error)) return { loggedIn: false, hint: request.login };
     return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
   }
-  const { kind } = asObject(asObject(agent.heard('_auth/status_update')).authStatus);
+  const { kind } = asObject(asObject(status).authStatus);
   if (typeof kind === 'string') return kind === 'none' ? { loggedIn: false, hint: request.login } : LOGGED_IN;
   // One that knows no way to log in does not refuse anybody.
   return can.auth.length > 0 ? LOGGED_IN : { loggedIn: null, hint: 'it does not say' };
 }
 
+/** How long it may take to say so. */
+const STATUS_MS = 2_000;
 const LOGGED_IN: Login = { loggedIn: true, hint: null };
 
 /** Nobody is to find a session that nothing was said in. Whatever the agent answers, its process is ended next. */

@@ -21,8 +21,8 @@ export interface ProbeRequest {
 export interface Probing {
   readonly connection: AcpConnection;
   readonly can: Capabilities;
-  /** What it last notified us of by this method; null: nothing. */
-  heard(method: string): unknown;
+  /** What it last notified us of by this method, or will within so long; null: nothing. */
+  hear(method: string, ms: number): Promise<unknown>;
 }
 
 /** Starts the agent outside of any sandbox, asks what it can do, and ends it. Nothing is opened. Throws `agent_unavailable`. */
@@ -37,9 +37,9 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
   const late = setTimeout(stop, request.openMs);
   request.signal?.addEventListener('abort', stop, { once: true });
   if (request.signal?.aborted) stop();
-  const heard = new Map<string, unknown>();
+  const heard = new Notices();
   const connection = new AcpConnection(child, {
-    notification: (method, params) => void heard.set(method, params),
+    notification: (method, params) => heard.add(method, params),
     answered: () => {},
     request: async () => {
       throw new Error('nothing is open');
@@ -49,7 +49,7 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
   });
   try {
     const can = await initialize({ connection });
-    return await look({ connection, can, heard: (method) => heard.get(method) ?? null });
+    return await look({ connection, can, hear: (method, ms) => heard.hear(method, ms) });
   } catch (error) {
     if (isAuthRequired(error)) throw notLoggedIn(request, error);
     throw notStarted(request, { connection }, error);
@@ -57,6 +57,28 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
     clearTimeout(late);
     request.signal?.removeEventListener('abort', stop);
     await connection.kill();
+  }
+}
+
+/** What an agent says unasked. */
+class Notices {
+  readonly #last = new Map<string, unknown>();
+  readonly #waiting = new Map<string, () => void>();
+
+  add(method: string, params: unknown): void {
+    this.#last.set(method, params);
+    this.#waiting.get(method)?.();
+  }
+
+  async hear(method: string, ms: number): Promise<unknown> {
+    if (!this.#last.has(method)) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.set(method, resolve);
+      const late = setTimeout(resolve, ms);
+      await promise;
+      clearTimeout(late);
+    }
+    return this.#last.get(method) ?? null;
   }
 }
 

@@ -193,8 +193,10 @@ test('a server that is gone is waited for, for a while; one that was never there
   const { port } = home;
   await home.down();
   const [asked, next] = [engine.list(), events.next()];
-  await refusedWith('unreachable', asked, /does not answer \(E?[A-Z]+\)/);
-  await refusedWith('unreachable', next);
+  await Promise.all([
+    refusedWith('unreachable', asked, /does not answer \(E?[A-Z]+\)/),
+    refusedWith('unreachable', next),
+  ]);
   await refusedWith(
     'unreachable',
     connect({ transport: socketTransport(home.socket), token: TOKEN, timing: { patienceMs: 600_000 } }),
