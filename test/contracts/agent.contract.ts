@@ -286,12 +286,17 @@ async function* startingWith(first: AgentEvent, rest: AsyncIterator<AgentEvent>)
   yield* { [Symbol.asyncIterator]: () => rest };
 }
 
-/** What was said and done, in order. Into how many chunks it was cut, and when its cost was told, is the agent's own affair. */
+const OF_THE_TURN = /_chunk$|^tool_call|^plan$/;
+
+/**
+ * What was said and done, in order. Into how many chunks it was cut, and when its cost, its commands and the like were told, is
+ * the agent's own affair.
+ */
 function shapeOf(events: readonly AgentEvent[]): string[] {
   const kinds = events.flatMap((event) => {
     if (event.type !== 'update') return event.type === 'ended' ? [event.outcome.kind] : [];
     const { sessionUpdate, status } = event.update as { sessionUpdate: string; status?: string };
-    return [`${sessionUpdate} ${status ?? ''}`];
+    return OF_THE_TURN.test(sessionUpdate) ? [`${sessionUpdate} ${status ?? ''}`] : [];
   });
   return kinds.filter((kind, i) => kind !== kinds[i - 1]);
 }

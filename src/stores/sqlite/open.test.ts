@@ -1,9 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, type TestContext, test } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { Child, openAt, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts';
 import { ANN, codeOf, newConversation } from '../../../test/contracts/store/world.ts';
+import { Database } from './database.ts';
 
 test('a missing directory and file are made for this user alone', async () => {
   const file = join(temporaryFolder(), 'deep', 'er', 'store.db');
@@ -126,3 +127,29 @@ async function asOrdinaryUser<T>(context: TestContext, act: () => Promise<T>): P
     process.seteuid?.(0);
   }
 }
+
+test('a database that another process makes between two looks is not taken for another program’s', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const look = Database.prototype.one;
+  let refused: unknown = null;
+  const spy = vi.spyOn(Database.prototype, 'one').mockImplementation(function (this: Database, sql, ...rest) {
+    if (sql === 'PRAGMA application_id' && refused === null) {
+      const other = new DatabaseSync(file);
+      try {
+        other.exec('BEGIN IMMEDIATE; CREATE TABLE theirs(a); COMMIT');
+        refused = 'nothing';
+      } catch (error) {
+        refused = error;
+      } finally {
+        other.close();
+      }
+    }
+    return look.call(this, sql, ...rest) as never;
+  });
+  try {
+    await openAt(file);
+    expect(refused).toMatchObject({ message: expect.stringContaining('locked') });
+  } finally {
+    spy.mockRestore();
+  }
+});

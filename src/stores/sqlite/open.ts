@@ -37,6 +37,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 function look(db: Database, file: string): void {
   try {
     checkVersion(db);
+    // One look, and not several: whoever makes the database meanwhile must not be taken for another program.
+    db.script('BEGIN');
     checkSchema(db, file);
   } catch (error) {
     if (error instanceof ThroughlineError || storageFault(error) !== null) throw error;
@@ -44,6 +46,8 @@ function look(db: Database, file: string): void {
       hint: 'Restore it from a backup.',
       cause: error,
     });
+  } finally {
+    if (db.inTransaction) db.script('ROLLBACK');
   }
 }
 

@@ -1,9 +1,10 @@
 // Tasks embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Task, TaskEvent } from '../../../src/core/task.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
+import { until } from '../../faults/harness/until.ts';
 import { Home } from '../support/home.ts';
 import { reachBy, type Way } from '../support/served.ts';
 import { comparable, outcome } from './support/same.ts';
@@ -56,9 +57,11 @@ async function story(tasks: Tasks, home: string) {
   const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
   const retried = await tasks.retry('usage', { say: 'Go on.', budget: { usd: 2, tokens: 9_000 }, maxIterations: 1 });
   const failed = await tasks.settled(['usage']);
-  const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/say begun\n/hang' });
+  const cwd = join(home, 'inner');
+  const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
   const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await seen(tasks, (event) => event.kind === 'task.opened' && event.task === hanging[0]?.id);
+  await until('the agent is at work', () => existsSync(join(cwd, 'begun')));
   const open = await tasks.goOn();
   const left = await tasks.settled(['stuck'], { signal: AbortSignal.abort() });
   const queued = await tasks.cancel('behind');
