@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Engine } from '../../src/ports/engine.ts';
 import { runClaude } from '../../test/agents/claude.ts';
 import type { Measure } from '../finding.ts';
 import { ClaudeBench, type Seen } from '../support/claude-bench.ts';
@@ -9,24 +10,17 @@ const PROMPT = 'model: say Hello.';
 const SLOWLY = 'model: stream 20 25ms';
 /** Claude still works for a while after its answer; the next turn, of another Claude, must not have to share with it. */
 const REST_MS = 100;
+const PAIRS = 5;
+const ROUNDS = 20;
 
 /**
  * A turn in a warm session of the real Claude, with the stand-in model: through Throughline, through the SDK alone, and with
- * a process for every prompt. All three alternate.
+ * a process for every prompt. All three alternate. One process of Claude can be slower than the next by more than what is
+ * measured here, for as long as it lives: so there are several of each.
  */
 const measure: Measure = async ({ quick }) => {
   await using bench = await ClaudeBench.start('claude-warm');
   if (bench === null) return [];
-  const { engine, queue } = await bench.home.open({ agent: bench.agent() });
-  const { id } = await engine.ensure({ key: 'bench' });
-  const watch = new TurnWatch(engine, id, 0);
-  const through = async (prompt = PROMPT): Promise<Seen> => {
-    const start = performance.now();
-    const { turn } = await engine.submit(id, prompt);
-    const first = (await watch.first(turn.id)) - start;
-    return { first, ended: (await watch.ended(turn.id)) - start };
-  };
-  const direct = await bench.query(bench.directory('direct'));
   const again = { cwd: bench.directory('again'), env: bench.env };
   const { session_id = '' } = (await runClaude(bench.claude, [PROMPT], again)).result;
   const each = async () => {
@@ -36,29 +30,38 @@ const measure: Measure = async ({ quick }) => {
     return performance.now() - start;
   };
 
-  for (let i = 0; i < 5; i += 1) [await through(), await direct.ask(PROMPT)];
   const times: { ours: Seen[]; theirs: Seen[]; each: number[] } = { ours: [], theirs: [], each: [] };
-  const commits = queue.commits;
-  const rounds = quick ? 10 : 100;
-  for (let i = 0; i < rounds; i += 1) {
-    await delay(REST_MS);
-    times.theirs.push(await direct.ask(PROMPT));
-    await delay(REST_MS);
-    times.ours.push(await through());
-    await delay(REST_MS);
-    if (i % (quick ? 5 : 10) === 0) times.each.push(await each());
-  }
-  const perTurn = (queue.commits - commits) / rounds;
   const slow: { ours: number[]; theirs: number[] } = { ours: [], theirs: [] };
-  for (let i = 0; i < rounds / 5; i += 1) {
-    slow.theirs.push((await direct.ask(SLOWLY)).ended);
-    await delay(REST_MS);
-    slow.ours.push((await through(SLOWLY)).ended);
-    await delay(REST_MS);
+  let commits = 0;
+  for (let pair = 0; pair < (quick ? 1 : PAIRS); pair += 1) {
+    const { engine, queue } = await bench.home.open({ agent: bench.agent() });
+    const warm = await warmConversation(engine);
+    const direct = await bench.query(bench.directory(`direct ${pair}`));
+    const ours = async () => {
+      await delay(REST_MS);
+      const before = queue.commits;
+      times.ours.push(await warm.ask(PROMPT));
+      commits += queue.commits - before;
+    };
+    const theirs = async () => {
+      await delay(REST_MS);
+      times.theirs.push(await direct.ask(PROMPT));
+    };
+    for (let i = 0; i < 5; i += 1) [await warm.ask(PROMPT), await direct.ask(PROMPT)];
+    for (let i = 0; i < ROUNDS / 2; i += 1) for (const turn of [theirs, ours, ours, theirs]) await turn();
+    for (let i = 0; i < 2; i += 1) times.each.push(await each());
+    for (let i = 0; i < 4; i += 1) {
+      await delay(REST_MS);
+      slow.theirs.push((await direct.ask(SLOWLY)).ended);
+      await delay(REST_MS);
+      slow.ours.push((await warm.ask(SLOWLY)).ended);
+    }
+    await direct.close();
+    await warm.stop();
+    await engine.close({ graceMs: 0 });
   }
+  const perTurn = commits / times.ours.length;
 
-  await direct.close();
-  await watch.stop();
   const [ours, theirs] = [median(times.ours.map((one) => one.ended)), median(times.theirs.map((one) => one.ended))];
   const first = [median(times.ours.map((one) => one.first)), median(times.theirs.map((one) => one.first))] as const;
   const one = median(times.each);
@@ -95,5 +98,20 @@ const measure: Measure = async ({ quick }) => {
     },
   ];
 };
+
+/** A new conversation that is asked as a face would ask it. */
+async function warmConversation(engine: Engine) {
+  const { id } = await engine.ensure({});
+  const watch = new TurnWatch(engine, id, 0);
+  return {
+    async ask(prompt: string): Promise<Seen> {
+      const start = performance.now();
+      const { turn } = await engine.submit(id, prompt);
+      const first = (await watch.first(turn.id)) - start;
+      return { first, ended: (await watch.ended(turn.id)) - start };
+    },
+    stop: () => watch.stop(),
+  };
+}
 
 export default measure;

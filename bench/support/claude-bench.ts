@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forbiddenTools, KEPT_TO_ITSELF } from '../../src/agents/claude/by-itself.ts';
+import { claudeVariables } from '../../src/agents/claude/environment.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import {
@@ -44,8 +45,8 @@ export class ClaudeBench {
     this.claude = claude;
     this.#model = model;
     this.env = claudeEnvironment({ url }, userHome(this.home.path));
-    // What the adapter would take over from whoever runs this has no place here.
-    for (const name of Object.keys(process.env)) if (/^(ANTHROPIC|CLAUDE)/.test(name)) delete process.env[name];
+    // What the adapter would take over from whoever runs this has no place here: a Claude with more to read is slower.
+    for (const name of Object.keys(claudeVariables(process.env))) delete process.env[name];
   }
 
   /** Claude as Throughline uses it. */

@@ -65,6 +65,7 @@ export class Lease {
 
   /** Resolves when nothing waits to be written any more, whatever became of it, and those who read it here have read it. */
   async settled(): Promise<void> {
+    if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
     await new Promise(setImmediate);
   }

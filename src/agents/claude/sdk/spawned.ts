@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { PassThrough } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { Child } from '../../../ports/sandbox.ts';
 import { StderrTail } from '../../shared/stderr-tail.ts';
 
@@ -8,8 +8,8 @@ import { StderrTail } from '../../shared/stderr-tail.ts';
  * both ends are held here until then.
  */
 export class SpawnedClaude extends EventEmitter {
-  readonly stdin = new PassThrough();
-  readonly stdout = new PassThrough();
+  readonly stdin: Writable;
+  readonly stdout = new Readable({ read: () => this.#read?.() });
   killed = false;
   exitCode: number | null = null;
   signalCode: NodeJS.Signals | null = null;
@@ -21,9 +21,12 @@ export class SpawnedClaude extends EventEmitter {
   readonly gone: Promise<void>;
   readonly #stderr = new StderrTail();
   #wanted: 'SIGTERM' | 'SIGKILL' | null = null;
+  /** The SDK has read all that there was, and asks for more. */
+  #read: (() => void) | null = null;
 
   constructor(starting: Promise<Child>) {
     super();
+    this.stdin = inputOf(starting);
     this.setMaxListeners(0);
     this.on('error', () => {}); // told to the SDK; without any listener it would be thrown at us
     for (const stream of [this.stdin, this.stdout]) stream.on('error', () => {});
@@ -55,31 +58,58 @@ export class SpawnedClaude extends EventEmitter {
       this.child = await starting;
     } catch (error) {
       this.fault = error;
-      this.stdout.end();
+      this.stdout.push(null);
       this.emit('error', error);
       return;
     }
     const { child } = this;
     if (this.#wanted !== null) child.kill(this.#wanted);
-    this.stdin.on('data', (chunk: Buffer) => child.stdin.write(chunk));
-    this.stdin.on('end', () => child.stdin.end());
     const complaints = this.#stderr.read(child.stderr);
     await this.#handOn(child);
     const { code, signal } = await child.exited;
     await complaints;
     this.exitCode = code;
     this.signalCode = signal as NodeJS.Signals | null;
-    this.stdout.end();
+    this.stdout.push(null);
     this.emit('exit', code, signal);
+  }
+
+  #wantsMore(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#read = resolve;
+      this.stdout.once('close', resolve);
+    });
   }
 
   async #handOn(child: Child): Promise<void> {
     try {
       for await (const chunk of child.stdout) {
-        if (!this.stdout.write(chunk)) await new Promise((resolve) => this.stdout.once('drain', resolve));
+        if (!this.stdout.push(chunk) && !this.stdout.destroyed) await this.#wantsMore();
       }
     } catch {
       // The pipe broke: what matters is how the process ended.
     }
   }
+}
+
+/** What is written before the process is there waits for it; where it never comes, it is dropped. */
+function inputOf(starting: Promise<Child>): Writable {
+  let child: Child | null = null;
+  return new Writable({
+    construct: (ready) => {
+      const start = (started: Child) => {
+        child = started;
+        ready();
+      };
+      starting.then(start, () => ready());
+    },
+    write: (chunk: Buffer, _encoding, taken) => {
+      if (child === null) taken();
+      else child.stdin.write(chunk, taken);
+    },
+    final: (done) => {
+      child?.stdin.end();
+      done();
+    },
+  });
 }

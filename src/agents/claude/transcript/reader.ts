@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type Chain, positionOf } from './chain.ts';
 import { ChainIndex } from './chain-index.ts';
@@ -32,6 +32,8 @@ export class TranscriptReader {
   #offset = 0;
   #torn = 0;
   #inode: bigint | null = null;
+  /** What the file was like when all of it had been read; null: it was not, or nobody knows. */
+  #seen: { readonly size: bigint; readonly mtimeNs: bigint } | null = null;
   #until = Number.POSITIVE_INFINITY;
 
   constructor(file: string, keep = REMEMBERED_ENTRIES) {
@@ -79,19 +81,29 @@ export class TranscriptReader {
 
   /** Null: there is no more whole line. */
   #next(): Growth | null {
+    if (this.#unchanged()) return null;
     const fd = openToRead(this.file);
     if (fd === null) {
       this.#forget();
       return null;
     }
     try {
-      const { size, ino } = fstatSync(fd, { bigint: true });
+      const { size, ino, mtimeNs } = fstatSync(fd, { bigint: true });
       if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd))) this.#forget();
       this.#inode = ino;
-      return this.#piece(fd, Math.min(Number(size), this.#until));
+      const piece = this.#piece(fd, Math.min(Number(size), this.#until));
+      this.#seen = this.#offset + this.#torn === Number(size) ? { size, mtimeNs } : null;
+      return piece;
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** One look instead of five: it is asked before every prompt, and between. */
+  #unchanged(): boolean {
+    if (this.#seen === null) return false;
+    const now = statSync(this.file, { bigint: true, throwIfNoEntry: false });
+    return now?.ino === this.#inode && now?.size === this.#seen.size && now?.mtimeNs === this.#seen.mtimeNs;
   }
 
   #piece(fd: number, size: number): Growth | null {
@@ -135,6 +147,7 @@ export class TranscriptReader {
     this.#offset = 0;
     this.#torn = 0;
     this.#inode = null;
+    this.#seen = null;
   }
 
   /** The chain goes back to before what we remember. What was yielded stays right; only the count has to be found again. */

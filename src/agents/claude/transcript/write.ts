@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { constants, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -38,6 +38,21 @@ export async function putTranscript(file: string, content: Iterable<string | Uin
  * asked before each turn: with a read-only config directory Claude answers as always, says nothing, and keeps nothing.
  */
 export function probeWritable(dir: string): string | null {
+  return looksWritable(dir) ? null : tryToWrite(dir);
+}
+
+/** Said to be writable and with much room: then there is no need to try, which takes as long as all else before a prompt. */
+function looksWritable(dir: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dir);
+    accessSync(dir, constants.W_OK | constants.X_OK);
+    return bavail * bsize > MUCH_ROOM_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+function tryToWrite(dir: string): string | null {
   const file = join(dir, `.probe.${randomUUID()}.tmp`);
   try {
     // At once: handing it to another thread four times takes longer than doing it.
@@ -71,6 +86,7 @@ export async function appendLine(file: string, entry: object): Promise<string | 
 }
 
 /** More than a few bytes: a full disk may have room for a name. */
+const MUCH_ROOM_BYTES = 256 * 1024 * 1024;
 const PROBE = new Uint8Array(8_192);
 const WRITE_BYTES = 256 * 1024;
 
