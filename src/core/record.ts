@@ -144,22 +144,32 @@ export class PartsBuilder {
     }
   }
 
+  /** Agents keep to the protocol as well as they can: what is of another type than it says was not said. */
   #tool(fields: ToolCallFields): void {
-    const at = this.#tools.get(fields.toolCallId);
+    const id = textIn(fields.toolCallId) ?? '';
+    const at = this.#tools.get(id);
     const before = at === undefined ? undefined : (this.#parts[at] as ToolPart);
     const part: ToolPart = {
       type: 'tool',
-      id: fields.toolCallId,
-      name: fields.title ?? before?.name ?? 'tool',
-      kind: fields.kind ?? before?.kind ?? 'other',
+      id,
+      name: textIn(fields.title) ?? before?.name ?? 'tool',
+      kind: textIn(fields.kind) ?? before?.kind ?? 'other',
       target: targetOf(fields) ?? before?.target ?? null,
       input: fields.rawInput ?? before?.input ?? null,
       output: outputText(fields) ?? before?.output ?? null,
       status: toolStatus(fields) ?? before?.status ?? 'unknown',
     };
-    if (at === undefined) this.#tools.set(fields.toolCallId, this.#parts.push(part) - 1);
+    if (at === undefined) this.#tools.set(id, this.#parts.push(part) - 1);
     else this.#parts[at] = part;
   }
+}
+
+function textIn(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** Names under which agents give what a tool works on, when they give no place. */
@@ -171,7 +181,8 @@ function targetOf({ locations, rawInput }: ToolCallFields): string | null {
   const input = isObject(rawInput)
     ? TARGETS.map((name) => rawInput[name]).find((value) => typeof value === 'string')
     : null;
-  const target = locations?.[0]?.path ?? (typeof input === 'string' ? input : null);
+  const [place] = itemsOf(locations);
+  const target = (isObject(place) ? textIn(place.path) : null) ?? (typeof input === 'string' ? input : null);
   const line = target?.replace(/\s+/g, ' ').trim() ?? '';
   if (line === '') return null;
   return line.length <= LONGEST_TARGET ? line : `${line.slice(0, LONGEST_TARGET)}…`;
@@ -183,7 +194,7 @@ function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
 
 function outputText(fields: ToolCallFields): string | null {
   const texts: string[] = [];
-  for (const item of fields.content ?? []) {
+  for (const item of itemsOf(fields.content)) {
     if (isObject(item) && isObject(item.content) && typeof item.content.text === 'string') {
       texts.push(item.content.text);
     }

@@ -48,7 +48,7 @@ export class EventWriter {
     this.#chunks = null;
     this.#flushedAt = performance.now();
     this.#store(
-      texts.length === 1 ? update : ({ ...update, content: { type: 'text', text: texts.join('') } } as Update),
+      texts.length === 1 ? update : ({ ...update, content: { ...contentOf(update), text: texts.join('') } } as Update),
     );
   }
 
@@ -63,9 +63,29 @@ function joinable(update: Update): boolean {
   return update.sessionUpdate === 'agent_message_chunk' || update.sessionUpdate === 'agent_thought_chunk';
 }
 
+/** Whether nothing is lost when the text of one is put behind that of the other. */
 function sameStream(a: Update, b: Update): boolean {
   return (
-    a.sessionUpdate === b.sessionUpdate &&
-    (a as { messageId?: string }).messageId === (b as { messageId?: string }).messageId
+    a.sessionUpdate === b.sessionUpdate && (isPlain(a) && isPlain(b) ? idOf(a) === idOf(b) : frameOf(a) === frameOf(b))
   );
+}
+
+/** Whether a chunk is made of its text and the id of its message alone, as nearly all are. */
+function isPlain(update: Update): boolean {
+  return (
+    Object.keys(contentOf(update)).length === 2 && Object.keys(update).length === (idOf(update) === undefined ? 2 : 3)
+  );
+}
+
+function contentOf(update: Update): object {
+  return (update as { content: object }).content;
+}
+
+function idOf(update: Update): unknown {
+  return (update as { messageId?: unknown }).messageId;
+}
+
+/** All of a chunk but its text. */
+function frameOf(update: Update): string {
+  return JSON.stringify({ ...update, content: { ...contentOf(update), text: '' } });
 }
