@@ -81,6 +81,13 @@ test('an answer that was said twice because its stream broke is kept once', () =
   expect(compareTold([person('Count.'), agent('chunk 1 chunk 2')], told).kind).toBe('consistent');
 });
 
+test('where nothing has to be there, nothing is shown by it', () => {
+  const told = [turn(1, '/init', 'done'), turn(2, 'Go on.', null, { certain: false })];
+  expect(compareTold([], told)).toEqual({ kind: 'consistent', found: 0 });
+  expect(compareTold([person('Go on.')], told)).toEqual({ kind: 'consistent', found: 1 });
+  expect(compareTold(REPEATED, TOLD)).toEqual({ kind: 'consistent', found: 3 });
+});
+
 test('commands to the agent and pictures are not looked for', () => {
   const picture = turn(2, '', 'seen', { prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] });
   expect(compareTold(REPEATED.slice(0, 2), [TOLD[0] as ToldTurn, turn(2, '/compact', 'done'), picture]).kind).toBe(

@@ -27,7 +27,8 @@ export interface RepeatedMessage {
 }
 
 export type Comparison =
-  | { readonly kind: 'consistent' }
+  /** `found`: how many of the told turns were seen. None of them may have to be there, and then nothing is shown. */
+  | { readonly kind: 'consistent'; readonly found: number }
   /** It does not have what it was told. */
   | { readonly kind: 'lacking'; readonly detail: string }
   /** It has that, and more since: somebody else has used it. */
@@ -40,13 +41,13 @@ export type Comparison =
 export function compareTold(repeated: readonly RepeatedMessage[], told: readonly ToldTurn[]): Comparison {
   const exchanges = exchangesOf(repeated);
   let before = exchanges.length;
-  let matched = 0;
+  let found = 0;
   for (const [i, turn] of told.toReversed().entries()) {
     const at = lastMatch(exchanges, turn, before);
     if (at === -1) {
       if (!mustBeThere(turn)) continue;
       // What an agent has summed up, it need not repeat; the turns since then it must.
-      if (matched > 0 && exchanges.slice(0, before).some(({ summary }) => summary)) return { kind: 'consistent' };
+      if (found > 0 && exchanges.slice(0, before).some(({ summary }) => summary)) return { kind: 'consistent', found };
       return { kind: 'lacking', detail: lackingText(exchanges, turn, told.length) };
     }
     const since = exchanges.slice(at + 1, before).filter(({ summary }) => !summary).length;
@@ -54,9 +55,9 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
       return { kind: 'beyond', detail: `it has ${since} more ${since === 1 ? 'prompt' : 'prompts'} than we sent` };
     }
     before = at;
-    matched += 1;
+    found += 1;
   }
-  return { kind: 'consistent' };
+  return { kind: 'consistent', found };
 }
 
 interface Exchange {

@@ -16,6 +16,8 @@ export interface Agent {
   traits(): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(): Promise<string | null>;
+  /** For people: why it is not asked for all that it says it can do, and what to do about that; null or left out: it is. */
+  doubt?(): Promise<string | null>;
   /**
    * For people: starts it as a turn would, asks its model nothing, and says whether somebody is logged in. What it shows of
    * itself on the way, `traits` tells. Null or left out: it needs no login. Throws `agent_unavailable`.

@@ -45,7 +45,7 @@ export interface Child {
 
 /** Where bytes go to a program, in order. A program that has ended takes nothing, silently: `exited` tells. */
 export interface ByteSink {
-  /** False: the program reads slower than we write. */
-  write(bytes: string | Uint8Array): boolean;
+  /** False: the program reads slower than we write. `taken` is called when it has these, or never will. */
+  write(bytes: string | Uint8Array, taken?: () => void): boolean;
   end(): unknown;
 }

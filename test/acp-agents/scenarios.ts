@@ -22,7 +22,7 @@ describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
     const tl = await home.open();
     expect((await tl.conversation('chat').ask(FIRST)).reply).toBe(acknowledgement(FIRST));
     await tl.close();
-    rmSync(join(home.homeOf('agent'), storage ?? ''), { recursive: true });
+    rmSync(join(home.homeOf('agent'), storage), { recursive: true });
     const { reply } = await (await home.open()).conversation('chat').ask(SECOND);
     expect(reply).toBe(acknowledgement(SECOND));
     home.expectCodewords('amber', 'birch');

@@ -2,8 +2,10 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { acpAgent } from '../../src/agents/acp/adapter.ts';
+import { ThroughlineError } from '../../src/core/errors.ts';
 import { acknowledgement } from '../../src/testing/index.ts';
-import { until } from '../contracts/agent-room.ts';
+import { TestRooms, until } from '../contracts/agent-room.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
@@ -37,6 +39,35 @@ describe('a loadSession that lies', { timeout: 60_000 }, () => {
     const last = await later.conversation('chat').ask(codeword('ebony'));
     expect(last.receipt).toMatchObject({ rung: 'transcript', carried: 4, tried: [] });
     home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+  });
+
+  test('one that was honest before is believed: a session that somebody has damaged is lost, and no other', async () => {
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], QUICK) });
+    const goOn = async (key: string, word: string) => {
+      const tl = await home.open();
+      const { receipt } = await tl.conversation(key).ask(codeword(word));
+      const traits = await traitsOf(tl);
+      await tl.close();
+      return { ...receipt, load: traits?.load };
+    };
+    for (const key of ['one', 'two']) await goOn(key, 'amber');
+    const { sessionId } = await goOn('one', 'birch');
+    const file = join(home.homeOf('agent'), '.acp-agent', `${sessionId}.json`);
+    writeFileSync(file, JSON.stringify((JSON.parse(readFileSync(file, 'utf8')) as unknown[]).slice(2)));
+    expect(await goOn('one', 'cedar')).toMatchObject({ rung: 'transcript', carried: 2, load: true });
+    home.expectCodewords('amber', 'birch', 'cedar');
+    expect(await goOn('two', 'birch')).toMatchObject({ rung: 'resume', proof: 'consistent', load: true });
+  });
+
+  test('where nothing has to be repeated, the agent’s word alone is not taken', async () => {
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['lying', 'empty'], QUICK) });
+    const tl = await home.open();
+    // What begins with a slash is a command to some agents, and not repeated as it was given.
+    await tl.conversation('chat').ask('/note The codeword is amber.');
+    await tl.close();
+    const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
+    expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, tried: [{ rung: 'resume' }] });
+    home.expectCodewords('amber', 'birch');
   });
 
   test('what was delivered before a prompt is a part of what it must have', async () => {
@@ -85,6 +116,51 @@ test('a history that comes after the answer is waited for', { timeout: 60_000 },
   expect((await again.conversation('chat').ask('Go on.')).receipt.rung).toBe('live');
   const [, , , fourth] = await again.engine.turns('chat');
   expect((await again.engine.answerOf(fourth?.id ?? '')).reply).toBe(acknowledgement(FOURTH));
+});
+
+test('a late history of which nothing has to be there is waited for as well', { timeout: 60_000 }, async () => {
+  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
+  const tl = await home.open();
+  await tl.conversation('chat').ask('/note This.');
+  await tl.close();
+  const slowly = 'model: slow 500ms\nmodel: say The answer.';
+  const { reply, receipt } = await (await home.open()).conversation('chat').ask(slowly);
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
+  expect(reply).toBe('The answer.');
+});
+
+test('an agent that opens a session and repeats nothing is believed only where that was asked for', {
+  timeout: 60_000,
+}, async () => {
+  const resuming = JSON.stringify({ resume: true });
+  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load', resuming]) });
+  const tl = await home.open();
+  expect(await traitsOf(tl)).toMatchObject({ load: false, resume: true });
+  await threeTurns(tl);
+  const [session] = await tl.engine.sessions('chat');
+  await tl.close();
+  const again = await home.open();
+  const auto = await again.conversation('chat').ask(FOURTH, { restore: { policy: 'auto' } });
+  expect(auto.receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, delivered: 0, proof: 'none' });
+  home.expectTold(FIRST, SECOND, THIRD, FOURTH);
+  await again.close();
+  const required = await (await home.open()).conversation('chat').ask(codeword('ebony'));
+  expect(required.receipt).toMatchObject({ rung: 'transcript', carried: 4, delivered: 4, proof: 'counted' });
+  home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+});
+
+test('a fault of ours while a session is opened is not taken for a refusal of the agent', async () => {
+  const rooms = new TestRooms();
+  try {
+    const settings = ownAgent({ url: 'http://127.0.0.1:9' }, rooms.root, ['honest']);
+    const agent = acpAgent({ name: 'agent', ...settings, installed: rooms.root, memory: rooms.root });
+    const lost = new ThroughlineError('lease_lost', 'The lease is gone.');
+    const how = { kind: 'resume', id: 'x', told: () => Promise.reject(lost) } as const;
+    const opening = agent.open({ how, room: await rooms.room(), noTools: false, signal: new AbortController().signal });
+    await expect(opening).rejects.toBe(lost);
+  } finally {
+    await rooms.dispose();
+  }
 });
 
 describe('a session that is not there', { timeout: 60_000 }, () => {

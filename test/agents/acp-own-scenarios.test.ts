@@ -5,7 +5,7 @@ import { acpScenarios } from './acp-scenarios.ts';
 acpScenarios({
   name: 'an agent without loadSession',
   settings: (model, root) => ownAgent(model, root, ['without-load']),
-  storage: null,
+  storage: '.acp-agent',
   again: 'none',
   run: bash,
 });
@@ -13,7 +13,7 @@ acpScenarios({
 acpScenarios({
   name: 'an agent whose loadSession lies',
   settings: (model, root) => ownAgent(model, root, ['lying', 'empty'], { quietMs: 200 }),
-  storage: null,
+  storage: '.acp-agent',
   again: 'lies',
   run: bash,
 });

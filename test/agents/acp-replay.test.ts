@@ -73,6 +73,21 @@ describe('an agent of which nothing is proved', { timeout: 60_000 }, () => {
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\nline\n');
   });
 
+  test('one that leaves its mode without tools by itself is ended before it can run any', async () => {
+    const restless = JSON.stringify({ restless: true });
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['without-load', restless], QUIET),
+    });
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(bash('echo line >> effects.log'));
+    const { turn } = await chat.send(WHICH, REPLAY).accepted;
+    const { failure } = await ended(tl.engine, turn);
+    expect(failure).toMatchObject({ code: 'restore_failed', message: expect.stringMatching(/it left the mode/) });
+    expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
+  });
+
   test('a profile holds for the very version that it was proved on', async () => {
     const versioned = JSON.stringify({ version: '1.0.1' });
     await using home = await AcpHome.make({

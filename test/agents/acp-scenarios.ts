@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { codewordsIn, conversationOf } from '../../src/testing/index.ts';
+import { acknowledgement, codewordsIn, conversationOf, type ModelRequest } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-room.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
@@ -11,8 +11,8 @@ import { exportedOf } from './long-conversation.ts';
 export interface AgentUnderTest {
   readonly name: string;
   readonly settings: MakeSettings;
-  /** Where it keeps its sessions, from its home; null: nowhere that counts. */
-  readonly storage: string | null;
+  /** Where it keeps its sessions, from its home. */
+  readonly storage: string;
   /** `load`: it opens a session again, and has it. `lies`: it says so. `none`: it cannot. `sometimes`: it depends on the time. */
   readonly again: 'load' | 'lies' | 'none' | 'sometimes';
   /** False: it does not say when a tool begins. Codex tells of its shell only where a history is repeated. */
@@ -21,6 +21,12 @@ export interface AgentUnderTest {
   readonly run: (command: string) => string;
   /** How long a scenario may take. */
   readonly limitMs?: number;
+}
+
+/** The model's earlier answers in a request, in order, whether it is told them as its own or in a record. */
+function acknowledgementsIn(request: ModelRequest): string[] {
+  const said = conversationOf(request).map(({ text }) => text);
+  return [...said.join('\n').matchAll(/Acknowledged [0-9a-z]+\./g)].map(([text]) => text);
 }
 
 const WHICH = 'Which codewords have you seen?';
@@ -52,25 +58,25 @@ export function acpScenarios(agent: AgentUnderTest): void {
       expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'lies' ? ['resume'] : []);
     });
 
-    if (storage !== null) {
-      test('its files are deleted, and Throughline is started from elsewhere: the history is told anew', async () => {
-        await using home = await make();
-        const tl = await home.open();
-        await threeTurns(tl);
-        await tl.close();
-        rmSync(join(home.homeOf('agent'), storage), { recursive: true });
-        const here = process.cwd();
-        process.chdir(home.directory('elsewhere'));
-        try {
-          const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
-          expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
-          expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
-        } finally {
-          process.chdir(here);
-        }
-        home.expectCodewords('amber', 'birch', 'cedar', 'denim');
-      });
-    }
+    test('its files are deleted, and Throughline is started from elsewhere: the history is told anew', async () => {
+      await using home = await make();
+      const tl = await home.open();
+      await threeTurns(tl);
+      await tl.close();
+      rmSync(join(home.homeOf('agent'), storage), { recursive: true });
+      const here = process.cwd();
+      process.chdir(home.directory('elsewhere'));
+      try {
+        const { receipt, reply } = await (await home.open()).conversation('chat').ask(FOURTH);
+        expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
+        // The model was asked in the person's own words, and what it answered is all of the reply.
+        expect(reply).toBe(acknowledgement(FOURTH));
+        expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'none' ? [] : ['resume']);
+      } finally {
+        process.chdir(here);
+      }
+      home.expectCodewords('amber', 'birch', 'cedar', 'denim');
+    });
 
     test('a fork in another directory goes on apart, each with its own codewords only', async () => {
       await using home = await make();
@@ -90,13 +96,21 @@ export function acpScenarios(agent: AgentUnderTest): void {
       await using home = await make();
       const hosts = await Promise.all([home.host(), home.host()]);
       const words = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
-      await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', codeword(word))));
+      const answers = await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', codeword(word))));
       const requests = home.model.requests.filter(({ side }) => !side);
       expect(requests).toHaveLength(10);
       // Whichever process comes last may have had to open the session again, and then it was told in another way.
       const order = requests.map((request) => codewordsIn(request).at(-1) ?? '');
       expect(order.toSorted()).toEqual(words.toSorted());
-      for (const [k, request] of requests.entries()) expect(codewordsIn(request)).toEqual(order.slice(0, k + 1));
+      for (const [k, request] of requests.entries()) {
+        expect(codewordsIn(request)).toEqual(order.slice(0, k + 1));
+        const before = order.slice(0, k).map((word) => acknowledgement(codeword(word)));
+        expect(acknowledgementsIn(request)).toEqual(before);
+      }
+      const receipts = answers
+        .map((answer) => answer?.receipt)
+        .toSorted((a, b) => (a?.carried ?? 0) - (b?.carried ?? 0));
+      expect(receipts).toMatchObject(words.map((_, i) => ({ carried: i, dropped: 0, modelCalls: 0 })));
     });
 
     test('Throughline is killed while a tool runs: one side effect, an interrupted turn, and the next one knows', async () => {

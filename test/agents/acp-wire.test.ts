@@ -42,6 +42,7 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
         sessionUpdate: '_acp/between_turns',
         update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'too late' } },
       },
+      { sessionUpdate: '_acp/notification', method: '_vendor/later', params: { value: 2 } },
       { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } },
       {
         sessionUpdate: 'tool_call_update',
@@ -96,6 +97,18 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
     expect(settingsIn(after)).toEqual([['session/load', place], ...settings]);
   });
 
+  test.each([
+    [{ mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] }, /no MCP server of the type "http"/],
+    [{ directories: ['/tmp'] }, /no further directories/],
+    [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
+  ])('what the settings ask of it and it cannot do is refused with the reason: %j', async (options, why) => {
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send('Hello.').accepted;
+    expect((await ended(tl.engine, turn)).failure?.message).toMatch(why);
+    expect(home.model.requests).toEqual([]);
+  });
+
   test('a session that somebody else has used is not used again', async () => {
     await using home = await AcpHome.make({ agent: raw(['One.', 'Theirs.']) });
     const tl = await home.open();
@@ -121,7 +134,7 @@ describe('a program that is no agent', { timeout: 60_000 }, () => {
       'echo "Usage: me"; echo "wrong option" >&2; exit 2',
       /with code 2: wrong option.*it printed "Usage: me".*is not the Agent Client Protocol/,
     ],
-    ['says nothing', 'sleep 60', /did not open a session: the agent’s process ended by SIGKILL/],
+    ['says nothing', 'sleep 60', /the agent’s process was ended: it did not answer within 1000 ms/],
     [
       'speaks another version',
       'read line; echo \'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":9}}\'; sleep 60',

@@ -4,7 +4,7 @@ import type { Agent, Login } from '../../ports/agent.ts';
 import type { Capabilities } from './capabilities.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
-import { AgentMemory, type Learnt } from './memory.ts';
+import { AgentMemory, type Learnt, lieOf } from './memory.ts';
 import type { Opener } from './open.ts';
 import { parseAcpOptions } from './options.ts';
 import { profileOf } from './profiles.ts';
@@ -18,9 +18,9 @@ export interface AcpSettings {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** `AcpOptions` in part, as they stand in the settings; checked here. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** The folder filled by `throughline agents install`. */
+  /** A folder of the data home into which a person may install agents. */
   readonly installed: string;
-  /** Where what was learnt of agents is kept. */
+  /** Where what was learnt of agents is kept; a folder of our own. */
   readonly memory: string;
 }
 
@@ -41,6 +41,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
   const path = env.PATH ?? process.env.PATH ?? '';
   const login = known?.login ?? 'see its own documentation';
+  const looking = { name, env, login, openMs: options.openMs, scratch: settings.memory };
   let probing: Promise<Learnt> | null = null;
 
   const find = () => {
@@ -70,17 +71,16 @@ export function acpAgent(settings: AcpSettings): Agent {
   // The SDK is loaded when an agent is started: whoever only has one in the settings does not pay for it.
   const probed = async (command: readonly string[]) => {
     const { probe } = await import('./probe.ts');
-    return probe({ name, command, env, login, openMs: options.openMs });
+    return probe({ ...looking, command });
   };
   const loggedIn = async (signal: AbortSignal): Promise<Login> => {
     const { command } = find();
     const { loginOf } = await import('./login.ts');
-    const { auth, openMs } = options;
     const saw = (capabilities: Capabilities) => void memoryOf(command).saw(capabilities);
-    return loginOf({ name, command, env, openMs, signal, auth, login, saw });
+    return loginOf({ ...looking, command, signal, auth: options.auth, saw });
   };
   const traitsOf = (learnt: Learnt): AgentTraits => {
-    const honest = learnt.lie === null;
+    const honest = lieOf(learnt) === null;
     const profile = profileOf(learnt, options, env);
     const reopens = honest && (learnt.load || learnt.resume);
     return {
@@ -103,11 +103,16 @@ export function acpAgent(settings: AcpSettings): Agent {
     name,
     traits: async () => traitsOf(await learn()),
     where: async () => find().where,
+    async doubt() {
+      const lie = lieOf(await learn());
+      const { file } = memoryOf(find().command);
+      return lie && `It is not asked to open a session again: ${lie}. To have it asked once more, delete ${file}.`;
+    },
     login: loggedIn,
     async list(cwd, signal) {
       const { command } = find();
       const { listSessions } = await import('./list.ts');
-      return listSessions({ name, command, env, login, openMs: options.openMs, signal, auth: options.auth, cwd });
+      return listSessions({ ...looking, command, signal, auth: options.auth, cwd });
     },
     async open(request) {
       const { command } = find();
@@ -122,9 +127,10 @@ export function acpAgent(settings: AcpSettings): Agent {
         saw: (capabilities) => void memory.saw(capabilities),
         profile: (capabilities) => profileOf(capabilities, options, env),
         get lies() {
-          return (memory.learnt?.lie ?? null) !== null;
+          return memory.learnt !== null && lieOf(memory.learnt) !== null;
         },
-        lied: (detail) => memory.lied(detail),
+        lacked: (detail) => memory.lacked(detail),
+        loaded: () => memory.loaded(),
         onWindow: (tokens) => memory.window(tokens),
       };
       const { openSession } = await import('./open.ts');

@@ -14,7 +14,12 @@ export interface Capabilities extends AgentIdentity {
   readonly close: boolean;
   readonly delete: boolean;
   readonly directories: boolean;
+  /** What a prompt may hold beside text and links. */
+  readonly image: boolean;
+  readonly audio: boolean;
   readonly embeddedContext: boolean;
+  /** Which MCP servers it takes beside programs: `http`, `sse`. */
+  readonly servers: readonly string[];
   /** The ways to log in that it offers, by id. */
   readonly auth: readonly string[];
 }
@@ -27,6 +32,8 @@ export function capabilitiesOf(response: unknown): Capabilities {
   const info = asObject(answer.agentInfo);
   const methods = Array.isArray(answer.authMethods) ? answer.authMethods : [];
   const has = (name: string) => isObject(session[name]);
+  const prompt = asObject(agent.promptCapabilities);
+  const mcp = asObject(agent.mcpCapabilities);
   return {
     name: textOr(info.name, 'unknown'),
     version: textOr(info.version, 'unknown'),
@@ -36,10 +43,16 @@ export function capabilitiesOf(response: unknown): Capabilities {
     close: has('close'),
     delete: has('delete'),
     directories: has('additionalDirectories'),
-    embeddedContext: asObject(agent.promptCapabilities).embeddedContext === true,
+    image: prompt.image === true,
+    audio: prompt.audio === true,
+    embeddedContext: prompt.embeddedContext === true,
+    servers: Object.keys(mcp).filter((type) => mcp[type] === true),
     auth: methods.flatMap((method) => (isObject(method) && typeof method.id === 'string' ? [method.id] : [])),
   };
 }
+
+/** Of an agent that has not been asked. */
+export const NO_CAPABILITIES: Capabilities = capabilitiesOf({});
 
 export function asObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};

@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
 import { isAlive } from '../../../test/contracts/liveness.ts';
 import type { Room } from '../../ports/sandbox.ts';
-import { SandboxClient } from './client.ts';
+import { type ClientSettings, SandboxClient } from './client.ts';
 
 let rooms: TestRooms;
 let room: Room;
@@ -14,13 +16,17 @@ beforeEach(async () => {
   rooms = new TestRooms();
   room = await rooms.room();
   released = [];
-  const onTerminalReleased = (id: string, text: string) => released.push([id, text]);
-  client = new SandboxClient({ room, directories: [], mark: undefined, onTerminalReleased });
+  client = clientWith({ onTerminalReleased: (id, text) => released.push([id, text]) });
 });
 afterEach(async () => {
   await client.end();
   await rooms.dispose();
 });
+
+function clientWith(settings: Partial<ClientSettings>): SandboxClient {
+  const usual = { room, directories: [], mark: undefined, taken: async () => {}, onTerminalReleased: () => {} };
+  return new SandboxClient({ ...usual, ...settings });
+}
 
 const at = (name: string) => join(room.work, name);
 const read = (path: string, more: object = {}) => client.handle('fs/read_text_file', { path, ...more });
@@ -70,13 +76,55 @@ describe('files', () => {
     writeFileSync(at('real'), 'here');
     symlinkSync(at('real'), at('link'));
     expect(await read(at('link'))).toEqual({ content: 'here' });
-    await expect(read(room.work)).rejects.toThrow();
+    await expect(read(room.work)).rejects.toThrow('is no file');
+    await expect(write(room.work, 'x')).rejects.toThrow();
+  });
+
+  // Elsewhere there is no way to open a file from a folder that is open.
+  const onLinux = test.runIf(process.platform === 'linux');
+  onLinux('a folder that becomes a link to elsewhere at any moment leads nowhere', async () => {
+    const outside = join(rooms.root, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'file'), 'secret');
+    // A folder, nothing, a link to the other folder, nothing, and again, for as long as it lives.
+    const swap = spawn(
+      process.execPath,
+      [
+        '-e',
+        `const { mkdirSync, rmSync, symlinkSync, writeFileSync } = require('node:fs');
+        const tried = (what) => { try { what() } catch {} };
+        for (;;) {
+          tried(() => { mkdirSync('folder'); writeFileSync('folder/file', 'inside'); });
+          tried(() => rmSync('folder', { recursive: true }));
+          tried(() => symlinkSync(${JSON.stringify(outside)}, 'folder'));
+          tried(() => rmSync('folder'));
+        }`,
+      ],
+      { cwd: room.work, stdio: 'ignore' },
+    );
+    const seen = new Set<string>();
+    try {
+      for (let n = 0; n < 500; n += 1) {
+        const tried = [
+          read(at('folder/file')),
+          write(at(`folder/made-${n}`), 'x'),
+          write(at(`folder/sub-${n}/made`), 'x'),
+        ];
+        const [content] = await Promise.allSettled(tried);
+        if (content?.status === 'fulfilled') seen.add((content.value as { content: string }).content);
+      }
+    } finally {
+      swap.kill('SIGKILL');
+      await once(swap, 'exit');
+    }
+    expect(seen).not.toContain('secret');
+    expect(readdirSync(outside)).toEqual(['file']);
   });
 
   test('further directories are inside, too', async () => {
     const more = join(rooms.root, 'more');
     mkdirSync(more);
-    const wider = new SandboxClient({ room, directories: [more], mark: undefined, onTerminalReleased: () => {} });
+    const wider = clientWith({ directories: [more] });
     await wider.handle('fs/write_text_file', { path: join(more, 'file'), content: 'x' });
     expect(readFileSync(join(more, 'file'), 'utf8')).toBe('x');
   });
@@ -130,7 +178,7 @@ describe('terminals', () => {
   });
 
   test('have the mark of the agent, by which they are found after a crash', async () => {
-    const marked = new SandboxClient({ room, directories: [], mark: 'the-mark', onTerminalReleased: () => {} });
+    const marked = clientWith({ mark: 'the-mark' });
     const created = await marked.handle('terminal/create', { command: 'printenv', args: ['THROUGHLINE_MARK'] });
     await marked.handle('terminal/wait_for_exit', created);
     expect(await marked.handle('terminal/output', created)).toMatchObject({ output: 'the-mark\n' });
@@ -145,4 +193,42 @@ test('without tools nothing is done; what is not known is said to be unknown', a
   await expect(terminal('touch file')).rejects.toMatchObject({ code: -32600 });
   expect(existsSync(at('file'))).toBe(false);
   rmSync(at('file'), { force: true });
+});
+
+describe('however much an agent asks for', () => {
+  test('it is done in its order', async () => {
+    const asked = ['one', 'two', 'three'].flatMap((text) => [write(at('file'), text), read(at('file'))]);
+    const done = await Promise.all(asked);
+    expect(done.filter((_, i) => i % 2 === 1)).toEqual(['one', 'two', 'three'].map((content) => ({ content })));
+  });
+
+  test('nothing more is done before it has taken what it was given, and nothing at all once it is gone', async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = clientWith({ taken: () => gate.promise });
+    const asked = slow.handle('fs/write_text_file', { path: at('file'), content: 'x' });
+    const late = slow.handle('fs/write_text_file', { path: at('late'), content: 'x' });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(existsSync(at('file'))).toBe(false);
+    gate.resolve();
+    await asked;
+    expect(existsSync(at('file'))).toBe(true);
+    await slow.end();
+    await late.catch(() => {});
+    await expect(slow.handle('fs/write_text_file', { path: at('after'), content: 'x' })).rejects.toThrow('is over');
+    expect(existsSync(at('after'))).toBe(false);
+  });
+
+  test('a terminal that is made while the agent ends does not outlive it', async () => {
+    const making = terminal('echo $$ > pid; exec sleep 60');
+    const ending = client.end();
+    await Promise.allSettled([making, ending]);
+    await until('it has ended', () => !existsSync(at('pid')) || !isAlive(Number(readFileSync(at('pid'), 'utf8'))));
+  });
+
+  test('it has a hundred terminals at most', async () => {
+    const all = await Promise.all(Array.from({ length: 100 }, () => terminal('true')));
+    await expect(terminal('true')).rejects.toThrow('100 terminals are open');
+    await client.handle('terminal/release', { terminalId: all[0] });
+    await terminal('true');
+  });
 });

@@ -12,17 +12,31 @@ export interface ClientSettings {
   readonly directories: readonly string[];
   /** Of the agent's process. */
   readonly mark: string | undefined;
+  /** Resolves when the agent has taken so much of what it was given that it may have more. */
+  readonly taken: () => Promise<void>;
   readonly onTerminalReleased: (id: string, text: string) => void;
 }
 
-/** The client's side of the protocol that acts on the machine: files and terminals, inside of the sandbox. */
+/** What takes as long as a command does, and answers in a few words. */
+const WAITS = 'terminal/wait_for_exit';
+
+/**
+ * The client's side of the protocol that acts on the machine: files and terminals, inside of the sandbox. What an agent asks for is
+ * done in its order, one thing at a time, and not before the agent takes what it was given: however much it asks for, and
+ * whether it reads the answers or not, there is no more than one of them here.
+ */
 export class SandboxClient {
   readonly #terminals: ClientTerminals;
   readonly #methods: Readonly<Record<string, (params: unknown) => unknown>>;
+  readonly #taken: () => Promise<void>;
+  /** Resolves when all that was asked for is done; never rejects. */
+  #done: Promise<unknown> = Promise.resolve();
+  #over = false;
   /** Nothing is done for the agent while this is set: a session without tools must not have them through us. */
   withoutTools = false;
 
-  constructor({ room, directories, mark, onTerminalReleased }: ClientSettings) {
+  constructor({ room, directories, mark, taken, onTerminalReleased }: ClientSettings) {
+    this.#taken = taken;
     const roots = [room.work, ...directories];
     const files = new ClientFiles(roots);
     const terminals = new ClientTerminals(room, roots, mark, onTerminalReleased);
@@ -42,7 +56,14 @@ export class SandboxClient {
     const serve = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
     if (serve === undefined) throw RequestError.methodNotFound(method);
     if (this.withoutTools) throw RequestError.invalidRequest(undefined, 'no tool may run in this session');
-    return serve(params);
+    if (method === WAITS) return serve(params);
+    const result = this.#done.then(async () => {
+      await this.#taken();
+      if (this.#over) throw RequestError.internalError(undefined, 'the session is over');
+      return serve(params);
+    });
+    this.#done = result.catch(() => {});
+    return result;
   }
 
   textOf(terminalId: string): string | null {
@@ -50,6 +71,7 @@ export class SandboxClient {
   }
 
   end(): Promise<void> {
+    this.#over = true;
     return this.#terminals.end();
   }
 }

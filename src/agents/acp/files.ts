@@ -1,9 +1,8 @@
 import { constants } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { RequestError } from '@agentclientprotocol/sdk';
 import { asObject } from './capabilities.ts';
-import { inside } from './inside.ts';
+import { openInside } from './inside.ts';
 
 const MOST_BYTES = 32 * 1024 * 1024;
 
@@ -17,11 +16,7 @@ export class ClientFiles {
 
   async read(params: unknown): Promise<{ content: string }> {
     const { path, line, limit } = asObject(params);
-    const file = await this.#inside(path);
-    // Not blocking: a pipe with nobody at its other end would be waited for.
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error) => {
-      throw failed(path, error);
-    });
+    const handle = await this.#open(path, constants.O_RDONLY, false);
     try {
       const { size } = await regular(handle, path);
       if (size > MOST_BYTES) throw RequestError.invalidParams({ path }, `${path} is larger than ${MOST_BYTES} bytes`);
@@ -34,12 +29,7 @@ export class ClientFiles {
   async write(params: unknown): Promise<Record<string, never>> {
     const { path, content } = asObject(params);
     if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a text');
-    const file = await this.#inside(path);
-    await mkdir(dirname(file), { recursive: true });
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const handle = await open(file, flags, 0o666).catch((error) => {
-      throw failed(path, error);
-    });
+    const handle = await this.#open(path, constants.O_WRONLY | constants.O_CREAT, true);
     try {
       await regular(handle, path);
       await handle.truncate(0);
@@ -50,14 +40,21 @@ export class ClientFiles {
     return {};
   }
 
-  async #inside(path: unknown): Promise<string> {
-    const file = typeof path === 'string' ? await inside(path, this.#roots) : null;
-    if (file === null) throw RequestError.invalidParams({ path }, `${path} lies outside of the sandbox's directory`);
-    return file;
+  async #open(path: unknown, flags: number, make: boolean): Promise<FileHandle> {
+    // Not blocking: a pipe with nobody at its other end would be waited for.
+    const all = flags | constants.O_NONBLOCK;
+    const handle =
+      typeof path === 'string'
+        ? await openInside(path, this.#roots, all, make).catch((error) => {
+            throw failed(path, error);
+          })
+        : null;
+    if (handle === null) throw RequestError.invalidParams({ path }, `${path} lies outside of the sandbox's directory`);
+    return handle;
   }
 }
 
-async function regular(handle: Awaited<ReturnType<typeof open>>, path: unknown) {
+async function regular(handle: FileHandle, path: unknown) {
   const stat = await handle.stat();
   if (!stat.isFile()) throw RequestError.invalidParams({ path }, `${path} is no file`);
   return stat;

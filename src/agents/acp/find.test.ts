@@ -54,6 +54,15 @@ test('a package comes before PATH, and a script in it is run by our own Node', (
   expect(find('codex', { package: join(root, 'named') })).toMatchObject({ command: [join(named, 'codex')] });
 });
 
+test('what is installed beside Throughline is found, as Node would', () => {
+  const at = packageIn(join(root, 'app'), '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
+  const ours = join(root, 'app', 'node_modules', 'throughline', 'dist', 'agents', 'acp');
+  expect(find('codex', { ours })).toEqual({
+    command: [process.execPath, join(at, 'codex.js')],
+    where: `${join(at, 'codex.js')} (Throughline's own packages)`,
+  });
+});
+
 test('what was named is used or refused, never passed over', () => {
   program('codex-acp');
   expect(find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'Check its "package".' });

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { extname, join, resolve } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { isObject } from '../../core/content.ts';
 import { runnable } from '../shared/programs.ts';
 import { KNOWN_AGENTS, type KnownAgent } from './known.ts';
 
 /*
- * Where an agent is: the setting "command", the setting "package", Throughline's own packages, the folder filled by
- * `throughline agents install`, PATH. The node_modules of a working directory are not looked at: docs/decisions/0013.
+ * Where an agent is: the setting "command", the setting "package", Throughline's own packages, the folder for such agents in the
+ * data home, PATH. The node_modules of a working directory are not looked at: docs/decisions/0013.
  * Places are looked at, never executed.
  */
 export interface FindSettings {
@@ -14,10 +14,12 @@ export interface FindSettings {
   readonly known: string | null;
   readonly command?: readonly string[] | undefined;
   readonly package?: string | undefined;
-  /** The folder filled by `throughline agents install`. */
+  /** A folder of the data home into which a person may install them. */
   readonly installed: string;
   /** Where programs are looked for, as the variable PATH has it. */
   readonly path: string;
+  /** Where our own code lies; left out: here. */
+  readonly ours?: string | undefined;
 }
 
 export type Found =
@@ -57,10 +59,13 @@ function findKnown(agent: KnownAgent, settings: FindSettings): Found {
   };
 }
 
-function* placesOf({ package: folder, installed }: FindSettings) {
+function* placesOf({ package: folder, installed, ours = import.meta.dirname }: FindSettings) {
   if (folder !== undefined) yield { name: 'the setting "package"', folder, named: true };
-  yield { name: "Throughline's own packages", folder: resolve(import.meta.dirname, '..', '..', '..'), named: false };
-  yield { name: 'throughline agents install', folder: installed, named: false };
+  // As Node finds them for our own code: npm puts what is installed beside Throughline into a folder above it.
+  for (let above = ours; above !== dirname(above); above = dirname(above)) {
+    yield { name: "Throughline's own packages", folder: above, named: false };
+  }
+  yield { name: 'the data home', folder: installed, named: false };
 }
 
 /** How a package's program is started: a script of Node's by the Node that runs us, whatever PATH has. Null: not there. */

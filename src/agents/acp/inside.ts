@@ -1,4 +1,5 @@
-import { lstat, realpath } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
 /**
@@ -8,12 +9,79 @@ import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 export async function inside(path: string, roots: readonly string[]): Promise<string | null> {
   if (!isAbsolute(path) || path.includes('\0')) return null;
   const real = await resolved(path);
-  if (real === null) return null;
+  return real !== null && (await isWithin(real, roots)) ? real : null;
+}
+
+/**
+ * Opens a file that lies in one of the roots. `make`: with the folders that it lacks. Null: it lies elsewhere. Throws what the
+ * system says.
+ *
+ * Between looking where a path leads and opening it, somebody may put a link in the place of one of its folders. So its folder is
+ * opened and looked at once more, and the file is opened from there.
+ */
+export async function openInside(
+  path: string,
+  roots: readonly string[],
+  flags: number,
+  make: boolean,
+): Promise<FileHandle | null> {
+  const file = await inside(path, roots);
+  if (file === null) return null;
+  // It is one of the roots itself, and so no file; whoever asked is to hear that of the system.
+  if (!(await isWithin(dirname(file), roots))) return (await openFolder(file, roots, false))?.handle ?? null;
+  const folder = await openFolder(dirname(file), roots, make);
+  if (folder === null) return null;
+  try {
+    return await open(join(placeOf(folder), basename(file)), flags | constants.O_NOFOLLOW, 0o666);
+  } finally {
+    await folder.handle.close();
+  }
+}
+
+interface Folder {
+  readonly handle: FileHandle;
+  readonly path: string;
+}
+
+async function openFolder(path: string, roots: readonly string[], make: boolean, from = path): Promise<Folder | null> {
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  const handle = await open(from, flags).catch((error: NodeJS.ErrnoException) => {
+    if (make && error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (handle === null) return makeFolder(path, roots);
+  const folder = { handle, path };
+  const real = await realpath(placeOf(folder)).catch(() => null);
+  if (real !== null && (await isWithin(real, roots))) return folder;
+  await handle.close();
+  return null;
+}
+
+async function makeFolder(path: string, roots: readonly string[]): Promise<Folder | null> {
+  const parent = await openFolder(dirname(path), roots, true);
+  if (parent === null) return null;
+  try {
+    const place = join(placeOf(parent), basename(path));
+    await mkdir(place).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    return await openFolder(path, roots, false, place);
+  } finally {
+    await parent.handle.close();
+  }
+}
+
+/** A way to an open folder that nobody can lead elsewhere. Only Linux has one. */
+function placeOf({ handle, path }: Folder): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
+}
+
+async function isWithin(path: string, roots: readonly string[]): Promise<boolean> {
   for (const root of roots) {
     const rootPath = await realpath(root).catch(() => null);
-    if (rootPath !== null && within(real, rootPath)) return real;
+    if (rootPath !== null && within(path, rootPath)) return true;
   }
-  return null;
+  return false;
 }
 
 /** Of what is not there, the nearest folder that is. Null: a link that leads nowhere, or in a circle. */

@@ -10,7 +10,7 @@ import { applySettings } from './session-settings.ts';
 
 /**
  * Opens a session by `session/load`, which repeats its history, and compares that with what we told it. An agent that says yes
- * and does not have it is found out here, and remembered.
+ * and does not have it is found out here.
  */
 export async function loadSession(
   session: AcpSession,
@@ -21,7 +21,7 @@ export async function loadSession(
 ): Promise<Opened> {
   const history = new RepeatedHistory();
   const heard = new Heard();
-  session.onRepeated = (update) => {
+  session.updates.onRepeated = (update) => {
     history.add(update as Readonly<Record<string, unknown>>);
     heard.something();
   };
@@ -31,15 +31,16 @@ export async function loadSession(
   ]);
   if (isAnother(response, id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
   const compared = await settled(history, turns, heard, opener.options);
-  session.onRepeated = null;
+  session.updates.onRepeated = null;
   if (compared.kind === 'lacking') {
-    opener.lied(compared.detail);
+    opener.lacked(compared.detail);
     return { ok: false, reason: 'lacking', message: `the agent says that it is loaded, but ${compared.detail}` };
   }
   if (compared.kind === 'beyond') return { ok: false, reason: 'diverged', message: compared.detail };
-  await applySettings(session, asObject(response), opener, profile);
   // Nothing to compare with: what it repeats shows at least that it has something.
-  const shown = turns === null ? !history.empty : turns.length > 0;
+  const shown = turns === null ? !history.empty : compared.found > 0;
+  if (turns !== null && shown) opener.loaded();
+  await applySettings(session, asObject(response), opener, profile);
   return { ok: true, session, proof: shown ? 'consistent' : 'none' };
 }
 
@@ -62,7 +63,13 @@ async function settled(
   { quietMs, lateMs }: AcpOptions,
 ): Promise<Comparison> {
   const compare = () => compareTold(history.messages(), told ?? []);
-  const whole = () => (told === null ? !history.empty : compare().kind !== 'lacking');
+  const whole = () => {
+    const compared = compare();
+    // Where nothing has to be there, all is there before anything was seen.
+    if (compared.kind === 'consistent' && compared.found === 0)
+      return told === null ? !history.empty : told.length === 0;
+    return compared.kind !== 'lacking';
+  };
   if (whole()) return compare();
   const until = performance.now() + lateMs;
   while (performance.now() < until) {

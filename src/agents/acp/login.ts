@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Login } from '../../ports/agent.ts';
 import { asObject, type Capabilities } from './capabilities.ts';
 import { AgentGone } from './connection.ts';
@@ -17,17 +14,12 @@ export interface LoginRequest extends ProbeRequest {
  * Whether somebody is logged in, as far as it shows: agents say so by refusing to open a session. So one is opened, in a folder
  * that is gone afterwards, and nothing is asked in it. Throws `agent_unavailable`.
  */
-export async function loginOf(request: LoginRequest): Promise<Login> {
-  const folder = await mkdtemp(join(tmpdir(), 'throughline-probe-'));
-  try {
-    return await probing(request, (agent) => lookInto(agent, folder, request));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+export function loginOf(request: LoginRequest): Promise<Login> {
+  return probing(request, (agent) => lookInto(agent, request));
 }
 
-async function lookInto(agent: Probing, cwd: string, request: LoginRequest): Promise<Login> {
-  const { connection, can } = agent;
+async function lookInto(agent: Probing, request: LoginRequest): Promise<Login> {
+  const { connection, can, folder: cwd } = agent;
   request.saw(can);
   let status: unknown;
   try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { capabilitiesOf } from './capabilities.ts';
-import { AgentMemory } from './memory.ts';
+import { AgentMemory, lieOf } from './memory.ts';
 
 let root: string;
 beforeEach(() => {
@@ -20,19 +20,52 @@ test('what one process has learnt, the next one knows', () => {
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));
   one.window(1_000);
-  one.lied('it repeats nothing');
-  expect(memory().learnt).toMatchObject({ version: '1', load: true, window: 1_000, lie: 'it repeats nothing' });
+  one.lacked('it repeats nothing');
+  expect(memory().learnt).toMatchObject({ version: '1', load: true, window: 1_000, lacking: ['it repeats nothing'] });
   expect(memory(['another']).learnt).toBeNull();
 });
 
+const lie = () => {
+  const { learnt } = memory();
+  return learnt && lieOf(learnt);
+};
+
 test('another version has not lied', () => {
   memory().saw(saying('1'));
-  memory().lied('it repeats nothing');
-  const updated = memory();
-  updated.saw(saying('1'));
-  expect(updated.learnt?.lie).toBe('it repeats nothing');
-  updated.saw(saying('2'));
-  expect(memory().learnt).toMatchObject({ version: '2', lie: null });
+  memory().lacked('it repeats nothing');
+  memory().saw(saying('1'));
+  expect(lie()).toBe('it repeats nothing');
+  memory().saw(saying('2'));
+  expect(lie()).toBeNull();
+});
+
+test('one that was never seen to load a session whole is a liar at once', () => {
+  memory().saw(saying('1'));
+  memory().lacked('it lacks turn 3');
+  expect(lie()).toBe('it lacks turn 3');
+});
+
+test('one that was, when three in a row were not', () => {
+  memory().saw(saying('1'));
+  memory().loaded();
+  for (const n of [1, 2]) memory().lacked(`${n}`);
+  expect(lie()).toBeNull();
+  memory().loaded();
+  for (const n of [1, 2]) memory().lacked(`${n}`);
+  expect(lie()).toBeNull();
+  memory().lacked('3');
+  expect(lie()).toBe('3');
+});
+
+test('two processes do not forget for each other', () => {
+  const [one, other] = [memory(), memory()];
+  one.saw(saying('1'));
+  expect(other.learnt?.version).toBe('1');
+  one.lacked('it repeats nothing');
+  other.window(1_000);
+  other.saw(saying('1'));
+  expect(lie()).toBe('it repeats nothing');
+  expect(memory().learnt?.window).toBe(1_000);
 });
 
 test('a program that was replaced is another one', () => {

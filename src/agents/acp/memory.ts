@@ -8,8 +8,21 @@ import type { Capabilities } from './capabilities.ts';
 export interface Learnt extends Capabilities {
   /** The window of its model as it last said; null: it never did. */
   readonly window: number | null;
-  /** How it was caught opening a session without what that was told; null: it never was. */
-  readonly lie: string | null;
+  /** Whether it was ever seen to load a session with all that this was told. */
+  readonly honest: boolean;
+  /** What was wrong with sessions that it has loaded since, one after the other, without what they were told. */
+  readonly lacking: readonly string[];
+}
+
+/**
+ * So many sessions in a row that lacked what they were told make a liar of an agent that was seen to load them whole. One of them may
+ * have been damaged by somebody else, and costs that session alone.
+ */
+const MOST_LACKING = 3;
+
+/** How it was caught opening sessions without what they were told; null: it is believed. */
+export function lieOf({ honest, lacking }: Pick<Learnt, 'honest' | 'lacking'>): string | null {
+  return lacking.length >= (honest ? MOST_LACKING : 1) ? (lacking.at(-1) ?? null) : null;
 }
 
 /**
@@ -17,41 +30,59 @@ export interface Learnt extends Capabilities {
  * what it can do, and one that was caught lying is not asked again by the next process. The file may be deleted at any time.
  */
 export class AgentMemory {
-  readonly #file: string;
+  readonly file: string;
   #learnt: Learnt | null | undefined;
 
   constructor(folder: string, command: readonly string[]) {
-    this.#file = join(folder, `${fingerprint(command)}.json`);
+    this.file = join(folder, `${fingerprint(command)}.json`);
   }
 
   get learnt(): Learnt | null {
-    this.#learnt ??= readLearnt(this.#file);
+    this.#learnt ??= readLearnt(this.file);
     return this.#learnt;
   }
 
   /** It was started, and says this. What was learnt of another version does not count any more. */
   saw(capabilities: Capabilities): Learnt {
-    const known = this.learnt;
+    const known = this.#now();
     const same = known !== null && known.name === capabilities.name && known.version === capabilities.version;
-    return this.#keep({ ...capabilities, window: same ? known.window : null, lie: same ? known.lie : null });
+    const { window, honest, lacking } = same ? known : UNKNOWN;
+    return this.#keep({ ...capabilities, window, honest, lacking });
   }
 
-  lied(detail: string): void {
-    if (this.learnt !== null) this.#keep({ ...this.learnt, lie: detail });
+  /** It said that a session is loaded which lacks what it was told. */
+  lacked(detail: string): void {
+    this.#change(({ lacking }) => ({ lacking: [...lacking, detail].slice(-MOST_LACKING) }));
+  }
+
+  /** It loaded a session with all that this was told. */
+  loaded(): void {
+    this.#change(() => ({ honest: true, lacking: [] }));
   }
 
   window(tokens: number): void {
-    if (this.learnt !== null) this.#keep({ ...this.learnt, window: tokens });
+    this.#change(() => ({ window: tokens }));
+  }
+
+  #change(change: (now: Learnt) => Partial<Learnt>): void {
+    const now = this.#now();
+    if (now !== null) this.#keep({ ...now, ...change(now) });
+  }
+
+  /** Another process may have learnt something since we last looked. */
+  #now(): Learnt | null {
+    this.#learnt = readLearnt(this.file) ?? this.#learnt ?? null;
+    return this.#learnt;
   }
 
   #keep(learnt: Learnt): Learnt {
     if (JSON.stringify(learnt) === JSON.stringify(this.#learnt)) return learnt;
     this.#learnt = learnt;
-    const draft = `${this.#file}.${process.pid}`;
+    const draft = `${this.file}.${process.pid}`;
     try {
-      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+      mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
       writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
-      renameSync(draft, this.#file);
+      renameSync(draft, this.file);
     } catch {
       // Without the file it is known to this process alone, and learnt again by the next.
     }
@@ -59,12 +90,15 @@ export class AgentMemory {
   }
 }
 
+const UNKNOWN = { window: null, honest: false, lacking: [] } as const;
+
 /** Null: nothing was learnt, or what is there is no use. */
 function readLearnt(file: string): Learnt | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    const whole = isObject(value) && typeof value.version === 'string' && typeof value.load === 'boolean';
-    return whole ? (value as unknown as Learnt) : null;
+    if (!isObject(value) || typeof value.version !== 'string' || typeof value.load !== 'boolean') return null;
+    const { window = null, honest = false, lacking = [], ...can } = value as unknown as Learnt;
+    return { ...can, window, honest, lacking };
   } catch {
     return null;
   }

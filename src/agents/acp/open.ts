@@ -1,13 +1,13 @@
-import { PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
+import { PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk';
 import { asSentence, ThroughlineError } from '../../core/errors.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../ports/agent.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { CLIENT_CAPABILITIES } from './client.ts';
-import { AgentGone } from './connection.ts';
+import { type AcpConnection, AgentGone } from './connection.ts';
 import { isAnother, loadSession, OPENED_ANOTHER } from './load.ts';
 import type { AcpOptions } from './options.ts';
 import type { NoToolsProfile } from './profiles.ts';
-import { isAuthRequired, refusalOf, wordsOf } from './refusal.ts';
+import { isAuthRequired, refusalOf, Unfit, wordsOf } from './refusal.ts';
 import { AcpSession } from './session.ts';
 import { applySettings } from './session-settings.ts';
 
@@ -24,9 +24,12 @@ export interface Opener {
   saw(capabilities: Capabilities): void;
   /** Null: this very version has none. */
   profile(capabilities: Capabilities): NoToolsProfile | null;
-  /** Whether this version was caught opening sessions without what they were told. */
+  /** Whether this version is believed to open sessions without what they were told. */
   readonly lies: boolean;
-  lied(detail: string): void;
+  /** It said that a session is loaded which lacks what it was told. */
+  lacked(detail: string): void;
+  /** It loaded a session that has what it was told. */
+  loaded(): void;
   onWindow(tokens: number): void;
 }
 
@@ -42,7 +45,7 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
-  const late = setTimeout(stop, opener.options.openMs);
+  const late = stopLate(session.connection, opener.options.openMs);
   try {
     const opened = await opening(session, request, how, opener);
     if (opened.ok && !signal.aborted) return opened;
@@ -52,10 +55,12 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
     await session.kill();
     if (signal.aborted) return refused('opening was cancelled');
     if (isAuthRequired(error)) throw notLoggedIn(opener, error);
-    if (!(error instanceof AgentGone)) return refusalOf(error);
+    if (error instanceof RequestError || error instanceof Unfit) return refusalOf(error);
+    // Neither the agent's doing nor its words: a fault of the store, or our own.
+    if (!(error instanceof AgentGone)) throw error;
     // Another way of restoring may still work; a new session is the last of them.
     if (how.kind === 'resume') return refused(wordsOf(error));
-    throw notStarted(opener, session, error);
+    throw notStarted(opener, session.connection, error);
   } finally {
     clearTimeout(late);
     signal.removeEventListener('abort', stop);
@@ -69,7 +74,7 @@ async function opening(
   opener: Opener,
 ): Promise<Opened> {
   const { options } = opener;
-  const can = await initialize(session);
+  const can = await initialize(session.connection);
   opener.saw(can);
   session.isOf(can);
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
@@ -77,6 +82,10 @@ async function opening(
   if (noTools && profile === null)
     return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
   if (options.directories.length > 0 && !can.directories) return refused('this agent takes no further directories');
+  const server = options.mcpServers.find(
+    ({ type = 'stdio' }) => type !== 'stdio' && !can.servers.includes(String(type)),
+  );
+  if (server !== undefined) return refused(`this agent takes no MCP server of the type "${server.type}"`);
   session.client.withoutTools = noTools;
   const place = {
     cwd: room.work,
@@ -92,7 +101,7 @@ async function opening(
     }
     session.named(response.sessionId);
     const { startupInfo } = asObject(asObject(response._meta).piAcp);
-    if (typeof startupInfo === 'string') session.greets(startupInfo);
+    if (typeof startupInfo === 'string') session.updates.greets(startupInfo);
     await applySettings(session, response, opener, profile);
     return { ok: true, session, proof: 'counted' };
   }
@@ -105,16 +114,21 @@ async function opening(
   return { ok: true, session, proof: 'none' };
 }
 
-/** The first words to any agent. Throws what it answers, or `refused` when it speaks another version. */
-export async function initialize(session: { readonly connection: AcpSession['connection'] }): Promise<Capabilities> {
-  const response = await session.connection.request('initialize', {
+/** Ends an agent that does not answer in time, and says so. */
+export function stopLate(connection: AcpConnection, ms: number): NodeJS.Timeout {
+  return setTimeout(() => connection.stop(`it did not answer within ${ms} ms ("openMs" in its options)`), ms);
+}
+
+/** The first words to any agent. Throws what it answers, or `Unfit` when it speaks another version. */
+export async function initialize(connection: AcpConnection): Promise<Capabilities> {
+  const response = await connection.request('initialize', {
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: CLIENT_CAPABILITIES,
     clientInfo: { name: 'throughline', version: '1' },
   });
   const { protocolVersion } = asObject(response);
   if (protocolVersion !== PROTOCOL_VERSION) {
-    throw new Error(`it speaks version ${protocolVersion} of the protocol, and not ${PROTOCOL_VERSION}`);
+    throw new Unfit(`it speaks version ${protocolVersion} of the protocol, and not ${PROTOCOL_VERSION}`);
   }
   return capabilitiesOf(response);
 }
@@ -131,11 +145,12 @@ export function notLoggedIn({ name, login }: Pick<Opener, 'name' | 'login'>, err
 
 export function notStarted(
   { name, command }: Pick<Opener, 'name' | 'command'>,
-  session: { readonly connection: AcpSession['connection'] },
+  { noise }: Pick<AcpConnection, 'noise'>,
   error: unknown,
+  didNot = 'did not open a session',
 ) {
-  const noise = session.connection.noise === null ? '' : ' What it prints is not the Agent Client Protocol.';
-  return new ThroughlineError('agent_unavailable', `${name} did not open a session: ${wordsOf(error)}.${noise}`, {
+  const printed = noise === null ? '' : ' What it prints is not the Agent Client Protocol.';
+  return new ThroughlineError('agent_unavailable', `${name} ${didNot}: ${wordsOf(error)}.${printed}`, {
     hint: `Run "${command.join(' ')}" by hand to see what it says.`,
   });
 }

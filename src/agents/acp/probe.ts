@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import type { Capabilities } from './capabilities.ts';
 import { AcpConnection } from './connection.ts';
-import { initialize, notLoggedIn, notStarted } from './open.ts';
+import { initialize, notLoggedIn, notStarted, stopLate } from './open.ts';
 import { isAuthRequired } from './refusal.ts';
 
 export interface ProbeRequest {
@@ -13,12 +15,16 @@ export interface ProbeRequest {
   readonly openMs: number;
   /** How a person logs in; for messages. */
   readonly login: string;
+  /** Where an empty folder is made for it to run in, which is gone afterwards. It must be one of our own. */
+  readonly scratch: string;
   /** Ends it when aborted; left out: only `openMs` does. */
   readonly signal?: AbortSignal;
 }
 
 /** An agent that was started for a look. */
 export interface Probing {
+  /** The folder that it runs in. */
+  readonly folder: string;
   readonly connection: AcpConnection;
   readonly can: Capabilities;
   /** What it last notified us of by this method, or will within so long; null: nothing. */
@@ -32,11 +38,29 @@ export function probe(request: ProbeRequest): Promise<Capabilities> {
 
 /** The same, with a look at it before it is ended. */
 export async function probing<T>(request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
-  const child = bareChild(request.command, request.env);
-  const stop = () => child.kill('SIGKILL');
-  const late = setTimeout(stop, request.openMs);
-  request.signal?.addEventListener('abort', stop, { once: true });
-  if (request.signal?.aborted) stop();
+  const folder = await emptyFolder(request);
+  try {
+    return await probingIn(folder, request, look);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Agents obey what lies in the folder that they are started in, and above it: never one where others may put something. */
+async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
+  try {
+    await mkdir(scratch, { recursive: true, mode: 0o700 });
+    return await mkdtemp(join(scratch, 'probe-'));
+  } catch (cause) {
+    throw new ThroughlineError('agent_unavailable', `${name} cannot be started: there is no folder to do so in.`, {
+      hint: `Make sure that ${scratch} can be written.`,
+      cause,
+    });
+  }
+}
+
+async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
+  const child = bareChild(folder, request.command, request.env);
   const heard = new Notices();
   const connection = new AcpConnection(child, {
     notification: (method, params) => heard.add(method, params),
@@ -47,12 +71,16 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
     room: () => undefined,
     gone: () => {},
   });
+  const stop = () => child.kill('SIGKILL');
+  const late = stopLate(connection, request.openMs);
+  request.signal?.addEventListener('abort', stop, { once: true });
+  if (request.signal?.aborted) stop();
   try {
-    const can = await initialize({ connection });
-    return await look({ connection, can, hear: (method, ms) => heard.hear(method, ms) });
+    const can = await initialize(connection);
+    return await look({ folder, connection, can, hear: (method, ms) => heard.hear(method, ms) });
   } catch (error) {
     if (isAuthRequired(error)) throw notLoggedIn(request, error);
-    throw notStarted(request, { connection }, error);
+    throw notStarted(request, connection, error, 'did not answer as an agent does');
   } finally {
     clearTimeout(late);
     request.signal?.removeEventListener('abort', stop);
@@ -60,13 +88,13 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
   }
 }
 
-/** What an agent says unasked. */
+/** What an agent says unasked: by method the last of it, and of no more methods than one would look at. */
 class Notices {
   readonly #last = new Map<string, unknown>();
   readonly #waiting = new Map<string, () => void>();
 
   add(method: string, params: unknown): void {
-    this.#last.set(method, params);
+    if (this.#last.size < MOST_METHODS || this.#last.has(method)) this.#last.set(method, params);
     this.#waiting.get(method)?.();
   }
 
@@ -82,13 +110,19 @@ class Notices {
   }
 }
 
+const MOST_METHODS = 100;
+
 /** What programs need to find themselves, and nothing more of our environment. */
 const ALLOWED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
 
-function bareChild([program = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Child {
+function bareChild(
+  cwd: string,
+  [program = '', ...args]: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Child {
   const ours = ALLOWED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
   const child = spawn(program, args, {
-    cwd: tmpdir(),
+    cwd,
     env: { ...Object.fromEntries(ours), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,

@@ -16,6 +16,9 @@ const SAYS_LOCKED = /\block(?:ed)?\b|already (?:open|active|running|loaded|in us
 const SAYS_TOO_LONG =
   /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the .*tokens/i;
 
+/** The agent answers, and cannot do what the settings ask of it. */
+export class Unfit extends Error {}
+
 /** Codes that agents have used for a session which they do not have; any other one is something else. */
 const MAY_BE_NOT_FOUND = [NOT_FOUND, -32602, -32603, -32000, 404];
 

@@ -4,7 +4,9 @@ import type { RepeatedMessage } from '../../core/told.ts';
 
 /** How Claude begins the message that stands for everything it has compacted. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
-const BLOCK = /<conversation-record ([0-9a-f]+)>[\s\S]*?<\/conversation-record \1>/g;
+const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
+/** How often the end of a block is looked for in one message: we put one block before a prompt. */
+const MOST_BLOCKS = 100;
 
 interface Open {
   who: 'person' | 'agent' | 'summary';
@@ -43,7 +45,7 @@ export class RepeatedHistory {
   messages(): RepeatedMessage[] {
     return this.#messages.map(({ who, texts }) => {
       const text = texts.join('');
-      const blocks = who === 'person' ? [...text.matchAll(BLOCK)].map(([block]) => hashOf(block)) : [];
+      const blocks = who === 'person' ? [...blocksIn(text)].map(hashOf) : [];
       return { who: text.startsWith(CLAUDE_SUMMARY) ? 'summary' : who, text, blocks };
     });
   }
@@ -54,6 +56,21 @@ export class RepeatedHistory {
     this.#closed = false;
     if (same) last?.texts.push(textOf(content));
     else this.#messages.push({ who, texts: [textOf(content)], messageId });
+  }
+}
+
+function* blocksIn(text: string): Generator<string> {
+  let [from, tries] = [0, 0];
+  for (const { index, 0: mark, 1: nonce } of text.matchAll(BLOCK_BEGINS)) {
+    if (index < from) continue;
+    const closing = `</conversation-record ${nonce}>`;
+    const at = text.indexOf(closing, index + mark.length);
+    if (at !== -1) {
+      from = at + closing.length;
+      yield text.slice(index, from);
+    }
+    tries += 1;
+    if (tries === MOST_BLOCKS) return;
   }
 }
 

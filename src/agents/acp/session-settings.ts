@@ -2,6 +2,7 @@ import { isObject } from '../../core/content.ts';
 import { asObject } from './capabilities.ts';
 import type { Opener } from './open.ts';
 import type { NoToolsProfile } from './profiles.ts';
+import { Unfit } from './refusal.ts';
 import type { AcpSession } from './session.ts';
 
 /**
@@ -27,15 +28,15 @@ export async function applySettings(
   const { currentModeId } = asObject(response.modes);
   const usual = options.mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
   await setMode(profile.mode);
-  session.onAllowTools = async () => {
-    if (usual === null) throw new Error('the agent did not say which mode it was in');
+  session.isQuiet(profile.mode, async () => {
+    if (usual === null) throw new Unfit('the agent did not say which mode it was in');
     await setMode(usual);
-  };
+  });
 }
 
 function modelOption({ configOptions }: Readonly<Record<string, unknown>>): string {
   const all = Array.isArray(configOptions) ? configOptions.filter(isObject) : [];
   const id = (all.find(({ category }) => category === 'model') ?? all.find((one) => one.id === 'model'))?.id;
-  if (typeof id !== 'string') throw new Error('this agent does not let its model be chosen; leave "model" out');
+  if (typeof id !== 'string') throw new Unfit('this agent does not let its model be chosen; leave "model" out');
   return id;
 }

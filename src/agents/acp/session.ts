@@ -1,36 +1,16 @@
-import { isObject } from '../../core/content.ts';
-import { chunkText, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child, Room } from '../../ports/sandbox.ts';
-import { EventQueue } from '../shared/event-queue.ts';
-import { asObject, type Capabilities } from './capabilities.ts';
+import { Flight, whyNotSent } from '../shared/flight.ts';
+import { asObject, type Capabilities, NO_CAPABILITIES } from './capabilities.ts';
 import { SandboxClient } from './client.ts';
 import { AcpConnection } from './connection.ts';
 import type { AcpOptions } from './options.ts';
 import { Questions } from './permissions.ts';
+import { outcomeOf, untakable } from './prompt-outcome.ts';
 import { failureOf } from './refusal.ts';
-import { TerminalTexts } from './terminal-texts.ts';
-import { CostMeter, TokenMeter } from './usage.ts';
+import { Updates } from './updates.ts';
+import { TokenMeter } from './usage.ts';
 
-/** The prompt in flight. */
-interface Flight {
-  readonly events: EventQueue;
-  /** The agent has said that it is done: what still comes is no part of the turn. */
-  answered: boolean;
-  /** Runs from the moment the agent was asked to stop; null: it was not. */
-  grace: NodeJS.Timeout | null;
-}
-
-/** Kinds of updates that say what happened in a turn: outside of one they would be taken for the next one's. */
-const OF_A_TURN: readonly string[] = [
-  'user_message_chunk',
-  'agent_message_chunk',
-  'agent_thought_chunk',
-  'tool_call',
-  'tool_call_update',
-  'plan',
-];
-const MOST_BETWEEN = 500;
 const CLOSE_MS = 2_000;
 
 export interface SessionSettings {
@@ -45,40 +25,30 @@ export interface SessionSettings {
 export class AcpSession implements AgentSession {
   readonly connection: AcpConnection;
   readonly client: SandboxClient;
+  readonly updates: Updates;
   readonly #options: AcpOptions;
   readonly #questions = new Questions();
-  readonly #texts = new TerminalTexts();
-  readonly #cost: CostMeter;
   #tokens = new TokenMeter({ name: '' });
-  /** While a session is loaded: where the history goes that it repeats. */
-  onRepeated: ((update: Update) => void) | null = null;
-  /** Ends the no-tools profile in place; null: there is none, or it cannot be. */
-  onAllowTools: (() => Promise<void>) | null = null;
-  #closesSessions = false;
-  /** What it shows of itself as if it were an answer; null: nothing, or it has. */
-  #banner: string | null = null;
-  #id: string | null = null;
-  /** What came while no prompt was in flight. */
-  #between: Update[] = [];
+  #can: Capabilities = NO_CAPABILITIES;
+  /** Leaves the mode in which no tool can run; null: it is in none. */
+  #leaveQuiet: (() => Promise<unknown>) | null = null;
   #flight: Flight | null = null;
   #closing: Promise<void> | null = null;
 
   constructor({ child, room, options, memo, onWindow }: SessionSettings) {
     this.#options = options;
-    this.#cost = new CostMeter(memo, onWindow);
+    this.updates = new Updates(memo, onWindow);
     this.client = new SandboxClient({
       room,
       directories: options.directories,
       mark: child.identity.mark,
-      onTerminalReleased: (id, text) => {
-        this.#texts.released(id, text);
-        this.#tell(this.#texts.taken());
-      },
+      taken: () => this.connection.taken(),
+      onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
     });
     this.connection = new AcpConnection(child, {
-      notification: (method, params) => this.#notified(method, params),
+      notification: (method, params, length) => this.updates.notified(method, params, length),
       answered: (method) => {
-        if (method === 'session/prompt' && this.#flight !== null) this.#flight.answered = true;
+        if (method === 'session/prompt') this.updates.answered();
       },
       request: (method, params) => this.#asked(method, params),
       room: () => this.#flight?.events.room(),
@@ -87,7 +57,7 @@ export class AcpSession implements AgentSession {
   }
 
   get id() {
-    return this.#id;
+    return this.updates.sessionId;
   }
   get process() {
     return this.connection.identity;
@@ -96,22 +66,25 @@ export class AcpSession implements AgentSession {
     return this.connection.alive;
   }
   get memo() {
-    return this.#cost.memo;
+    return this.updates.memo;
   }
 
   /** What the agent behind it is. */
   isOf(agent: Capabilities): void {
-    this.#closesSessions = agent.close;
+    this.#can = agent;
     this.#tokens = new TokenMeter(agent);
   }
 
   named(id: string): void {
-    this.#id = id;
+    this.updates.sessionId = id;
   }
 
-  /** pi greets each new session in a message of its own, which may come while the first prompt is answered. */
-  greets(banner: string): void {
-    this.#banner = banner;
+  /** It is in a mode in which no tool can run. Some are left by the agent itself: it is ended then, before it can run any. */
+  isQuiet(mode: string, leave: () => Promise<unknown>): void {
+    this.#leaveQuiet = leave;
+    this.updates.onMode = (now) => {
+      if (now !== mode) this.connection.stop('it left the mode in which no tool can run');
+    };
   }
 
   /** The protocol has no way to read where a session stands. */
@@ -120,23 +93,23 @@ export class AcpSession implements AgentSession {
   }
 
   async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
-    const refusal = this.#refusal(request);
+    const { signal, content } = request;
+    const refusal = whyNotSent(signal, this.#flight !== null, this.alive) ?? untakable(content, this.#can);
     if (refusal !== null) {
       yield { type: 'ended', outcome: refusal };
       return;
     }
-    const flight: Flight = { events: new EventQueue(), answered: false, grace: null };
-    this.#flight = flight;
-    for (const update of this.#between.splice(0)) flight.events.push({ type: 'update', update });
+    const flight = this.#takeOff();
     void this.#send(flight, request);
-    yield* flight.events.handOut(request.signal, () => this.#stop(flight));
+    yield* flight.handOut(signal);
   }
 
   async allowTools(): Promise<boolean> {
     if (!this.client.withoutTools) return true;
-    if (this.onAllowTools === null || !this.alive) return false;
+    if (this.#leaveQuiet === null || !this.alive) return false;
+    this.updates.onMode = null;
     try {
-      await this.onAllowTools();
+      await this.#leaveQuiet();
     } catch {
       return false;
     }
@@ -160,136 +133,62 @@ export class AcpSession implements AgentSession {
 
   async #close(): Promise<void> {
     this.#flight?.events.release();
-    if (this.#closesSessions && this.#flight === null && this.alive) {
+    if (this.#can.close && this.#flight === null && this.alive) {
       // It may have something to write. Whatever it says, its process is ended next.
-      const closed = this.connection.request('session/close', { sessionId: this.#id }).catch(() => {});
+      const closed = this.connection.request('session/close', { sessionId: this.id }).catch(() => {});
       await Promise.race([closed, after(CLOSE_MS)]);
     }
     await Promise.all([this.connection.close(), this.client.end()]);
   }
 
-  /** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
-  #refusal({ signal }: PromptRequest): AgentOutcome | null {
-    if (signal.aborted) return { kind: 'cancelled' };
-    const failed = (message: string) => ({ kind: 'failed', code: 'agent_failed', message, again: true }) as const;
-    if (this.#flight !== null) return failed('this session is still busy with a prompt');
-    return this.alive ? null : failed('the agent’s process ended before the prompt was sent');
+  #takeOff(): Flight {
+    const flight = new Flight({
+      ask: () => {
+        this.connection.notify('session/cancel', { sessionId: this.id });
+        this.#questions.cancelAll();
+      },
+      kill: () => this.kill(),
+      graceMs: this.#options.cancelGraceMs,
+    });
+    this.#flight = flight;
+    this.connection.beginAnew();
+    this.updates.begin(flight.events);
+    return flight;
   }
 
   async #send(flight: Flight, { content }: PromptRequest): Promise<void> {
-    const params = { sessionId: this.#id, prompt: content };
+    const params = { sessionId: this.id, prompt: content };
     try {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
-      this.#finish(flight, outcomeOf(asObject(response).stopReason, flight.grace !== null));
+      this.#finish(flight, outcomeOf(asObject(response).stopReason, flight.stopped));
     } catch (error) {
-      const asked = flight.grace !== null;
-      this.#finish(flight, asked ? { kind: 'cancelled' } : failureOf(error));
+      this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
     }
-  }
-
-  /** Asks the agent to stop, and ends it when it does not. */
-  #stop(flight: Flight): void {
-    if (flight.events.ended || flight.grace !== null) return;
-    this.connection.notify('session/cancel', { sessionId: this.#id });
-    flight.grace = setTimeout(() => void this.kill(), this.#options.cancelGraceMs);
-    this.#questions.cancelAll();
   }
 
   #finish(flight: Flight, outcome: AgentOutcome): void {
     if (this.#flight !== flight) return;
-    this.#tell(this.#texts.rest((id) => this.client.textOf(id)));
+    this.updates.end((id) => this.client.textOf(id));
     this.#flight = null;
     this.#questions.cancelAll();
-    if (flight.grace !== null) clearTimeout(flight.grace);
-    flight.events.end(outcome);
+    this.connection.beginAnew();
+    flight.end(outcome);
   }
 
   #gone(how: string): void {
-    const flight = this.#flight;
     void this.client.end();
-    if (flight === null) return;
-    const asked = flight.grace !== null;
-    this.#finish(flight, asked ? { kind: 'cancelled' } : { kind: 'lost', message: `the agent’s process ended ${how}` });
-  }
-
-  #notified(method: string, params: unknown): void {
-    const { update, sessionId } = asObject(params);
-    if (method !== 'session/update') {
-      this.#flight?.events.push({ type: 'update', update: { sessionUpdate: '_acp/notification', method, params } });
-      return;
-    }
-    if (!isObject(update) || typeof update.sessionUpdate !== 'string') return;
-    // Sub-sessions of the agent's own are told apart by whoever shows them, not by us.
-    this.#update(update as unknown as Update, typeof sessionId === 'string' ? sessionId : null);
-  }
-
-  #update(update: Update, sessionId: string | null): void {
-    const ours = this.#id === null || sessionId === null || sessionId === this.#id;
-    const kept = ours ? update : ({ sessionUpdate: '_acp/other_session', sessionId, update } as Update);
-    if (this.onRepeated !== null && ours) {
-      this.onRepeated(update);
-      if (OF_A_TURN.includes(update.sessionUpdate)) return;
-    }
-    const spent = ours && update.sessionUpdate === 'usage_update' ? this.#cost.read(update) : null;
-    const flight = this.#flight;
-    if (flight !== null && spent !== null) flight.events.push({ type: 'usage', usage: spent });
-    if (flight === null || flight.answered) {
-      this.#keepForNext(kept);
-      return;
-    }
-    if (this.#isBanner(kept)) {
-      flight.events.push({ type: 'update', update: apart(kept) });
-      return;
-    }
-    flight.events.push({ type: 'update', update: kept });
-    this.#texts.see(kept);
-  }
-
-  #isBanner(update: Update): boolean {
-    if (this.#banner === null || update.sessionUpdate !== 'agent_message_chunk') return false;
-    const is = chunkText(update) === this.#banner;
-    // It comes first, or has come before.
-    this.#banner = null;
-    return is;
-  }
-
-  /** It belongs to no turn, and is not to be lost either: the next one has it, where it cannot pass for that turn's own. */
-  #keepForNext(update: Update): void {
-    this.#between.push(OF_A_TURN.includes(update.sessionUpdate) ? apart(update) : update);
-    if (this.#between.length > MOST_BETWEEN) this.#between.shift();
+    if (this.#flight) this.#finish(this.#flight, this.#flight.whenGone(`the agent’s process ${how}`));
   }
 
   async #asked(method: string, params: unknown): Promise<unknown> {
     if (method !== 'session/request_permission') return this.client.handle(method, params);
     const flight = this.#flight;
-    const nobody = flight === null || flight.grace !== null || this.client.withoutTools;
+    const nobody = flight === null || flight.stopped || this.client.withoutTools;
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
-
-  #tell(updates: Iterable<Update>): void {
-    for (const update of updates) this.#flight?.events.push({ type: 'update', update });
-  }
 }
-
-function apart(update: Update): Update {
-  return { sessionUpdate: '_acp/between_turns', update } as Update;
-}
-
-function outcomeOf(stopReason: unknown, asked: boolean): AgentOutcome {
-  if (stopReason === 'end_turn') return asked ? { kind: 'cancelled' } : { kind: 'completed' };
-  if (stopReason === 'cancelled') return { kind: 'cancelled' };
-  const message =
-    STOPPED[String(stopReason)] ?? `the agent stopped: ${JSON.stringify(stopReason) ?? 'it did not say why'}`;
-  return { kind: 'failed', code: 'agent_failed', message, again: false };
-}
-
-const STOPPED: Readonly<Record<string, string>> = {
-  max_tokens: 'the answer was cut off: the model may not say more in one turn',
-  max_turn_requests: 'the agent stopped: it may not ask its model more often in one turn',
-  refusal: 'the agent refused to answer',
-};
 
 function after(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,6 +1,9 @@
 import { isObject } from '../../core/content.ts';
 import type { Update } from '../../core/update.ts';
 
+/** Of calls whose terminals nobody made, and of terminals that no call shows, only the newest are kept. */
+const MOST = 100;
+
 /**
  * A tool call may show a terminal instead of text, and a terminal is gone when it is released. What it showed is told once more
  * as text, as an update of ours: the agent's own stays as it came.
@@ -14,11 +17,11 @@ export class TerminalTexts {
   see(update: Update): void {
     const { toolCallId, content } = update as { toolCallId?: unknown; content?: unknown };
     if (typeof toolCallId !== 'string' || !Array.isArray(content)) return;
-    if (content.some((item) => terminalOf(item) !== null)) this.#shown.set(toolCallId, content);
+    if (content.some((item) => terminalOf(item) !== null)) setNewest(this.#shown, toolCallId, content);
   }
 
   released(terminalId: string, text: string): void {
-    this.#texts.set(terminalId, text);
+    setNewest(this.#texts, terminalId, text);
   }
 
   /** One update for each tool call whose terminals have all been released. */
@@ -47,6 +50,13 @@ export class TerminalTexts {
       } as Update;
     }
   }
+}
+
+function setNewest<T>(all: Map<string, T>, key: string, value: T): void {
+  all.delete(key);
+  all.set(key, value);
+  const [oldest] = all.keys();
+  if (all.size > MOST && oldest !== undefined) all.delete(oldest);
 }
 
 function terminalOf(item: unknown): string | null {

@@ -16,6 +16,8 @@ interface Terminal {
 
 /** More would only fill our memory: an agent that needs all of it writes to a file. */
 const MOST_OUTPUT = 1024 * 1024;
+/** That were not released yet, whether their commands have ended or not. */
+const MOST_TERMINALS = 100;
 
 /**
  * Runs commands for an agent, in the sandbox. They end with it: they carry the mark of the agent's process, so that whoever ends
@@ -27,6 +29,8 @@ export class ClientTerminals {
   readonly #mark: string | undefined;
   readonly #terminals = new Map<string, Terminal>();
   readonly #onRelease: (id: string, text: string) => void;
+  /** The agent is gone: nothing is run for it any more. */
+  #over = false;
 
   constructor(
     room: Room,
@@ -45,8 +49,12 @@ export class ClientTerminals {
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
     const folder = cwd === undefined || cwd === null ? this.#room.work : await inside(String(cwd), this.#roots);
     if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} lies outside of the sandbox's directory`);
+    if (this.#terminals.size >= MOST_TERMINALS) {
+      throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
+    }
     const words = Array.isArray(args) ? args.map(String) : [];
     const child = await this.#room.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
+    if (this.#over) child.kill('SIGKILL');
     const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
     const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
     child.stdin.end();
@@ -94,6 +102,7 @@ export class ClientTerminals {
 
   /** Ends everything that runs. Never throws. */
   async end(): Promise<void> {
+    this.#over = true;
     const all = [...this.#terminals.values()];
     this.#terminals.clear();
     for (const { child } of all) child.kill('SIGKILL');

@@ -8,16 +8,29 @@ const cost = (amount: number, size = 1_000) => ({
   cost: { amount, currency: 'USD' },
 });
 
+const added = (meter: CostMeter, amount: number) => {
+  meter.read(cost(amount));
+  return meter.take();
+};
+
 test('a running total becomes what each turn added, also after a restart', () => {
   const meter = new CostMeter(null, () => {});
-  expect([0.05, 0.08, 0.08].map((amount) => meter.read(cost(amount)))).toEqual([
+  expect([0.05, 0.08, 0.08].map((amount) => added(meter, amount))).toEqual([
     { costMicros: 50_000 },
     { costMicros: 30_000 },
     null,
   ]);
-  expect(new CostMeter(meter.memo, () => {}).read(cost(0.1))).toEqual({ costMicros: 20_000 });
+  expect(added(new CostMeter(meter.memo, () => {}), 0.1)).toEqual({ costMicros: 20_000 });
   // One that begins anew has fallen.
-  expect(new CostMeter(meter.memo, () => {}).read(cost(0.01))).toEqual({ costMicros: 10_000 });
+  expect(added(new CostMeter(meter.memo, () => {}), 0.01)).toEqual({ costMicros: 10_000 });
+});
+
+test('what comes when nobody takes it is added to the next; what was paid for before is not', () => {
+  const meter = new CostMeter(null, () => {});
+  meter.read(cost(0.5), true);
+  expect(meter.take()).toBeNull();
+  for (const amount of [0.51, 0.53]) meter.read(cost(amount));
+  expect(meter.take()).toEqual({ costMicros: 30_000 });
 });
 
 test('the window is told when it is another one', () => {
@@ -25,8 +38,10 @@ test('the window is told when it is another one', () => {
   const meter = new CostMeter(null, (tokens) => seen.push(tokens));
   for (const size of [100, 100, 200]) meter.read(cost(0.1, size));
   expect(seen).toEqual([100, 200]);
-  expect(meter.read({ sessionUpdate: 'usage_update', used: 1, size: 200 })).toBeNull();
-  expect(new CostMeter('no number', () => {}).read(cost(0.1))).toEqual({ costMicros: 100_000 });
+  meter.take();
+  meter.read({ sessionUpdate: 'usage_update', used: 1, size: 200 });
+  expect(meter.take()).toBeNull();
+  expect(added(new CostMeter('no number', () => {}), 0.1)).toEqual({ costMicros: 100_000 });
 });
 
 const answer = (inputTokens: number, outputTokens: number) => ({

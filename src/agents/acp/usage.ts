@@ -43,6 +43,8 @@ const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0,
  */
 export class CostMeter {
   #total: number;
+  /** What was added, and not taken yet. */
+  #added = 0;
   #window = 0;
   readonly #onWindow: (tokens: number) => void;
 
@@ -56,17 +58,23 @@ export class CostMeter {
     return String(this.#total);
   }
 
-  /** What a `usage_update` adds; null: nothing. */
-  read(update: Readonly<Record<string, unknown>>): Partial<Usage> | null {
+  /** Reads a `usage_update`. `paid`: what it tells belongs to earlier turns. */
+  read(update: Readonly<Record<string, unknown>>, paid = false): void {
     const window = count(update.size);
     if (window > 0 && window !== this.#window) this.#onWindow(window);
     this.#window = window;
     const { amount, currency } = asObject(update.cost);
-    if (typeof amount !== 'number' || currency !== 'USD') return null;
-    const total = Math.round(amount * 1_000_000);
-    const added = total >= this.#total ? total - this.#total : total;
+    const total = Math.round(Number(amount) * 1_000_000);
+    if (typeof amount !== 'number' || currency !== 'USD' || !Number.isSafeInteger(total) || total < 0) return;
+    if (!paid) this.#added += total >= this.#total ? total - this.#total : total;
     this.#total = total;
-    return added > 0 ? { costMicros: added } : null;
+  }
+
+  /** What was added since it was last taken; null: nothing. */
+  take(): Partial<Usage> | null {
+    const costMicros = this.#added;
+    this.#added = 0;
+    return costMicros > 0 ? { costMicros } : null;
   }
 }
 

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { EventQueue } from '../shared/event-queue.ts';
+import { Flight, type Stopping, whyNotSent } from '../shared/flight.ts';
 import type { ScriptedOptions } from './options.ts';
 import { ProgramProcess } from './program-process.ts';
 import { proofOf } from './proof.ts';
@@ -12,15 +12,18 @@ type Answer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
 type Open = Extract<ToProgram, { type: 'open' }>;
 
 /** The prompt in flight. */
-interface Flight {
-  readonly request: PromptRequest;
-  readonly events: EventQueue;
+class ScriptedFlight extends Flight {
+  readonly id: string;
   /** Where it must land; undefined: nothing to check. */
   readonly landsAt: string | null | undefined;
-  accepted: Extract<FromProgram, { type: 'accepted' }> | null;
-  proved: boolean;
-  /** Runs from the moment the agent was asked to stop; null: it was not. */
-  grace: NodeJS.Timeout | null;
+  accepted: Extract<FromProgram, { type: 'accepted' }> | null = null;
+  proved = false;
+
+  constructor(id: string, landsAt: string | null | undefined, stopping: Stopping) {
+    super(stopping);
+    this.id = id;
+    this.landsAt = landsAt;
+  }
 }
 
 /** One session, open in a process of its own. */
@@ -31,7 +34,7 @@ export class ScriptedSession implements AgentSession {
   readonly #answer = Promise.withResolvers<Answer>();
   #id: string | null = null;
   #prompted: boolean;
-  #flight: Flight | null = null;
+  #flight: ScriptedFlight | null = null;
 
   constructor(child: Child, open: Open) {
     this.#open = open;
@@ -73,14 +76,14 @@ export class ScriptedSession implements AgentSession {
   }
 
   async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
-    const refusal = this.#refusal(request);
+    const refusal = whyNotSent(request.signal, this.#flight !== null, this.alive);
     if (refusal !== null) {
       yield { type: 'ended', outcome: refusal };
       return;
     }
     const flight = this.#takeOff(request);
     this.#program.send({ type: 'prompt', id: request.id, content: request.content });
-    yield* flight.events.handOut(request.signal, () => this.#stop(flight));
+    yield* flight.handOut(request.signal);
   }
 
   async allowTools(): Promise<boolean> {
@@ -104,28 +107,16 @@ export class ScriptedSession implements AgentSession {
     return this.#program.kill();
   }
 
-  /** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
-  #refusal({ signal }: PromptRequest): AgentOutcome | null {
-    if (signal.aborted) return { kind: 'cancelled' };
-    const failed = (message: string) => ({ kind: 'failed', code: 'agent_failed', message, again: true }) as const;
-    if (this.#flight !== null) return failed('this session is still busy with a prompt');
-    return this.alive ? null : failed('the agent’s process ended before the prompt was sent');
-  }
-
-  #takeOff(request: PromptRequest): Flight {
+  #takeOff({ id, expected }: PromptRequest): ScriptedFlight {
     // A session that nobody has prompted must be empty; of any other, only the caller knows where it should stand.
-    const unknown = request.expected === null && this.#prompted;
-    const landsAt = unknown ? undefined : request.expected;
+    const unknown = expected === null && this.#prompted;
     this.#prompted = true;
-    this.#flight = { request, events: new EventQueue(), landsAt, accepted: null, proved: false, grace: null };
+    this.#flight = new ScriptedFlight(id, unknown ? undefined : expected, {
+      ask: () => this.#program.send({ type: 'cancel' }),
+      kill: () => this.kill(),
+      graceMs: this.#options.cancelGraceMs,
+    });
     return this.#flight;
-  }
-
-  /** Asks the agent to stop, and ends it when it does not. */
-  #stop(flight: Flight): void {
-    if (flight.events.ended || flight.grace !== null) return;
-    this.#program.send({ type: 'cancel' });
-    flight.grace = setTimeout(() => void this.kill(), this.#options.cancelGraceMs);
   }
 
   #receive(message: FromProgram): void {
@@ -145,7 +136,7 @@ export class ScriptedSession implements AgentSession {
         this.#prove();
         break;
       case 'ended':
-        if (message.prompt === flight?.request.id) this.#finish(message.outcome);
+        if (message.prompt === flight?.id) this.#finish(message.outcome);
         break;
       default:
         flight?.events.push(message);
@@ -156,8 +147,7 @@ export class ScriptedSession implements AgentSession {
     const hint = 'run the program by hand to see what it says';
     const unopened = `The scripted agent ended ${how}, before its session was open.`;
     this.#answer.reject(new ThroughlineError('agent_unavailable', unopened, { hint }));
-    const asked = this.#flight !== null && this.#flight.grace !== null;
-    this.#finish(asked ? { kind: 'cancelled' } : { kind: 'lost', message: `the agent’s process ended ${how}` });
+    if (this.#flight) this.#finish(this.#flight.whenGone(`the agent’s process ended ${how}`));
   }
 
   /** As soon as the prompt is in a session whose name we know. */
@@ -171,10 +161,8 @@ export class ScriptedSession implements AgentSession {
 
   #finish(outcome: AgentOutcome): void {
     const flight = this.#flight;
-    if (flight === null) return;
     this.#flight = null;
-    if (flight.grace !== null) clearTimeout(flight.grace);
-    flight.events.end(outcome);
+    flight?.end(outcome);
   }
 
   /** Null: the session has no name yet, or its storage is not to be read. */

@@ -29,6 +29,9 @@ export interface LineProcessOptions {
   readonly maxLineBytes?: number;
 }
 
+/** A program that takes no more than this of what it is given is not listened to until it has: it could ask without end. */
+const MOST_UNTAKEN_BYTES = 64 * 1024 * 1024;
+
 /** A program that speaks in lines: they go in and come out, and in the end it is gone. Whatever it prints, nothing throws. */
 export class LineProcess {
   readonly #child: Child;
@@ -37,6 +40,9 @@ export class LineProcess {
   readonly #ended: Promise<void>;
   #gone = false;
   #closing: Promise<void> | null = null;
+  /** What it was given and has not taken. */
+  #untakenBytes = 0;
+  #onTaken: (() => void)[] = [];
 
   constructor(child: Child, listener: LineListener, options: LineProcessOptions) {
     this.#child = child;
@@ -53,7 +59,19 @@ export class LineProcess {
   }
 
   write(text: string): void {
-    this.#child.stdin.write(text);
+    const bytes = Buffer.from(text);
+    this.#untakenBytes += bytes.length;
+    this.#child.stdin.write(bytes, () => {
+      this.#untakenBytes -= bytes.length;
+      if (this.#untakenBytes <= MOST_UNTAKEN_BYTES) for (const wake of this.#onTaken.splice(0)) wake();
+    });
+  }
+
+  /** Resolves when it has taken so much of what it was given that it may have more. */
+  async taken(): Promise<void> {
+    while (this.#untakenBytes > MOST_UNTAKEN_BYTES) {
+      await new Promise<void>((resolve) => this.#onTaken.push(resolve));
+    }
   }
 
   send(message: unknown): void {
@@ -106,6 +124,7 @@ export class LineProcess {
       for await (const chunk of this.#child.stdout) {
         lines.push(chunk);
         await listener.room?.();
+        if (this.#untakenBytes > MOST_UNTAKEN_BYTES) await this.taken();
       }
       lines.end();
     } catch {

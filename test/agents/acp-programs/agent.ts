@@ -20,13 +20,18 @@ export interface Behaviour {
   readonly version?: string;
   /** What `session/load` does; left out: there is none. */
   readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated';
+  /** Opens a session again without repeating it. */
+  readonly resume?: boolean;
   /** How it says that it has no such session. */
   readonly notFound?: (id: string) => Error;
   /** Asks before every tool. */
   readonly asks?: boolean;
+  /** Leaves the mode that it was put into by itself. */
+  readonly restless?: boolean;
   /** Runs its tool in a terminal of the client's. */
   readonly terminal?: boolean;
   readonly embeddedContext?: boolean;
+  readonly image?: boolean;
   /** Whether somebody is logged in; left out: nobody needs to be. */
   readonly loggedIn?: boolean;
 }
@@ -57,7 +62,8 @@ export function runAgent(behaviour: Behaviour): void {
       protocolVersion: 1,
       agentCapabilities: {
         loadSession: behaviour.load !== undefined,
-        promptCapabilities: { embeddedContext: behaviour.embeddedContext === true },
+        promptCapabilities: { embeddedContext: behaviour.embeddedContext === true, image: behaviour.image === true },
+        sessionCapabilities: behaviour.resume ? { resume: {} } : {},
       },
       authMethods: behaviour.loggedIn === undefined ? [] : [{ id: 'browser', name: 'Browser' }],
       agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
@@ -86,7 +92,15 @@ export function runAgent(behaviour: Behaviour): void {
       else await replaying();
       return { modes };
     })
+    .onRequest('session/resume', ({ params: { sessionId: id, cwd } }) => {
+      const messages = isId(id) ? loaded(id) : null;
+      if (messages === null) throw RequestError.resourceNotFound(id);
+      sessions.set(id, { id, cwd, messages, mode: 'usual', abort: null });
+      return { modes };
+    })
     .onRequest('session/set_mode', ({ params }) => {
+      const known = modes.availableModes.some(({ id }) => id === params.modeId);
+      if (!known) throw RequestError.invalidParams(undefined, `no mode ${params.modeId}`);
       find(params.sessionId).mode = params.modeId;
       return {};
     })
@@ -95,6 +109,10 @@ export function runAgent(behaviour: Behaviour): void {
       session.abort = new AbortController();
       session.messages.push({ role: 'user', content: [{ type: 'text', text: params.prompt.map(textOf).join('') }] });
       keep(session);
+      if (behaviour.restless && session.mode !== 'usual') {
+        session.mode = 'usual';
+        await tell(session.id, { sessionUpdate: 'current_mode_update', currentModeId: 'usual' });
+      }
       try {
         await answer(session, behaviour, connection, tell);
       } catch (error) {

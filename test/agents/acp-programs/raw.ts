@@ -66,5 +66,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (method === 'session/prompt') {
     update(params.sessionId, { sessionUpdate: 'session_info_update', title: 'Afterwards' });
     update(params.sessionId, chunk('agent_message_chunk', 'too late'));
+    say({ method: '_vendor/later', params: { value: 2 } });
   }
 }

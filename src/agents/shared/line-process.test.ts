@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { LineProcess } from './line-process.ts';
+
+let rooms: TestRooms;
+let started: LineProcess[];
+beforeEach(() => {
+  rooms = new TestRooms();
+  started = [];
+});
+afterEach(async () => {
+  await Promise.all(started.map((process) => process.kill()));
+  await rooms.dispose();
+});
+
+/** A program that does not read, and how many lines it has printed. */
+async function deaf(script: string) {
+  const room = await rooms.room();
+  const heard = { lines: 0 };
+  const child = await room.spawn(['/bin/sh', '-c', script], { env: {} });
+  const process = new LineProcess(
+    child,
+    {
+      line: () => {
+        heard.lines += 1;
+      },
+      tooLong: () => {},
+      gone: () => {},
+    },
+    { closeStepMs: 100 },
+  );
+  started.push(process);
+  return { process, heard };
+}
+
+const MIB = 'x'.repeat(2 ** 20);
+const nothingFor = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('a program that takes nothing of what it is given is not listened to', async () => {
+  const { process, heard } = await deaf('yes');
+  await until('it talks', () => heard.lines > 1_000);
+  for (let n = 0; n < 70; n += 1) process.write(MIB);
+  // What it had printed before that is read to the end of a piece.
+  await nothingFor(20);
+  const before = heard.lines;
+  await nothingFor(100);
+  expect(heard.lines).toBe(before);
+});
+
+test('whoever waits for it to take something waits no longer than it lives', async () => {
+  const { process } = await deaf('exec sleep 60');
+  let taken = false;
+  for (let n = 0; n < 70; n += 1) process.write(MIB);
+  const waiting = process.taken().then(() => {
+    taken = true;
+  });
+  await nothingFor(20);
+  expect(taken).toBe(false);
+  await process.kill();
+  await waiting;
+});
+
+test('one that reads may have more at any time', async () => {
+  const { process } = await deaf('exec cat > /dev/null');
+  for (let n = 0; n < 200; n += 1) {
+    process.write(MIB);
+    await process.taken();
+  }
+});

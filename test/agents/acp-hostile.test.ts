@@ -1,0 +1,92 @@
+// Agents that do not keep to the protocol: whatever they send, it is theirs to answer for, and nothing of it is lost or breaks us.
+import { describe, expect, test } from 'vitest';
+import { allEvents, ended } from '../e2e/support/conversations.ts';
+import { ownAgent } from './acp-agents.ts';
+import { AcpHome } from './acp-home.ts';
+
+const hostile = () => AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['hostile']) });
+
+async function updatesOf(tl: Awaited<ReturnType<AcpHome['open']>>): Promise<unknown[]> {
+  const events = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'turn.update');
+  return events.map(({ payload }) => (payload as { update: unknown }).update);
+}
+
+describe('an agent that does not keep to the protocol', { timeout: 60_000 }, () => {
+  test('fields of other types are kept as they came, and are no fault of ours', async () => {
+    await using home = await hostile();
+    const tl = await home.open();
+    const { reply, turn } = await tl.conversation('chat').ask('wrong types');
+    expect(turn.state).toBe('completed');
+    expect(reply).toBe('Well.');
+    const updates = await updatesOf(tl);
+    expect(updates).toHaveLength(10);
+    expect(updates[0]).toMatchObject({ title: {}, locations: [{ path: 5 }] });
+    expect(updates).toContainEqual({
+      sessionUpdate: '_acp/notification',
+      method: 'session/update',
+      params: { sessionId: 'one', update: null },
+    });
+    // It is told on like any other, to this agent or another one.
+    await tl.close();
+    const next = await (await home.open()).conversation('chat').ask('Go on.');
+    expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
+  });
+
+  test('text is joined only where nothing else is lost by it', async () => {
+    await using home = await hostile();
+    const tl = await home.open();
+    expect((await tl.conversation('chat').ask('more fields')).reply).toBe('abcdefWell.');
+    const fields = new Set(
+      (await updatesOf(tl)).map((update) => JSON.stringify({ ...(update as object), content: 0 })),
+    );
+    expect([...fields]).toEqual([
+      '{"sessionUpdate":"agent_message_chunk","content":0,"_meta":{"at":1}}',
+      '{"sessionUpdate":"agent_message_chunk","content":0,"_meta":{"at":2}}',
+      '{"sessionUpdate":"agent_message_chunk","content":0}',
+    ]);
+    expect(JSON.stringify(await updatesOf(tl))).toContain('"annotations":{"audience":["user"]}');
+  });
+
+  test('it cannot speak in our name', async () => {
+    await using home = await hostile();
+    const tl = await home.open();
+    expect((await tl.conversation('chat').ask('pretends')).reply).toBe('Said. Well.');
+    expect(await updatesOf(tl)).toContainEqual(
+      expect.objectContaining({ sessionUpdate: '_acp/notification', method: 'session/update' }),
+    );
+  });
+
+  test('one that answers and is gone in the same moment has answered', async () => {
+    await using home = await hostile();
+    const tl = await home.open();
+    const { reply, turn } = await tl.conversation('chat').ask('leave');
+    expect([turn.state, reply]).toEqual(['completed', 'Well.']);
+  });
+
+  test.each(['constructor', 'max_tokens', 'tired'])('a turn that ended as "%s" has not completed', async (reason) => {
+    await using home = await hostile();
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send(`stop: ${reason}`).accepted;
+    const { state, failure } = await ended(tl.engine, turn);
+    expect(state).toBe('failed');
+    expect(failure?.message).toMatch(/^the (?:agent stopped: "(?:constructor|tired)"|answer was cut off)/);
+  });
+
+  test('what it does not take is not sent to it', async () => {
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['honest']),
+      sees: (model, root) => ownAgent(model, root, ['honest', JSON.stringify({ image: true })]),
+    });
+    const tl = await home.open();
+    const prompt = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+    ] as const;
+    const { turn } = await tl.conversation('chat').send(prompt).accepted;
+    const { state, failure } = await ended(tl.engine, turn);
+    expect(state).toBe('failed');
+    expect(failure).toMatchObject({ message: expect.stringContaining('takes no pictures'), hint: expect.any(String) });
+    expect(home.model.requests).toEqual([]);
+    expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
+  });
+});

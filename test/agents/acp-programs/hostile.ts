@@ -1,0 +1,59 @@
+// An agent that breaks the protocol in the way that its prompt names, and says "Well." afterwards.
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+}
+
+/** At once, also when it ends next. */
+const say = (message: object) => writeSync(1, `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const update = (value: unknown) => say({ method: 'session/update', params: { sessionId: 'one', update: value } });
+const chunk = (text: string, more: object = {}, content: object = {}) =>
+  update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text, ...content }, ...more });
+
+const WAYS: Readonly<Record<string, () => void>> = {
+  // Of every field that is read, another type than the protocol has.
+  'wrong types': () => {
+    update({ sessionUpdate: 'tool_call', title: {}, kind: 7, locations: [{ path: 5 }], content: { text: 'x' } });
+    update({ sessionUpdate: 'tool_call', toolCallId: [], locations: 'here', content: 'there', rawInput: 'all' });
+    update({ sessionUpdate: 'tool_call_update', toolCallId: 'a', title: null, locations: [null], content: [null, 3] });
+    update({ sessionUpdate: 'agent_message_chunk', content: null });
+    update({ sessionUpdate: 'agent_message_chunk' });
+    update({ sessionUpdate: 'session_info_update', title: 5 });
+    update({ sessionUpdate: 'usage_update', size: 'large', cost: { amount: -1, currency: 'USD' } });
+    update(null);
+    say({ method: 'session/update' });
+  },
+  // A kind of update that only we make: what was said under this id does not count.
+  pretends: () => {
+    chunk('Said. ', { messageId: 'm' });
+    update({ sessionUpdate: '_throughline/retracted', messageId: 'm' });
+  },
+  // What is said of a piece of text, beside the text.
+  'more fields': () => {
+    chunk('a', { _meta: { at: 1 } });
+    chunk('b', { _meta: { at: 1 } });
+    chunk('c', { _meta: { at: 2 } });
+    chunk('d', {}, { annotations: { audience: ['user'] } });
+    chunk('e');
+    chunk('f');
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params = {} } = JSON.parse(line) as Message;
+  if (id === undefined) continue;
+  const result = { sessionId: 'one', protocolVersion: 1, agentInfo: { name: 'hostile', version: '1' } };
+  if (method !== 'session/prompt') {
+    say({ id, result });
+    continue;
+  }
+  const [{ text }] = params.prompt as [{ text: string }];
+  WAYS[text]?.();
+  chunk('Well.');
+  say({ id, result: { stopReason: text.startsWith('stop: ') ? text.slice(6) : 'end_turn' } });
+  if (text === 'leave') process.exit(0);
+}
