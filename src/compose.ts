@@ -39,6 +39,8 @@ export interface ComposeOptions {
   readonly owner?: string;
   /** What this process wants otherwise than the defaults. */
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
+  /** Agents beside those of the settings, which win where both have a name. None of them is used unasked. */
+  readonly agents?: Readonly<Record<string, AgentSettings>>;
   readonly onBug?: EngineParts['onBug'];
   /** Told of what is done here. */
   readonly telemetry?: Telemetry;
@@ -146,7 +148,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const home = resolve(options.home ?? dataHome());
   makeHome(home);
   const { settings, base } = readSettings(options, home);
-  const { agents, defaultAgent } = await composeAgents(settings, { base, home });
+  const { agents, defaultAgent } = await composeAgents(settings, { base, home }, options.agents);
   const store = await openStore(settings.store, base, home);
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
@@ -197,7 +199,7 @@ export async function sessionsOfAgent(
   });
 }
 
-async function composeAgents(settings: Settings, where: Whereabouts) {
+async function composeAgents(settings: Settings, where: Whereabouts, more: ComposeOptions['agents'] = {}) {
   const isSet = Object.keys(settings.agents).length > 0;
   const agents = new Map<string, ConfiguredAgent>();
   for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(where.home))) {
@@ -206,7 +208,12 @@ async function composeAgents(settings: Settings, where: Whereabouts) {
     agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
   }
   const [firstAgent = null] = agents.keys();
-  return { agents, defaultAgent: settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null) };
+  const defaultAgent = settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null);
+  for (const [name, value] of Object.entries(more)) {
+    const make = () => MAKE_AGENT[value.adapter](name, value, where);
+    if (!agents.has(name)) agents.set(name, { agent: whenUsed(name, make), adapter: value.adapter });
+  }
+  return { agents, defaultAgent };
 }
 
 /** Without an engine: one that opens clears up after dead workers, and looking is to change nothing. */

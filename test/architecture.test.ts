@@ -57,7 +57,11 @@ describe('the import rule', () => {
     ['testing/model.ts', `import { Hono } from 'hono'`, 'testing imports hono'],
     ['compose.ts', `import { startModel } from './testing/index.ts'`, 'compose.ts imports testing'],
     ['utils/text.ts', '', 'the folder utils is not part of the layout'],
-    ['helpers.ts', '', 'only compose.ts, connect.ts, client.ts, main.ts, index.ts lie at the top of src'],
+    [
+      'helpers.ts',
+      '',
+      'only compose.ts, connect.ts, client.ts, serve.ts, demo.ts, main.ts, index.ts lie at the top of src',
+    ],
   ])('refuses in %s: %s', (path, source, why) => {
     expect(brokenImportRules(path, source)).toEqual([why]);
   });
@@ -75,7 +79,7 @@ describe('the import rule', () => {
     ['faces/http/server.ts', `import { turn } from '../../wire/turn.ts'`],
     ['testing/model.ts', `import { createServer } from 'node:http'; import { text } from '../core/content.ts'`],
     ['agents/claude/sdk/agent.test.ts', `import { startModel } from '../../../testing/index.ts'`],
-    ['main.ts', `const { startModel } = await import('./testing/index.ts')`],
+    ['demo.ts', `const { startModel } = await import('./testing/index.ts')`],
     ['compose.ts', `const store = await import('./stores/sqlite/store.ts'); import './engine/engine.ts'`],
   ])('allows in %s: %s', (path, source) => {
     expect(brokenImportRules(path, source)).toEqual([]);

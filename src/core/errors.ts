@@ -59,6 +59,10 @@ export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
 }
 
+export function noSuchPermission(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such permission.', { hint: 'See "throughline permissions".' });
+}
+
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `No agent is called "${name}" here.`, {
     hint: `Known are: ${[...known].join(', ') || 'none'}. See "throughline agents"; others are set in throughline.config.json.`,

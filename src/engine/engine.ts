@@ -2,19 +2,28 @@ import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { parsePrompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
-import { noSuch, noSuchAgent, ThroughlineError } from '../core/errors.ts';
+import { noSuch, noSuchAgent, noSuchPermission, ThroughlineError } from '../core/errors.ts';
 import { checkName } from '../core/names.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../core/turn.ts';
-import type { Bounded, ConversationSpec, Engine, ForkOptions, SubmitOptions, Submitted } from '../ports/engine.ts';
+import type {
+  Bounded,
+  ConversationSpec,
+  Engine,
+  ForkOptions,
+  PermissionFilter,
+  SubmitOptions,
+  Submitted,
+} from '../ports/engine.ts';
 import { Changes } from './changes.ts';
 import { newConversation } from './conversations.ts';
 import { follow } from './follow.ts';
 import { hints } from './hints.ts';
 import type { EngineParts } from './parts.ts';
 import { exportConversation, importConversation } from './portable.ts';
+import { Room } from './room.ts';
 import { listAgents, showConversation } from './views.ts';
 import { warm } from './warm.ts';
 import { Worker } from './worker.ts';
@@ -195,18 +204,26 @@ class EmbeddedEngine implements Engine {
     return this.#store.summary(this.owner, (await this.conversation(conversation)).id);
   }
 
-  async sessions(conversation: string) {
-    return this.#store.sessions(this.owner, (await this.conversation(conversation)).id);
+  async sessions(conversation: string, { most }: Bounded = {}) {
+    const { id } = await this.conversation(conversation);
+    return new Room(most).taking(await this.#store.sessions(this.owner, id));
   }
 
-  async receipts(conversation: string) {
-    return this.#store.receipts(this.owner, (await this.conversation(conversation)).id);
+  async receipts(conversation: string, { most }: Bounded = {}) {
+    const { id } = await this.conversation(conversation);
+    return new Room(most).taking(await this.#store.receipts(this.owner, id));
   }
 
-  async permissions(filter: { conversation?: string; open?: boolean } = {}) {
-    const { conversation, open } = filter;
-    const id = conversation === undefined ? {} : { conversation: (await this.conversation(conversation)).id };
-    return this.#store.permissions(this.owner, { ...id, ...(open === undefined ? {} : { open }) });
+  async permission(id: string) {
+    const found = await this.#store.findPermission(this.owner, id);
+    if (found === null) throw noSuchPermission();
+    return found;
+  }
+
+  async permissions({ conversation, open, after, limit }: PermissionFilter = {}) {
+    const id = conversation === undefined ? undefined : (await this.conversation(conversation)).id;
+    const page = { ...given({ after }), limit: checkLimit(limit, 100) };
+    return this.#store.permissions(this.owner, given({ conversation: id, open }), page);
   }
 
   answer(permission: string, optionId: string) {

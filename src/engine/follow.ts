@@ -2,11 +2,12 @@ import type { ConversationEvent } from '../core/event.ts';
 import type { Store } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 
-const PAGE = 200;
+/** A page is kept for as long as its reader takes to take it, and readers are many: it is a small one. */
+const PAGE = { limit: 200, bytes: 256 * 1024 } as const;
 
 /**
  * Reads the table from a number on, and waits for more. A slow reader costs one page of memory: the next one is read only
- * when the last one was taken.
+ * when the last one was taken. A short page is not the last one: large events make it short.
  */
 export async function* follow(
   store: Store,
@@ -22,14 +23,14 @@ export async function* follow(
   try {
     let last = after;
     while (!signal?.aborted) {
-      const from = { after: last, limit: PAGE };
+      const from = { after: last, ...PAGE };
       const events = await changes.together(id, last, () => store.events(owner, id, from));
       for (const event of events) {
         if (signal?.aborted) return;
         yield event;
         last = event.seq;
       }
-      if (events.length < PAGE) await watch.next();
+      if (events.length === 0) await watch.next();
     }
   } finally {
     signal?.removeEventListener('abort', ring);

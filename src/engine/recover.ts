@@ -6,6 +6,7 @@ import type { Agent } from '../ports/agent.ts';
 import type { Write } from '../ports/store.ts';
 import { readTail, recordOf } from './end-turn.ts';
 import { type Hold, reopens } from './hold.ts';
+import { eventsOfTurn } from './views.ts';
 
 /**
  * Ends a turn that an earlier holder of the lease had sent. First its process is ended, so that nothing more can happen;
@@ -22,7 +23,7 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
   if (session?.process) await processes.end(session.process);
 
   const seen = new PartsBuilder();
-  for (const event of await store.turnEvents(owner, turn.id)) {
+  for await (const event of eventsOfTurn(store, owner, turn.id)) {
     if (event.kind === 'turn.update') seen.add(event.payload.update);
   }
   const keeps = agent !== undefined && (await reopens(agent).catch(() => false));

@@ -2,6 +2,7 @@ import type { AgentTraits } from '../core/traits.ts';
 import type { Sent, Turn } from '../core/turn.ts';
 import type { Hold } from './hold.ts';
 import type { RestoreRequest } from './restore.ts';
+import { eventsOfTurn } from './views.ts';
 
 type Going = RestoreRequest['rewind'];
 
@@ -18,8 +19,10 @@ export async function rewindOfEarlier(hold: Hold, turn: Turn, traits: AgentTrait
   if (!traits.rewind || turn.attempt === 1) return null;
   const { store } = hold.parts;
   const { owner, id } = hold.conversation;
-  const events = await store.turnEvents(owner, turn.id);
-  const last = events.findLast((event) => event.kind === 'turn.sent')?.payload.sent ?? null;
+  let last: Sent | null = null;
+  for await (const event of eventsOfTurn(store, owner, turn.id)) {
+    if (event.kind === 'turn.sent') last = event.payload.sent;
+  }
   if (last === null) return null;
   const sessions = await store.sessions(owner, id, { agent: turn.agent });
   const session = sessions.find(({ ref }) => ref === last.session);

@@ -18,4 +18,10 @@ export class Room {
       hint: 'Read its turns in pages, or all of it on the data home itself: "throughline --embedded".',
     });
   }
+
+  /** The same value, if there is room for it. */
+  taking<T>(value: T): T {
+    this.take(value);
+    return value;
+  }
 }

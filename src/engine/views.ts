@@ -1,6 +1,8 @@
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
-import { replyText } from '../core/record.ts';
+import type { ConversationEvent } from '../core/event.ts';
+import { inPages } from '../core/pages.ts';
+import { replyText, type TurnRecord } from '../core/record.ts';
 import type { Session } from '../core/session.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Agent } from '../ports/agent.ts';
@@ -20,11 +22,9 @@ export async function showConversation(
   const room = new Room(most);
   const { owner, id } = conversation;
   const turns: Turn[] = [];
-  for (let after = 0; ; after = turns.at(-1)?.n ?? after) {
-    const page = await store.turns(owner, id, { after, limit: PAGE });
-    if (page.length === 0) break;
-    room.take(page);
-    turns.push(...page);
+  for await (const turn of inPages<Turn>((last) => store.turns(owner, id, { after: last?.n ?? 0, limit: PAGE }))) {
+    room.take(turn);
+    turns.push(turn);
   }
   const replies = new Map<number, string>();
   for await (const record of allRecords(store, conversation)) {
@@ -32,24 +32,22 @@ export async function showConversation(
     room.take(reply);
     replies.set(record.n, reply);
   }
-  const sessions = await store.sessions(owner, id);
   return {
     conversation,
     turns: turns.map((turn) => ({ ...turn, reply: replies.get(turn.n) ?? '' })),
-    sessions: sessionViews(sessions),
-    receipts: await store.receipts(owner, id),
+    sessions: room.taking(sessionViews(await store.sessions(owner, id))),
+    receipts: room.taking(await store.receipts(owner, id)),
   };
 }
 
-/** Every record, oldest first, a page at a time. */
-export async function* allRecords(store: Store, { owner, id }: Conversation) {
-  for (let after = 0; ; ) {
-    const page = await store.recordsAfter(owner, id, { after, limit: PAGE });
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield* page;
-    after = last.n;
-  }
+/** Every record, oldest first. */
+export function allRecords(store: Store, { owner, id }: Conversation): AsyncGenerator<TurnRecord> {
+  return inPages((last) => store.recordsAfter(owner, id, { after: last?.n ?? 0, limit: PAGE }));
+}
+
+/** Every event of a turn. */
+export function eventsOfTurn(store: Store, owner: string, turn: string): AsyncGenerator<ConversationEvent> {
+  return inPages((last) => store.turnEvents(owner, turn, { after: last?.seq ?? 0, limit: PAGE }));
 }
 
 /** In the order in which they were opened, with the agent's ids instead of our references. */

@@ -1,17 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
+import { makeOnce, replaceWhole } from './whole-file.ts';
 
 const COMPLETE = /^[0-9a-f]{32}\n$/;
 const HALF_WRITTEN_WAIT_MS = 200;
@@ -32,28 +23,10 @@ export function placeOf(home: string): string {
   }
 }
 
-/** The file appears with its whole content or not at all, and only the first one to make it succeeds. */
 function make(file: string): string {
-  const draft = writeDraft(file, `${randomBytes(16).toString('hex')}\n`);
-  try {
-    linkSync(draft, file);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'EEXIST') claimWithoutLinks(file, readFileSync(draft, 'latin1'));
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  makeOnce(file, `${randomBytes(16).toString('hex')}\n`);
   const made = read(file);
   return made !== null && COMPLETE.test(made.text) ? made.text.trim() : repair(file);
-}
-
-/** Some file systems have no links. There the others may see the file before its content: `repair` waits for that. */
-function claimWithoutLinks(file: string, content: string): void {
-  try {
-    writeFileSync(file, content, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
 }
 
 /**
@@ -69,14 +42,8 @@ function repair(file: string): string {
   if (broken === null) return make(file);
   if (COMPLETE.test(broken.text)) return broken.text.trim();
   const id = createHash('sha256').update(`${broken.made}\n${broken.text}`).digest('hex').slice(0, 32);
-  renameSync(writeDraft(file, `${id}\n`), file);
+  replaceWhole(file, `${id}\n`);
   return id;
-}
-
-function writeDraft(file: string, content: string): string {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, content, { flag: 'wx', mode: 0o600 });
-  return draft;
 }
 
 /** Text and inode come from one open file, so they belong together also while it is being replaced. */

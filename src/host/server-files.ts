@@ -1,20 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
+import { makeOnce, replaceWhole } from './whole-file.ts';
 
 /** Longer paths of a unix socket are cut off by the system, or refused. */
 const LONGEST_SOCKET = 103;
@@ -23,6 +12,8 @@ const LONGEST_SOCKET = 103;
 export interface ServerFiles {
   readonly directory: string;
   readonly token: string;
+  /** Held by the server for as long as it lives. */
+  readonly lock: string;
   /** Null: the path of the data home is too long for one; then there is only TCP. */
   readonly socket: string | null;
   /** How the running server is reached, as JSON: `{ url, socket, process }`. */
@@ -41,6 +32,7 @@ export function serverFiles(home: string): ServerFiles {
   return {
     directory,
     token: join(directory, 'token'),
+    lock: join(directory, 'lock'),
     socket: Buffer.byteLength(socket) <= LONGEST_SOCKET ? socket : null,
     address: join(directory, 'address.json'),
   };
@@ -63,15 +55,7 @@ export function makeServerDirectory({ directory }: ServerFiles): void {
 export function tokenOf(files: ServerFiles): string {
   const known = readToken(files);
   if (known !== null) return known;
-  const draft = `${files.token}.${randomUUID()}`;
-  writeNew(draft, `${randomBytes(32).toString('base64url')}\n`);
-  try {
-    linkSync(draft, files.token);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  makeOnce(files.token, `${randomBytes(32).toString('base64url')}\n`);
   const made = readToken(files);
   if (made === null) throw new Error('The token was removed while it was made.');
   return made;
@@ -92,24 +76,12 @@ export function readAddress({ address }: ServerFiles): ServerAddress | null {
 }
 
 export function writeAddress({ address }: ServerFiles, value: ServerAddress): void {
-  const draft = `${address}.${randomUUID()}`;
-  writeNew(draft, `${JSON.stringify(value)}\n`);
-  renameSync(draft, address);
+  replaceWhole(address, `${JSON.stringify(value)}\n`);
 }
 
 /** The server has ended in good order. */
 export function removeAddress({ address }: ServerFiles): void {
   rmSync(address, { force: true });
-}
-
-function writeNew(file: string, text: string): void {
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-  const handle = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    writeSync(handle, text);
-  } finally {
-    closeSync(handle);
-  }
 }
 
 /** Never through a link, and only a file of ours that is closed to everybody else. */

@@ -1,5 +1,6 @@
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
+import { inPages } from '../core/pages.ts';
 import { isUsable, type Session } from '../core/session.ts';
 import type { Lock } from '../core/summary.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
@@ -66,13 +67,9 @@ export class TrackedRequests {
 
   /** The request that is open in a conversation; null: none is. */
   async open({ id, head }: Conversation): Promise<Turn | null> {
-    for (let after = head; ; ) {
-      const turns = await this.#store.turns(this.#owner, id, { after, limit: 100 });
-      const open = turns.find((turn) => !hasEnded(turn.state));
-      const last = turns.at(-1);
-      if (open !== undefined || last === undefined) return open ?? null;
-      after = last.n;
-    }
+    const read = (last: Turn | undefined) => this.#store.turns(this.#owner, id, { after: last?.n ?? head, limit: 100 });
+    for await (const turn of inPages(read)) if (!hasEnded(turn.state)) return turn;
+    return null;
   }
 
   async lock(conversation: string): Promise<Lock | null> {

@@ -24,6 +24,10 @@ export interface Engine {
   /** Finds the conversation by its key or makes it. What is set and pinned otherwise already is `refused` (R7, R8). */
   ensure(spec: ConversationSpec): Promise<Conversation>;
   conversation(idOrKey: string): Promise<Conversation>;
+  /**
+   * Most recently changed first; `before` is of the last one of the page before. This and every other page ends early when what it
+   * holds is large: one that is short is not the last, only an empty one is.
+   */
   list(page?: { limit?: number; before?: { updatedAt: number; id: string } }): Promise<Conversation[]>;
   rename(conversation: string, title: string): Promise<Conversation>;
 
@@ -38,6 +42,7 @@ export interface Engine {
   turn(id: string): Promise<Turn>;
   /** The answer of a turn that has ended, with the receipt of its last attempt. */
   answerOf(turn: string): Promise<{ turn: Turn; reply: string; receipt: Receipt }>;
+  /** By number, rising, a page. */
   turns(conversation: string, page?: { after?: number; limit?: number }): Promise<Turn[]>;
   /** Returns the turn as it is after asking; a running one ends a little later. */
   cancel(turn: string): Promise<Turn>;
@@ -56,9 +61,11 @@ export interface Engine {
 
   show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<Summary>;
-  sessions(conversation: string): Promise<Session[]>;
-  receipts(conversation: string): Promise<Receipt[]>;
-  permissions(filter?: { conversation?: string; open?: boolean }): Promise<Permission[]>;
+  sessions(conversation: string, options?: Bounded): Promise<Session[]>;
+  receipts(conversation: string, options?: Bounded): Promise<Receipt[]>;
+  permission(id: string): Promise<Permission>;
+  /** Oldest first, a page of 100 or of `limit`; `after` is the id of the last one of the page before. */
+  permissions(filter?: PermissionFilter): Promise<Permission[]>;
   answer(permission: string, optionId: string): Promise<Permission>;
 
   /** `turn`: the number of the last turn to take along; left out: the head. */
@@ -79,6 +86,14 @@ export interface Engine {
 /** `most`: a conversation of about more bytes than these is `too_large`; left out: any will do. */
 export interface Bounded {
   readonly most?: number;
+}
+
+export interface PermissionFilter {
+  readonly conversation?: string;
+  /** Only those that wait for an answer, or only the others. */
+  readonly open?: boolean;
+  readonly after?: string;
+  readonly limit?: number;
 }
 
 export interface Hint {

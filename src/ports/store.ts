@@ -26,7 +26,10 @@ export interface Store {
   ensureConversation(owner: string, spec: NewConversation): Promise<{ conversation: Conversation; created: boolean }>;
   /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
-  /** Most recently changed first. `before` is the `updatedAt` and id of the last one of the page before. */
+  /**
+   * Most recently changed first. `before` is the `updatedAt` and id of the last one of the page before. This and every other
+   * page ends early when what it holds is large: one that is short is not the last, only an empty one is.
+   */
   listConversations(
     owner: string,
     page: { limit: number; before?: { updatedAt: number; id: string } },
@@ -95,17 +98,22 @@ export interface Store {
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-  events(owner: string, conversation: string, range: { after: number; limit: number }): Promise<ConversationEvent[]>;
+  /** By number, rising, a page. `bytes`: how large it may be, for whoever has many of them; it still has at least one event. */
+  events(
+    owner: string,
+    conversation: string,
+    range: { after: number; limit: number; bytes?: number },
+  ): Promise<ConversationEvent[]>;
   findTurn(owner: string, turn: string): Promise<Turn | null>;
   /** By the caller's idempotency key. */
   findRequest(owner: string, requestId: string): Promise<Turn | null>;
-  /** By number, rising. A page of large ones is shorter than `limit`, and never empty while there are more. */
+  /** By number, rising, a page. */
   turns(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
-  /** Events of one turn, rising. */
-  turnEvents(owner: string, turn: string): Promise<ConversationEvent[]>;
-  /** Records with `n` up to `upTo`, newest first. A page of large ones is shorter, as that of turns. */
+  /** Events of one turn, rising, a page. */
+  turnEvents(owner: string, turn: string, range?: { after?: number; limit?: number }): Promise<ConversationEvent[]>;
+  /** Records with `n` up to `upTo`, newest first, a page. */
   recordsBefore(owner: string, conversation: string, page: { upTo: number; limit: number }): Promise<TurnRecord[]>;
-  /** Records with `n` after `after`, oldest first. Likewise. */
+  /** Records with `n` after `after`, oldest first, a page. */
   recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
   /** How many records have `n` after `after`. Must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
@@ -122,12 +130,17 @@ export interface Store {
   transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
   /** Rising by turn and attempt; the newest `limit` of them. */
   receipts(owner: string, conversation: string, page?: { limit?: number; turn?: number }): Promise<Receipt[]>;
-  permissions(owner: string, filter: { conversation?: string; turn?: string; open?: boolean }): Promise<Permission[]>;
+  /** Oldest first, a page; `after` is the id of the last one of the page before. */
+  permissions(
+    owner: string,
+    filter: { conversation?: string; turn?: string; open?: boolean },
+    page?: { after?: string; limit?: number },
+  ): Promise<Permission[]>;
   findPermission(owner: string, permission: string): Promise<Permission | null>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /** Sums per day (UTC) and agent, newest day first. */
   usage(owner: string, filter?: { since?: string }): Promise<UsageRow[]>;
-  /** Turns whose prompt or answer has all the words, best first. `query` is words, never an expression. */
+  /** Turns whose prompt or answer has all the words, the best of them. `query` is words, never an expression. */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Walks the chain of a conversation's events, also of an erased one. Null: whole. Else the first number that does not fit. */
   verify(owner: string, conversation: string): Promise<number | null>;

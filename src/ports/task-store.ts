@@ -24,10 +24,10 @@ export interface TaskStore {
   add(owner: string, plan: NewPlan): Promise<{ tasks: Task[]; duplicate: boolean }>;
   /** By our id, or the newest that has this name. Null: none of this owner. */
   find(owner: string, idOrName: string): Promise<Task | null>;
-  /** Newest first. `before`: the id of the last one of the page before. */
+  /** Newest first, a page. `before`: the id of the last one of the page before. */
   list(owner: string, filter: TaskFilter, page: { limit: number; before?: string }): Promise<Task[]>;
-  /** Rising by `seq`, which has no gaps within an owner. `task`: only of that one. */
-  events(owner: string, range: { after: number; limit: number; task?: string }): Promise<TaskEvent[]>;
+  /** Rising by `seq`, which has no gaps within an owner, a page. `task`: only of that one. `bytes`: how large it may be. */
+  events(owner: string, range: { after: number; limit: number; bytes?: number; task?: string }): Promise<TaskEvent[]>;
   /** The number of the owner's last event; 0: there is none. */
   lastSeq(owner: string): Promise<number>;
   /** What tasks have spent, by day (UTC) and task; newest day first. */

@@ -25,7 +25,7 @@ export interface Tasks {
   goOn(): Promise<Task[]>;
 
   task(idOrName: string): Promise<Task>;
-  /** Newest first. */
+  /** Newest first, a page of 50 or of `limit`. One that is short is not the last, only an empty one is. */
   list(filter?: TaskListFilter): Promise<Task[]>;
   /** Asks its agent and its gate to stop. Returns the task as it is after asking; a running one ends a little later. */
   cancel(idOrName: string): Promise<Task>;

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { noSuchTask } from '../core/errors.ts';
+import { inPages } from '../core/pages.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/task.ts';
 import { inWords, parsePlan, placesIn } from '../core/task-plan.ts';
 import { requestIdOf } from '../core/task-progress.ts';
@@ -15,6 +16,8 @@ import { TaskRunner } from './runner.ts';
 import { TaskBell } from './task-bell.ts';
 
 const PAGE = 200;
+/** A page is kept for as long as its reader takes to take it, and readers are many. */
+const FOLLOWED_BYTES = 256 * 1024;
 
 /** Puts the orchestrator together and starts its runner. */
 export function createTasks(parts: TaskParts): Tasks {
@@ -92,14 +95,10 @@ class EmbeddedTasks implements Tasks {
   }
 
   async goOn(): Promise<Task[]> {
-    const open: Task[] = [];
-    for (let before: string | undefined; ; ) {
-      const filter = { states: ['waiting', 'queued', 'running'] } as const;
-      const page = await this.#store.list(this.owner, filter, { limit: PAGE, ...(before && { before }) });
-      open.unshift(...page.toReversed());
-      if (page.length < PAGE) break;
-      before = page.at(-1)?.id;
-    }
+    const filter = { states: ['waiting', 'queued', 'running'] } as const;
+    const read = (last: Task | undefined) =>
+      this.#store.list(this.owner, filter, { limit: PAGE, ...(last && { before: last.id }) });
+    const open = (await Array.fromAsync(inPages(read))).toReversed();
     this.#want(open);
     return open;
   }
@@ -141,13 +140,9 @@ class EmbeddedTasks implements Tasks {
 
   async report(idOrName: string): Promise<TaskReport> {
     const task = await this.task(idOrName);
-    const events: TaskEvent[] = [];
-    for (let after = 0; ; ) {
-      const page = await this.#store.events(this.owner, { after, limit: PAGE, task: task.id });
-      events.push(...page);
-      if (page.length < PAGE) break;
-      after = page.at(-1)?.seq ?? after;
-    }
+    const read = (last: TaskEvent | undefined) =>
+      this.#store.events(this.owner, { after: last?.seq ?? 0, limit: PAGE, task: task.id });
+    const events = await Array.fromAsync(inPages(read));
     const conversations = new Set(
       events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload.conversation] : [])),
     );
@@ -170,13 +165,13 @@ class EmbeddedTasks implements Tasks {
     const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
     try {
       for (let after = checkAfter(options.after); !signal?.aborted; ) {
-        const page = await this.#store.events(this.owner, { after, limit: PAGE, ...only });
+        const page = await this.#store.events(this.owner, { after, limit: PAGE, bytes: FOLLOWED_BYTES, ...only });
         for (const event of page) {
           if (signal?.aborted) return;
           yield event;
           after = event.seq;
         }
-        if (page.length < PAGE) await bell.next(signal);
+        if (page.length === 0) await bell.next(signal);
       }
     } finally {
       bell.close();

@@ -36,12 +36,15 @@ export interface ModelOptions {
   readonly window?: number;
   /** Default: any that is free. */
   readonly port?: number;
+  /** How many requests are kept, and how many of what else came; the oldest are forgotten. Default: all are kept. */
+  readonly keep?: number;
 }
 
 /** The literal list of what it speaks. */
 const APIS: readonly Api[] = [anthropicMessages, openaiResponses, openaiChat, geminiGenerateContent];
 
 export async function startModel(options: ModelOptions = {}): Promise<Model> {
+  const { keep = Number.POSITIVE_INFINITY } = options;
   const requests: ModelRequest[] = [];
   const others: string[] = [];
   const seen = new Map<string, number>();
@@ -63,7 +66,10 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
       else sendJson(response, 500, { error: { message: String(error) } });
     });
     underWay.add(answered);
-    answered.finally(() => underWay.delete(answered));
+    answered.finally(() => {
+      underWay.delete(answered);
+      for (const kept of [requests, others]) kept.splice(0, Math.max(0, kept.length - keep));
+    });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

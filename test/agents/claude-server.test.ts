@@ -1,10 +1,11 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
 import { CliHome } from '../e2e/cli-process.ts';
 import { serveProcess } from '../e2e/http/support/served-process.ts';
-import { claudeEnvironment, claudeOrSkip, userHome } from './claude.ts';
+import { until } from '../faults/harness/until.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
 
 test('a server without settings, with a key and an address in its environment: the first prompt to claude just works', async (context) => {
   const { program } = claudeOrSkip(context);
@@ -23,13 +24,56 @@ test('a server without settings, with a key and an address in its environment: t
     expect(await caller.finished(told.turn)).toMatchObject({ turn: { state: 'completed', failure: null } });
     const asked = await caller.ok('POST', '/conversations/first/turns', { prompt: 'Which codewords have you seen?' });
     expect((await caller.finished(asked.turn)).reply).toContain('I have seen these codewords: amber.');
-    // The demo has an agent of its own, and says that it is scripted.
-    const demo = await caller.ok('GET', '/conversations/demo/view');
-    expect(demo.turns.map((turn: { agent: string }) => turn.agent)).toEqual(['scripted', 'scripted']);
+    // The demo is the same Claude, but its model is its own: the person's is asked nothing by it.
+    const at = '/conversations/demo-claude';
+    await until('the demo was answered', async () => (await caller.ok('GET', at)).head === 2, { ms: 40_000 });
+    const { conversation, turns } = await caller.ok('GET', `${at}/view`);
+    expect(conversation.title).toBe('Demo: the real Claude, a scripted model');
+    expect(turns[1].reply).toContain('I have seen these codewords: amber-heron.');
+    expect(JSON.stringify(model.requests)).not.toContain('amber-heron');
     running.kill('SIGINT');
     expect(await running.ended).toMatchObject({ code: 0 });
   } finally {
     await home.remove();
     await model.close();
+  }
+}, 60_000);
+
+test('the demo of a server runs the real Claude, and no login, cloud or proxy of the person leads it elsewhere', async (context) => {
+  claudeOrSkip(context);
+  const home = new CliHome();
+  try {
+    mkdirSync(join(home.path, 'home', 'agents'), { recursive: true });
+    symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
+    const elsewhere = {
+      ANTHROPIC_BASE_URL: 'http://127.0.0.1:9',
+      ANTHROPIC_API_KEY: 'sk-of-the-person',
+      ANTHROPIC_AUTH_TOKEN: 'x',
+      ANTHROPIC_MODEL: 'theirs',
+      CLAUDE_CODE_OAUTH_TOKEN: 'x',
+      CLAUDE_CODE_USE_BEDROCK: '1',
+      AWS_ACCESS_KEY_ID: 'x',
+      AWS_SECRET_ACCESS_KEY: 'x',
+      HTTPS_PROXY: 'http://127.0.0.1:9',
+      HTTP_PROXY: 'http://127.0.0.1:9',
+    };
+    const person = userHome(home.path, { env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
+    const env = { ...elsewhere, HOME: person, THROUGHLINE_CONFIG: '' };
+    const running = home.start(['serve', '--demo', '--port', '0'], { env });
+    await running.until('stdout', /Ctrl-C ends it\./);
+    expect(running.stdout).toContain('Its agent is the real Claude; its model is scripted');
+    const demo = () => home.lines('summary', 'demo-claude');
+    await until('the demo was answered', async () => (await demo())[0].contexts === 2, { ms: 40_000, every: 500 });
+    const { turns } = await home.show('demo-claude');
+    expect(turns.map(({ state, failure }: { state: string; failure: unknown }) => [state, failure])).toEqual([
+      ['completed', null],
+      ['completed', null],
+    ]);
+    expect(turns[1].reply).toContain('amber-heron');
+    expect(readdirSync(join(person, '.claude'))).toEqual(['settings.json']);
+    running.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ code: 0 });
+  } finally {
+    await home.remove();
   }
 }, 60_000);

@@ -9,6 +9,7 @@ import { finding } from './store/finding.ts';
 import { keys } from './store/keys.ts';
 import { leases } from './store/leases.ts';
 import { owners } from './store/owners.ts';
+import { pages } from './store/pages.ts';
 import { permissions } from './store/permissions.ts';
 import { records } from './store/records.ts';
 import { sessions } from './store/sessions.ts';
@@ -36,7 +37,7 @@ export function storeContract(harness: StoreHarness): void {
       },
     };
     const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
-    for (const [name, part] of Object.entries({ ...parts, owners, keys, erasing, bell, tasks }))
+    for (const [name, part] of Object.entries({ ...parts, pages, owners, keys, erasing, bell, tasks }))
       describe(name, () => part(world));
   });
 }

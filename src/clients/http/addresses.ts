@@ -1,4 +1,4 @@
-import { noSuch, ThroughlineError } from '../../core/errors.ts';
+import { noSuch, noSuchPermission, ThroughlineError } from '../../core/errors.ts';
 
 /** What stands in the path of a request. What cannot stand there names nothing that there is. */
 
@@ -9,7 +9,7 @@ export function turnIn(id: string): { turn: string } {
 }
 
 export function permissionIn(id: string): { permission: string } {
-  return { permission: checkSegment(id, () => new ThroughlineError('not_found', 'There is no such permission.')) };
+  return { permission: checkSegment(id, noSuchPermission) };
 }
 
 export function noConversation(idOrKey: string): ThroughlineError {

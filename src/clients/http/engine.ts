@@ -3,11 +3,20 @@ import { parsePrompt } from '../../core/content.ts';
 import type { Conversation } from '../../core/conversation.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import { checkName } from '../../core/names.ts';
+import { inPages } from '../../core/pages.ts';
 import type { Permission } from '../../core/permission.ts';
 import { parseExport } from '../../core/portable.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore-settings.ts';
 import type { Turn } from '../../core/turn.ts';
-import type { ConversationSpec, Engine, ForkOptions, Hint, SubmitOptions, Submitted } from '../../ports/engine.ts';
+import type {
+  ConversationSpec,
+  Engine,
+  ForkOptions,
+  Hint,
+  PermissionFilter,
+  SubmitOptions,
+  Submitted,
+} from '../../ports/engine.ts';
 import { checkDirectory, checkSegment, noConversation, permissionIn, turnIn } from './addresses.ts';
 import type { Caller } from './caller.ts';
 import { AGAIN } from './event-stream.ts';
@@ -141,9 +150,13 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listSessions', { params: await this.#at(conversation) })).receipts;
   }
 
-  async permissions(filter: { conversation?: string; open?: boolean } = {}): Promise<Permission[]> {
-    const { conversation, open } = filter;
-    const query = { ...(conversation !== undefined && (await this.#at(conversation))), open };
+  async permission(id: string): Promise<Permission> {
+    return this.caller.ask('getPermission', { params: permissionIn(id) });
+  }
+
+  async permissions({ conversation, limit, ...filter }: PermissionFilter = {}): Promise<Permission[]> {
+    const there = conversation === undefined ? {} : await this.#at(conversation);
+    const query = { ...filter, ...there, limit: checkLimit(limit, 100) };
     return (await this.caller.ask('listPermissions', { query })).permissions;
   }
 
@@ -156,7 +169,7 @@ export class HttpEngine implements Engine {
       return await this.caller.ask('answer', { params: permissionIn(permission), body: { optionId }, onLost });
     } catch (error) {
       // The first answer wins. When a reply was lost, it may have been ours.
-      const known = lost ? (await this.permissions()).find(({ id }) => id === permission) : undefined;
+      const known = lost ? await this.permission(permission) : null;
       if (known?.state === 'answered' && known.optionId === optionId) return known;
       throw error;
     }
@@ -204,12 +217,8 @@ export class HttpEngine implements Engine {
   /** A path cannot hold a name of dots alone: such a conversation is found by looking through all of them. */
   async #at(idOrKey: string): Promise<{ conversation: string }> {
     if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noConversation) };
-    for (let page = await this.list({ limit: 1_000 }); page.length > 0; ) {
-      const found = page.find(({ key }) => key === idOrKey);
-      if (found !== undefined) return { conversation: found.id };
-      const { updatedAt, id } = page.at(-1) as Conversation;
-      page = await this.list({ limit: 1_000, before: { updatedAt, id } });
-    }
+    const all = inPages<Conversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));
+    for await (const { key, id } of all) if (key === idOrKey) return { conversation: id };
     throw noConversation(idOrKey);
   }
 }

@@ -1,5 +1,6 @@
 import { checkAfter, checkLimit } from '../../core/arguments.ts';
 import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
+import { inPages } from '../../core/pages.ts';
 import { checkTaskStates, type Task, type TaskEvent, type TaskSpec } from '../../core/task.ts';
 import { inWords, type Locate, parsePlan, placesIn } from '../../core/task-plan.ts';
 import type { TaskReport } from '../../core/task-report.ts';
@@ -69,9 +70,7 @@ export class HttpTasks implements Tasks {
 
   /** The server does so, unasked. */
   async goOn(): Promise<Task[]> {
-    const open: Task[] = [];
-    for await (const task of this.#all({ states: ['waiting', 'queued', 'running'] })) open.unshift(task);
-    return open;
+    return (await Array.fromAsync(this.#all({ states: ['waiting', 'queued', 'running'] }))).toReversed();
   }
 
   async task(idOrName: string): Promise<Task> {
@@ -128,12 +127,9 @@ export class HttpTasks implements Tasks {
     throw noSuchTask(idOrName);
   }
 
-  /** Page by page, the newest first. */
-  async *#all(filter: TaskListFilter): AsyncGenerator<Task> {
-    for (let page = await this.list({ ...filter, limit: PAGE }); page.length > 0; ) {
-      yield* page;
-      page = await this.list({ ...filter, limit: PAGE, before: (page.at(-1) as Task).id });
-    }
+  /** The newest first. */
+  #all(filter: TaskListFilter): AsyncGenerator<Task> {
+    return inPages((last) => this.list({ ...filter, limit: PAGE, ...(last && { before: last.id }) }));
   }
 }
 

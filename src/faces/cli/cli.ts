@@ -6,6 +6,7 @@ import type { Engine } from '../../ports/engine.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { DemoParts, DemoRequest } from './demo/parts.ts';
 import type { Output } from './output.ts';
+import type { ServeDemo } from './serve-demo.ts';
 
 /** Options that every command takes. */
 export interface GlobalOptions {
@@ -27,6 +28,8 @@ export interface Parts {
   install(request: InstallRequest): Promise<InstallResult>;
   /** Starts the server of a data home. Throws `refused`, or `conflict` when one is running already. */
   serve(request: ServeRequest): Promise<Serving>;
+  /** A link that signs a browser in at the server that runs. Throws `unreachable` when none does. */
+  link(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<SignInLink>;
   /** The keys to that server. */
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
   /** Tasks of a data home, worked on by its server when one runs, else here; and how to read a file of them. */
@@ -64,6 +67,8 @@ export interface ServeRequest extends Pick<GlobalOptions, 'home' | 'config' | 'a
   readonly port: number | null;
   readonly publicUrl: string | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Whether a conversation to look at is wanted. */
+  readonly demo: boolean;
 }
 
 export interface Serving {
@@ -72,9 +77,16 @@ export interface Serving {
   readonly url: string;
   /** Null: there is none. */
   readonly socket: string | null;
+  /** What answers in the conversation to look at, whose model is scripted in either case. */
+  readonly demo: ServeDemo;
   newLink(): string;
   /** Lets running turns end within `graceMs`. Idempotent. */
   close(options: { graceMs: number }): Promise<void>;
+}
+
+export interface SignInLink {
+  readonly link: string;
+  readonly expiresAt: number;
 }
 
 export interface KeyDesk {

@@ -41,6 +41,7 @@ export const COMMANDS: Readonly<
     load: () => import('./commands/serve.ts'),
     isLocal: true,
   },
+  link: { summary: 'print a link that signs a browser in, once', load: () => import('./commands/link.ts') },
   keys: {
     summary: 'make, list and revoke keys to the server',
     load: () => import('./commands/keys.ts'),

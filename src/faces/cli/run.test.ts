@@ -12,7 +12,7 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
   });
   const fail = () => Promise.reject(thrown);
   const desks = { keys: fail, tasks: fail, doctor: fail, nativeSessions: fail, demo: fail };
-  const parts = { open: fail, install: fail, serve: fail, ...desks };
+  const parts = { open: fail, install: fail, serve: fail, link: fail, ...desks };
   const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env });
   return { code, ...text };
 }

@@ -11,7 +11,7 @@ import {
   type OperationName,
 } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
-import { authenticate, checkScope, type Gatekeeper } from './authenticate.ts';
+import { authenticate, checkScope, checkToken, type Gatekeeper } from './authenticate.ts';
 import type { Door } from './door.ts';
 import { type BeginStream, type Feed, type StreamSettings, writeStream } from './event-stream.ts';
 import { checkHost, checkOrigin } from './guard.ts';
@@ -20,8 +20,10 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Principal } from './principal.ts';
 import { readRequest } from './read-request.ts';
+import { Readers } from './readers.ts';
 import { referencePage } from './reference.ts';
 import { FAULT, problemOf, Refusal } from './refusal.ts';
+import type { Link } from './sign-in.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
 export interface AppParts {
@@ -33,8 +35,10 @@ export interface AppParts {
   readonly log: Log;
   readonly version: string;
   readonly stream: StreamSettings;
-  /** The most event streams at a time. One owner has at most half of them, so that none can shut out the others. */
+  /** The most event streams at a time. */
   readonly mostReaders: number;
+  /** A link that signs a browser in, once. Throws `forbidden` for another owner than the one that links sign in. */
+  readonly newLink: (owner: string) => Link;
   /** Aborted when the server is about to end: no work is begun any more. */
   readonly draining: AbortSignal;
   /** Aborted when it ends: every stream does, too. */
@@ -63,14 +67,9 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 export function createApp(parts: AppParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const { metrics, log, draining } = parts;
-  const document = openApi(parts.version);
-  const documentText = JSON.stringify(document);
-  const page = referencePage(document);
-  const streams = new Set<AbortController>();
-  const readersOf = new Map<string, number>();
-  parts.shutdown.addEventListener('abort', () => {
-    for (const stop of streams) stop.abort();
-  });
+  let documents: Documents | null = null;
+  const described = () => (documents ??= describe(parts.version));
+  const readers = new Readers({ most: parts.mostReaders, checkMs: parts.stream.checkMs, shutdown: parts.shutdown });
 
   app.use(async (c, next) => {
     const start = performance.now();
@@ -97,21 +96,19 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   });
   app.get('/openapi.json', (c) => {
     c.set('operation', 'openapi');
-    return c.body(documentText, 200, { 'content-type': 'application/json' });
+    return c.body(described().text, 200, { 'content-type': 'application/json' });
   });
   app.get('/', (c) => {
     c.set('operation', 'reference');
-    return c.body(page.html, 200, {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': page.policy,
-    });
+    const { html, policy } = described().page;
+    return c.body(html, 200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
   });
   app.get('/enter', (c) => {
     c.set('operation', 'enter');
     const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door);
     if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
     throw new Refusal('unauthenticated', 'This link has been used, or is too old.', {
-      hint: 'Each works once. "throughline serve" prints one when it starts.',
+      hint: 'Each works once, within 15 minutes. "throughline link" prints another.',
     });
   });
   app.get('/metrics', async (c) => {
@@ -129,6 +126,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       c.set('operation', name);
       const principal = await whoAsks(c.env.door, c.req.raw);
       checkScope(principal, operation.scope);
+      if (operation.tokenOnly) checkToken(principal);
       if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is about to end.');
       const asked = await readRequest(operation, c.req.raw, c.req.param());
       const by = `${principal.owner} by ${principal.by}`;
@@ -136,7 +134,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       const tasks = parts.tasks?.as(principal.owner, by);
       if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server has no tasks.');
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
-      const answer = await HANDLERS[name]({ ...asked, engine, tasks, principal, lastEventId } as Call<never>);
+      const { newLink } = parts;
+      const answer = await HANDLERS[name]({ ...asked, engine, tasks, newLink, principal, lastEventId } as Call<never>);
       if (operation.stream) return streamed(answer as Feed, principal, c.env.begin);
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });
@@ -157,28 +156,11 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   }
 
   function streamed(feed: Feed, principal: Principal, begin: BeginStream): Response {
-    const { owner } = principal;
-    if (metrics.readers >= parts.mostReaders) {
-      throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again when others have left.' });
-    }
-    const own = readersOf.get(owner) ?? 0;
-    if (own >= Math.ceil(parts.mostReaders / 2)) {
-      throw new Refusal('too_many', `There are ${own} readers for "${owner}" already: half of all that there may be.`, {
-        hint: 'Close some; one stream of /v1/events tells of every conversation.',
-      });
-    }
-    readersOf.set(owner, own + 1);
+    const reader = readers.come(principal);
     metrics.readerCame();
     return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
-      const stop = new AbortController();
-      streams.add(stop);
-      if (parts.shutdown.aborted) stop.abort();
-      const stillAllowed = () => principal.stillValid();
-      const end = await writeStream(outgoing, { ...parts.stream, feed, stop, stillAllowed });
-      streams.delete(stop);
-      const left = (readersOf.get(owner) ?? 1) - 1;
-      if (left === 0) readersOf.delete(owner);
-      else readersOf.set(owner, left);
+      const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
+      readers.leave(reader);
       metrics.readerLeft(end.why);
       if (end.why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
       if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
@@ -191,6 +173,14 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     const { body, headers } = known ?? FAULT;
     return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
   }
+}
+
+type Documents = ReturnType<typeof describe>;
+
+/** For programs and for people. Made when first asked for: a server that starts has turns to look after. */
+function describe(version: string) {
+  const document = openApi(version);
+  return { text: JSON.stringify(document), page: referencePage(document) };
 }
 
 function methodNotAllowed(method: string, allowed: readonly string[]): Refusal {

@@ -30,7 +30,7 @@ export async function authenticate(keeper: Gatekeeper, asked: Credentials): Prom
   const found = await principalOf(keeper, asked);
   if (found === null) {
     throw new Refusal('unauthenticated', 'Who asks is not known.', {
-      hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open the link of "throughline serve".',
+      hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link of "throughline link".',
       headers: { 'www-authenticate': 'Bearer realm="throughline"' },
     });
   }
@@ -48,14 +48,14 @@ async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Prin
     return null;
   }
   const stillValid = async () => keeper.signIn.isGood(cookie);
-  return { owner: keeper.owner, by: 'page', scopes: EVERYTHING, stillValid };
+  return { owner: keeper.owner, by: 'page', scopes: EVERYTHING, proof: cookie, stillValid };
 }
 
 async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Principal | null> {
   const parts = keyParts(given);
   if (parts === null) {
     if (!door.token || !sameSecret(given, keeper.token)) return null;
-    return { owner: keeper.owner, by: 'token', scopes: EVERYTHING, stillValid: async () => true };
+    return { owner: keeper.owner, by: 'token', scopes: EVERYTHING, proof: 'token', stillValid: async () => true };
   }
   const key = await keeper.keys.findKey(parts.id);
   if (key === null || !hasHash(parts.secret, key.hash) || !isValid(key, keeper.now())) return null;
@@ -63,7 +63,8 @@ async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Pr
     const now = await keeper.keys.findKey(key.id);
     return now !== null && isValid(now, keeper.now());
   };
-  return { owner: key.owner, by: `key ${key.id}`, scopes: new Set(key.scopes), stillValid };
+  const by = `key ${key.id}`;
+  return { owner: key.owner, by, scopes: new Set(key.scopes), proof: by, stillValid };
 }
 
 /** Only whoever has the token may name another owner: it opens the file with everybody's conversations anyhow. */
@@ -81,6 +82,11 @@ function decoded(text: string): string {
   } catch {
     throw new Refusal('invalid', 'The owner is not percent-encoded UTF-8.');
   }
+}
+
+/** For what would make more of a key than it is: not even all scopes are enough. */
+export function checkToken({ by }: Principal): void {
+  if (by !== 'token') throw new Refusal('forbidden', 'This is only for whoever has the token of the data home.');
 }
 
 export function checkScope({ scopes }: Principal, needed: Scope, what = 'This'): void {

@@ -12,9 +12,11 @@ export interface StreamSettings {
   readonly stallMs: number;
   /** How soon a reader comes back. */
   readonly retryMs: number;
+  /** How often readers are asked whether they still may read. */
+  readonly checkMs: number;
 }
 
-export const STREAM: StreamSettings = { heartbeatMs: 15_000, stallMs: 10_000, retryMs: 1_000 };
+export const STREAM: StreamSettings = { heartbeatMs: 15_000, stallMs: 10_000, retryMs: 1_000, checkMs: 1_000 };
 
 /** What a stream carries, until the signal aborts. */
 export type Feed =
@@ -27,10 +29,8 @@ export type BeginStream = (headers: Record<string, string>, write: (outgoing: Se
 
 export interface StreamOptions extends StreamSettings {
   readonly feed: Feed;
-  /** Aborted, the stream ends in good order: by the server that ends, or here when there is nothing left to do. */
+  /** Aborted, the stream ends in good order: by the server that ends or lets its reader in no longer, or here with its reader. */
   readonly stop: AbortController;
-  /** Asked at every heartbeat: whoever may not read any more is cut off. */
-  readonly stillAllowed: () => Promise<boolean>;
 }
 
 /** Why it ended, and with which error if it failed. */
@@ -57,7 +57,7 @@ export function encodeFrame(data: object, id?: number): Buffer {
  * and idea of a stalled reader are Node's own: a web stream in between costs every reader more than all the rest of it.
  */
 export async function writeStream(outgoing: ServerResponse, options: StreamOptions): Promise<StreamEnd> {
-  const { feed, stop, heartbeatMs, stallMs, retryMs, stillAllowed } = options;
+  const { feed, stop, heartbeatMs, stallMs, retryMs } = options;
   const { signal } = stop;
   let gone: 'left' | 'slow' | null = null;
   outgoing.on('close', () => {
@@ -65,9 +65,8 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
     stop.abort();
   });
   outgoing.on('timeout', () => cut('slow'));
-  const heart = setInterval(async () => {
-    if (!(await stillAllowed().catch(() => true))) stop.abort();
-    else if (!signal.aborted && !outgoing.writableNeedDrain) outgoing.write(HEARTBEAT);
+  const heart = setInterval(() => {
+    if (!signal.aborted && !outgoing.writableNeedDrain) outgoing.write(HEARTBEAT);
   }, heartbeatMs);
   try {
     outgoing.write(`retry: ${retryMs}\n\n`);

@@ -14,6 +14,7 @@ import { Cursor } from '../../wire/parameters.ts';
 import { checkScope } from './authenticate.ts';
 import type { Feed } from './event-stream.ts';
 import type { Principal } from './principal.ts';
+import type { Link } from './sign-in.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
 type Operations = typeof OPERATIONS;
@@ -23,6 +24,8 @@ export interface Call<N extends OperationName> {
   readonly engine: Engine;
   /** Likewise. */
   readonly tasks: Tasks;
+  /** Throws `forbidden` for another owner than the one that links sign in. */
+  readonly newLink: (owner: string) => Link;
   readonly principal: Principal;
   readonly params: ParamsOf<Operations[N]>;
   readonly query: QueryOf<Operations[N]>;
@@ -43,12 +46,13 @@ export const HANDLERS: {
   // ── conversations ──
   async listConversations({ engine, query: { q, ...page } }) {
     if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };
-    const limit = page.limit ?? 50;
-    const conversations = await engine.list({ ...page, limit });
-    const last = conversations.length === limit ? conversations.at(-1) : undefined;
+    const conversations = await engine.list(page);
+    const before = conversations.at(-1);
+    // A short page need not be the last one.
+    const [more] = before === undefined ? [] : await engine.list({ before, limit: 1 });
     return {
       conversations,
-      next: last === undefined ? null : Cursor.encode({ updatedAt: last.updatedAt, id: last.id }),
+      next: before && more ? Cursor.encode({ updatedAt: before.updatedAt, id: before.id }) : null,
     };
   },
   async ensureConversation({ engine, principal, body }) {
@@ -66,8 +70,9 @@ export const HANDLERS: {
   show: ({ engine, params }) =>
     engine.show(params.conversation, { most: MOST_AT_ONCE }) as Promise<AnswerOf<Operations['show']>>,
   async listSessions({ engine, params: { conversation } }) {
-    const [sessions, receipts] = await Promise.all([engine.sessions(conversation), engine.receipts(conversation)]);
-    return { sessions, receipts } as AnswerOf<Operations['listSessions']>;
+    const half = { most: MOST_AT_ONCE / 2 };
+    const sessions = await engine.sessions(conversation, half);
+    return { sessions, receipts: await engine.receipts(conversation, half) } as AnswerOf<Operations['listSessions']>;
   },
   async warm({ engine, params, body }) {
     return { receipt: await engine.warm(params.conversation, body) } as AnswerOf<Operations['warm']>;
@@ -101,6 +106,8 @@ export const HANDLERS: {
   async listPermissions({ engine, query }) {
     return { permissions: await engine.permissions(query) } as AnswerOf<Operations['listPermissions']>;
   },
+  getPermission: ({ engine, params }) =>
+    engine.permission(params.permission) as Promise<AnswerOf<Operations['getPermission']>>,
   answer: ({ engine, params, body }) =>
     engine.answer(params.permission, body.optionId) as Promise<AnswerOf<Operations['answer']>>,
 
@@ -118,6 +125,7 @@ export const HANDLERS: {
   ...TASK_HANDLERS,
 
   // ── the rest ──
+  newLink: async ({ principal, newLink }) => newLink(principal.owner),
   whoAsks: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),

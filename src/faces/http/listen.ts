@@ -38,14 +38,6 @@ export async function listenOnPort(server: Server, host: string, port: number): 
   return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-/** Throws `conflict` when a server listens there already. */
-export async function checkUnserved(path: string): Promise<void> {
-  if (!(await answers(path))) return;
-  throw new ThroughlineError('conflict', 'A server of this data home is running already.', {
-    hint: 'Use that one, end it, or choose another home with --home.',
-  });
-}
-
 /** Throws `refused` when the port cannot be had. */
 export async function checkFree(host: string, port: number): Promise<void> {
   const probe = createServer();
@@ -53,9 +45,9 @@ export async function checkFree(host: string, port: number): Promise<void> {
   await new Promise((resolve) => probe.close(resolve));
 }
 
-/** Listens on a unix socket that only this user may open. Throws `conflict` when another server does already. */
+/** Listens on a unix socket that only this user may open. Throws `conflict` when somebody does already. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  await checkUnserved(path);
+  if (await answers(path)) throw new ThroughlineError('conflict', `Somebody listens on ${path} already.`);
   try {
     rmSync(path, { force: true }); // of a server that was killed
   } catch (cause) {

@@ -6,10 +6,11 @@ import type { Tasks } from '../../ports/tasks.ts';
 import { type AppParts, createApp } from './app.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './door.ts';
 import { STREAM, type StreamSettings } from './event-stream.ts';
-import { checkFree, checkUnserved, listenOnPort, listenOnSocket, serverFor } from './listen.ts';
+import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { SignIn } from './sign-in.ts';
+import { Refusal } from './refusal.ts';
+import { type Link, SignIn } from './sign-in.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -47,16 +48,6 @@ export interface RunningServer {
 const NOBODY: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
-/** Where it is to be, before there is an engine: one that claims turns and is refused here would interrupt them. */
-export async function checkStart(
-  { socket, host, publicUrl }: Pick<ServerOptions, 'socket' | 'host' | 'publicUrl'>,
-  port: number | null,
-): Promise<void> {
-  checkReach(host, publicUrl);
-  if (socket !== null) await checkUnserved(socket);
-  if (port !== null && port !== 0) await checkFree(host, port);
-}
-
 /** Starts the server: a unix socket and TCP, one app. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { engine, token, host, now = Date.now } = options;
@@ -71,9 +62,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     mostReaders: options.mostReaders ?? 4_096,
     draining: draining.signal,
     shutdown: shutdown.signal,
+    newLink: linkFor,
   };
   const app = createApp(parts);
   let door: Door = NOBODY; // until the port is known
+  let url = '';
   const tcp = serverFor(app, () => door);
   const servers: Server[] = [];
   try {
@@ -85,12 +78,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       servers.push(local);
     }
     door = publicUrl === null ? loopbackDoor(port) : publicDoor(publicUrl);
-    const url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     let closing: Promise<void> | null = null;
     return {
       url,
       port,
-      newLink: () => `${url}/enter?code=${signIn.newCode()}`,
+      newLink: () => linkFor(engine.owner).link,
       close({ graceMs = 10_000 } = {}) {
         closing ??= end(graceMs);
         return closing;
@@ -99,6 +92,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   } catch (error) {
     for (const server of servers) server.close();
     throw error;
+  }
+
+  function linkFor(owner: string): Link {
+    if (owner === engine.owner) return signIn.newLink(url);
+    throw new Refusal('forbidden', `A link signs a browser in for "${engine.owner}", and not for "${owner}".`, {
+      hint: `This server was started for "${engine.owner}": ask as that one (--as), or make a key.`,
+    });
   }
 
   async function end(graceMs: number): Promise<void> {
@@ -122,7 +122,7 @@ function ended(server: Server): Promise<void> {
 }
 
 /** Beyond this machine only behind TLS, under one name, and with keys. Anything else is refused, with how to do it. */
-function checkReach(host: string, publicUrl: string | undefined): URL | null {
+export function checkReach(host: string, publicUrl: string | undefined): URL | null {
   if (publicUrl !== undefined) {
     const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null;
     // With nobody's name, no path, no query and no fragment: all that it may have is in its origin.

@@ -7,6 +7,12 @@ const COOKIE_MS = 7 * 24 * 3_600_000;
 /** Codes that nobody used are forgotten when there are more than these. */
 const MOST_CODES = 64;
 
+/** Signs a browser in, once and before it expires. */
+export interface Link {
+  readonly link: string;
+  readonly expiresAt: number;
+}
+
 /**
  * How a browser signs in: a link with a code that works once, for a cookie that no script can read. The cookie carries its end
  * and is signed with a key made from the token, so that it survives a restart and ends with the token.
@@ -21,12 +27,13 @@ export class SignIn {
     this.#now = now;
   }
 
-  newCode(): string {
+  newLink(url: string): Link {
     const [oldest] = this.#codes.keys();
     if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#codes.delete(oldest);
     const code = freshSecret();
-    this.#codes.set(code, this.#now() + CODE_MS);
-    return code;
+    const expiresAt = this.#now() + CODE_MS;
+    this.#codes.set(code, expiresAt);
+    return { link: `${url}/enter?code=${code}`, expiresAt };
   }
 
   /** The header that gives the cookie; null: the code is unknown, used or too old. */

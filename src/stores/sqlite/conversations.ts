@@ -6,6 +6,7 @@ import type { NewConversation } from '../../ports/store.ts';
 import { NO_CHAIN } from './chain.ts';
 import { type Database, LIMIT } from './database.ts';
 import { Ledger, noConversation } from './ledger.ts';
+import { pageOf } from './page.ts';
 import { CONVERSATION, type ConversationRow, conversationOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';
 
@@ -61,9 +62,9 @@ export function listConversations(db: Database, owner: string, { limit, before }
   const most = Math.max(0, limit);
   const rows =
     before === undefined
-      ? db.all<ConversationRow>(PAGE, owner, most)
-      : db.all<ConversationRow>(NEXT_PAGE, owner, before.updatedAt, before.id, most);
-  return rows.map(conversationOf);
+      ? db.each<ConversationRow>(PAGE, owner, most)
+      : db.each<ConversationRow>(NEXT_PAGE, owner, before.updatedAt, before.id, most);
+  return pageOf(rows, conversationOf);
 }
 
 export function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {

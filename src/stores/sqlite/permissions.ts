@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../core/errors.ts';
+import { noSuchPermission, ThroughlineError } from '../../core/errors.ts';
 import type { Permission, PermissionOption } from '../../core/permission.ts';
 import type { NewPermission } from '../../ports/store.ts';
 import { Ledger, type Stamp, type TurnName } from './ledger.ts';
@@ -31,7 +31,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
 /** The first answer wins, whoever gives it; the holder of the lease sees it as an event. */
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
-  if (row === undefined) throw noPermission();
+  if (row === undefined) throw noSuchPermission();
   checkOpen(row);
   const options: PermissionOption[] = JSON.parse(row.options);
   if (!options.some((option) => option.optionId === optionId)) {
@@ -51,7 +51,7 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
 export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
   const { tx, row } = ledger;
   const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
-  if (asked === undefined || asked.conv !== row.conv) throw noPermission();
+  if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission();
   if (asked.state !== 'open') return;
   tx.db.run(WITHDRAW, tx.now, asked.no);
   tx.db.run(GO_ON, asked.turn);
@@ -71,8 +71,4 @@ function checkOpen(row: PermissionRow): void {
   if (row.state === 'open') return;
   const what = row.state === 'answered' ? 'was answered already' : 'was withdrawn';
   throw new ThroughlineError('conflict', `The permission ${what}.`);
-}
-
-function noPermission(): ThroughlineError {
-  return new ThroughlineError('not_found', 'There is no such permission.');
 }

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../core/errors.ts';
+import { noSuchPermission, ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import type { Permission } from '../../core/permission.ts';
 import type { TurnRecord } from '../../core/record.ts';
@@ -7,7 +7,7 @@ import type { Turn } from '../../core/turn.ts';
 import type { NativeSession } from '../../ports/store.ts';
 import { conversationNo, conversationRow } from './conversations.ts';
 import { type Database, LIMIT } from './database.ts';
-import { pageOf } from './page.ts';
+import { type Bounds, pageOf } from './page.ts';
 import {
   EVENT,
   type EventRow,
@@ -29,7 +29,7 @@ import {
 // One statement and not two: whoever follows reads after every commit, and to begin reading costs more than the look itself.
 const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
 const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
-const TURN_EVENTS = `${EVENT} WHERE e.turn = ? ORDER BY e.seq`;
+const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
 const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
 const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
@@ -44,25 +44,37 @@ const SESSION_HOME = `
   ORDER BY state IN ('live', 'dormant', 'unsettled') DESC, no DESC LIMIT 1`;
 const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
-const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? ORDER BY p.no`;
-const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' ORDER BY p.no`;
-const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? ORDER BY p.no`;
-const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? ORDER BY p.no`;
+const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.no > ? ORDER BY p.no`;
+const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 
 export interface Range {
   readonly after: number;
   readonly limit: number;
 }
 
-export function events(db: Database, owner: string, id: string, { after, limit }: Range): ConversationEvent[] {
-  const rows = db.all<EventRow>(EVENTS, id, owner, after, Math.max(0, limit));
-  if (rows.length === 0) conversationNo(db, owner, id); // none, or not even the conversation?
-  return rows.map((row) => eventOf(id, row));
+export function events(
+  db: Database,
+  owner: string,
+  id: string,
+  { after, limit, bytes }: Range & Pick<Bounds, 'bytes'>,
+): ConversationEvent[] {
+  const rows = db.each<EventRow>(EVENTS, id, owner, after, Math.max(0, limit));
+  const page = pageOf(rows, (row) => eventOf(id, row), { bytes });
+  if (page.length === 0) conversationNo(db, owner, id); // none, or not even the conversation?
+  return page;
 }
 
-export function turnEvents(db: Database, owner: string, id: string): ConversationEvent[] {
+export function turnEvents(
+  db: Database,
+  owner: string,
+  id: string,
+  { after = 0, limit }: Partial<Range> = {},
+): ConversationEvent[] {
   const turn = turnRow(db, owner, id);
-  return db.all<EventRow>(TURN_EVENTS, turn.no).map((row) => eventOf(turn.conversation, row));
+  const rows = db.each<EventRow>(TURN_EVENTS, turn.no, after);
+  return pageOf(rows, (row) => eventOf(turn.conversation, row), { limit });
 }
 
 export function findTurn(db: Database, owner: string, id: string): Turn | null {
@@ -133,21 +145,41 @@ export interface PermissionFilter {
   readonly open?: boolean;
 }
 
-export function permissions(db: Database, owner: string, filter: PermissionFilter): Permission[] {
-  const found = permissionRows(db, owner, filter).map(permissionOf);
-  return found.filter(
-    (permission) =>
-      (filter.conversation === undefined || permission.conversation === filter.conversation) &&
-      (filter.open === undefined || (permission.state === 'open') === filter.open),
-  );
+export interface PermissionPage {
+  /** The id of the last one of the page before. */
+  readonly after?: string;
+  readonly limit?: number;
 }
 
-/** By the narrowest index there is; what it does not narrow is filtered above. */
-function permissionRows(db: Database, owner: string, { conversation, turn, open }: PermissionFilter): PermissionRow[] {
-  if (turn !== undefined) return db.all(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no);
-  if (open === true) return db.all(OPEN_PERMISSIONS, owner);
-  if (conversation !== undefined) return db.all(PERMISSIONS_OF_CONVERSATION, conversationNo(db, owner, conversation));
-  return db.all(PERMISSIONS, owner);
+export function permissions(
+  db: Database,
+  owner: string,
+  filter: PermissionFilter,
+  { after, limit }: PermissionPage = {},
+): Permission[] {
+  const last = after === undefined ? 0 : db.one<PermissionRow>(PERMISSION_BY_ID, after, owner)?.no;
+  if (last === undefined) throw noSuchPermission();
+  return pageOf(wanted(permissionRows(db, owner, filter, last), filter), permissionOf, { limit });
+}
+
+/** By the narrowest index there is; what it does not narrow is left out one by one. */
+function permissionRows(
+  db: Database,
+  owner: string,
+  { conversation, turn, open }: PermissionFilter,
+  last: number,
+): Iterable<PermissionRow> {
+  if (turn !== undefined) return db.each(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no, last);
+  if (open === true) return db.each(OPEN_PERMISSIONS, owner, last);
+  if (conversation === undefined) return db.each(PERMISSIONS, owner, last);
+  return db.each(PERMISSIONS_OF_CONVERSATION, conversationNo(db, owner, conversation), last);
+}
+
+function* wanted(rows: Iterable<PermissionRow>, { conversation, open }: PermissionFilter): Generator<PermissionRow> {
+  for (const row of rows) {
+    const isThere = conversation === undefined || row.conversation === conversation;
+    if (isThere && (open === undefined || (row.state === 'open') === open)) yield row;
+  }
 }
 
 export function findPermission(db: Database, owner: string, id: string): Permission | null {

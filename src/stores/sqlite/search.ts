@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { replyText } from '../../core/record.ts';
 import type { SearchHit } from '../../ports/store.ts';
 import { type Database, LIMIT } from './database.ts';
+import { pageOf } from './page.ts';
 import { type RecordRow, recordOf } from './rows.ts';
 
 const SEARCH = `
@@ -20,7 +21,8 @@ export function search(db: Database, owner: string, query: string, limit: number
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new ThroughlineError('invalid', 'There is no word to search for.');
   const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ');
-  return db.all<HitRow>(SEARCH, match, owner, Math.max(0, limit)).map((row) => {
+  // One record at a time: they may be large, and only a few words of each are shown.
+  return pageOf(db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit)), (row) => {
     const record = recordOf(db, row);
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
     return { conversation: row.conversation, key: row.key, title: row.title, n: row.n, snippet: snippet(text, words) };

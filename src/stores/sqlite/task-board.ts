@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Task, TaskEvent, TaskEventDraft, TaskEventKind, TaskSpec, TaskState } from '../../core/task.ts';
 import { type Database, LIMIT } from './database.ts';
+import { pageOf } from './page.ts';
 import type { Tx } from './write-queue.ts';
 
 export interface TaskRow {
@@ -80,12 +81,12 @@ export function lastTaskSeq(db: Database, owner: string): number {
 export function taskEvents(
   db: Database,
   owner: string,
-  { after, limit, task }: { after: number; limit: number; task?: string },
+  { after, limit, bytes, task }: { after: number; limit: number; bytes?: number; task?: string },
 ): TaskEvent[] {
   type Row = { seq: number; task: string; kind: TaskEventKind; at: number; payload: string };
   const rows =
     task === undefined
-      ? db.all<Row>(EVENTS, owner, after, limit)
-      : db.all<Row>(EVENTS_OF, taskRow(db, owner, task).no, after, limit);
-  return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) }));
+      ? db.each<Row>(EVENTS, owner, after, limit)
+      : db.each<Row>(EVENTS_OF, taskRow(db, owner, task).no, after, limit);
+  return pageOf(rows, (row) => ({ ...row, payload: JSON.parse(row.payload) }), { bytes });
 }

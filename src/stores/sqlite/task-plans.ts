@@ -5,6 +5,7 @@ import type { NewPlan, NewTask, TaskFilter } from '../../ports/task-store.ts';
 import { canonicalHash } from './canonical.ts';
 import { type Database, LIMIT } from './database.ts';
 import { isConstraint } from './faults.ts';
+import { pageOf } from './page.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
 import type { Tx } from './write-queue.ts';
 
@@ -91,5 +92,5 @@ export function listTasks(
   const last = before === undefined ? Number.MAX_SAFE_INTEGER : taskRow(db, owner, before).no;
   const wanted = states === undefined ? null : JSON.stringify(states);
   const [m, p] = [milestone ?? null, plan ?? null];
-  return db.all<TaskRow>(NEWEST, owner, last, wanted, wanted, m, m, p, p, limit).map(taskOf);
+  return pageOf(db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, m, m, p, p, limit), taskOf);
 }

@@ -18,7 +18,9 @@ export const conversations = {
   listConversations: {
     method: 'GET',
     path: '/conversations',
-    summary: 'Conversations, most recently changed first; with `q`, those that have turns with all the words.',
+    summary:
+      'Conversations, most recently changed first; `next` is what the next page is `before`, null after the last. With `q`, ' +
+      'those that have turns with all the words.',
     scope: 'read',
     query: z.strictObject({ limit: optional(Limit), before: optional(Cursor), q: optional(Words) }),
     status: 200,
@@ -97,7 +99,8 @@ export const conversations = {
   listSessions: {
     method: 'GET',
     path: '/conversations/{conversation}/sessions',
-    summary: 'The sessions that a conversation has lived in, most recently used first, and every receipt.',
+    summary:
+      'The sessions that a conversation has lived in, most recently used first, and every receipt, up to 64 MiB.',
     scope: 'read',
     ...inOne,
     status: 200,

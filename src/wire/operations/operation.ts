@@ -8,6 +8,8 @@ export interface Operation {
   readonly path: string;
   readonly summary: string;
   readonly scope: Scope;
+  /** Only for whoever has the token of the data home: no key is enough, whatever its scopes. */
+  readonly tokenOnly?: boolean;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Left out: there is no body. An absent body stands for `{}`. */

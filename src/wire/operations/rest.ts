@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { Day, Flag, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
+import { Time } from '../values/common.ts';
 import { Agent, Hint, SearchHit, UsageRow, WhoAsks } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
@@ -12,6 +13,16 @@ export const rest = {
     scope: 'read',
     status: 200,
     answer: WhoAsks,
+  },
+  newLink: {
+    method: 'POST',
+    path: '/links',
+    summary:
+      'A link that signs a browser in, once and within 15 minutes, for all that the token opens: only the token is given one.',
+    scope: 'admin',
+    tokenOnly: true,
+    status: 201,
+    answer: named('Link', z.strictObject({ link: z.string(), expiresAt: Time })),
   },
   hints: {
     method: 'GET',

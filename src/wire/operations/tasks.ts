@@ -14,8 +14,8 @@ export const tasks = {
     method: 'GET',
     path: '/tasks',
     summary:
-      'Tasks, the newest first; `state` may be several, with commas; `before` is the id of the last one of the page before. ' +
-      'Whoever follows after `seq` misses nothing that happens to them.',
+      'Tasks, the newest first; `state` may be several, with commas; `before` is the id of the last one of the page before: go ' +
+      'on until one is empty. Whoever follows after `seq` misses nothing that happens to them.',
     scope: 'read',
     query: z.strictObject({
       state: optional(States),

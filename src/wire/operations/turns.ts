@@ -87,11 +87,26 @@ export const turns = {
     method: 'GET',
     path: '/permissions',
     summary:
-      'Questions that agents have asked, with who answered them; `open`: only those that wait, or only the others.',
+      'Questions that agents have asked, the oldest first, with who answered them; `open`: only those that wait, or only the ' +
+      'others. `after` is the id of the last one of the page before: go on until one is empty.',
     scope: 'read',
-    query: z.strictObject({ conversation: optional(Id), open: optional(Flag) }),
+    query: z.strictObject({
+      conversation: optional(Id),
+      open: optional(Flag),
+      after: optional(Id),
+      limit: optional(Limit),
+    }),
     status: 200,
     answer: named('Permissions', z.strictObject({ permissions: z.array(Permission) })),
+  },
+  getPermission: {
+    method: 'GET',
+    path: '/permissions/{permission}',
+    summary: 'One question, with its answer when it has one.',
+    scope: 'read',
+    params: InPermission,
+    status: 200,
+    answer: Permission,
   },
   answer: {
     method: 'POST',

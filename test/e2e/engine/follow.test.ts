@@ -69,3 +69,18 @@ test('a reader that has stopped reading costs no memory while megabytes go by, a
   const { lastSeq } = await tl.engine.conversation('chat');
   expect(await reader.calls.unstall(lastSeq)).toEqual(Array.from({ length: lastSeq - 1 }, (_, i) => i + 2));
 }, 30_000);
+
+test('a history of large events is read to its end at once: a short page is not the last', async () => {
+  await using home = new Home();
+  const tl = await home.open({ pollMs: 3_600_000 });
+  await tl.engine.ensure({ key: 'chat' });
+  const loud = Array.from({ length: 5 }, (_, i) => `/think ${i}\n/say ${'x'.repeat(200_000 * (i + 1))}`).join('\n');
+  await run(tl.engine, 'chat', loud);
+  const { lastSeq } = await tl.engine.conversation('chat');
+  const seqs: number[] = [];
+  for await (const { seq } of tl.engine.follow('chat')) {
+    seqs.push(seq);
+    if (seq === lastSeq) break;
+  }
+  expect(seqs).toEqual(Array.from({ length: lastSeq }, (_, i) => i + 1));
+});

@@ -14,6 +14,7 @@ test('every operation of the table, each answer as the document has it', async (
     by: 'token',
     scopes: expect.arrayContaining(['admin']),
   });
+  expect((await caller.ok('POST', '/links')).link).toMatch(/^http.*\/enter\?code=[\w-]{43}$/);
   const made = await caller.ok('POST', '/conversations', { key: 'a b/c', title: 'Notes', restore: { policy: 'auto' } });
   const at = `/conversations/${encodeURIComponent('a b/c')}`;
   expect(await caller.ok('GET', at)).toEqual(made);
@@ -57,6 +58,7 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('POST', `/permissions/${permission}`, { optionId: 'allow' })).toMatchObject({
     state: 'answered',
   });
+  expect(await caller.ok('GET', `/permissions/${permission}`)).toMatchObject({ id: permission, optionId: 'allow' });
   await caller.finished(asking.turn);
   const hanging = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
   await caller.ok('POST', `/turns/${hanging.turn.id}/cancel`);
@@ -106,6 +108,23 @@ test('pages of conversations follow each other without gap or double', async () 
     next = page.next;
   }
   expect(keys.toSorted()).toEqual(['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6']);
+});
+
+test('questions come in pages, oldest first', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const prompt = '/ask One?\n/ask Two?\n/ask Three?';
+  await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt, permissions: 'deny' })).turn);
+  const titles: string[] = [];
+  for (let after = ''; ; ) {
+    const { permissions } = await caller.ok('GET', `/permissions?limit=2&open=false${after}`);
+    if (permissions.length === 0) break;
+    titles.push(...permissions.map(({ title }: { title: string }) => title));
+    after = `&after=${permissions.at(-1).id}`;
+  }
+  expect(titles).toEqual(['One?', 'Two?', 'Three?']);
+  expect((await caller.get('/permissions?after=none')).status).toBe(404);
 });
 
 test('the document is served, and has an operation for every address under /v1', async () => {

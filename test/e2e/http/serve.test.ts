@@ -18,7 +18,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 test('serves until Ctrl-C, in files that nobody else may read, and leaves no address behind', async () => {
   const { running, url, socket, pid, caller } = await serveProcess(home, '--demo');
   expect(mode(serverDirectory())).toBe('700');
-  for (const file of ['token', 'socket', 'address.json']) {
+  for (const file of ['token', 'lock', 'socket', 'address.json']) {
     expect({ file, mode: mode(join(serverDirectory(), file)) }).toEqual({ file, mode: '600' });
   }
   const address = JSON.parse(readFileSync(join(serverDirectory(), 'address.json'), 'utf8'));
@@ -59,7 +59,7 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   const first = await serveProcess(home);
   const second = await home.run('serve', '--port', '0');
   expect(second.code).toBe(1);
-  expect(second.stderr).toContain('A server of this data home is running already.');
+  expect(second.stderr).toContain(`A server of this data home is running already: ${first.url}, process ${first.pid}.`);
   expect((await first.caller.get('//healthz')).status).toBe(200);
   first.running.kill('SIGKILL');
   await first.running.ended;
@@ -146,6 +146,25 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
   const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has begun') });
+});
+
+test('another link is had from the server that runs, and from no key to it', async () => {
+  expect(await home.run('link')).toMatchObject({ code: 1, stderr: expect.stringContaining('"throughline serve"') });
+  const { url, link, token } = await serveProcess(home);
+  const enter = async (address: string) => (await fetch(address, { redirect: 'manual' })).status;
+  expect([await enter(link), await enter(link)]).toEqual([303, 401]);
+  const another = (await home.ok('link', '--quiet')).trim();
+  expect(another.startsWith(`${url}/enter?code=`)).toBe(true);
+  expect([await enter(another), await enter(another)]).toEqual([303, 401]);
+  expect(await home.lines('link')).toEqual([{ link: expect.any(String), expiresAt: expect.any(Number) }]);
+  const through = (THROUGHLINE_TOKEN: string, ...args: string[]) =>
+    home.start(['--server', url, 'link', ...args], { env: { THROUGHLINE_TOKEN } }).ended;
+  expect(await through(token)).toMatchObject({ code: 0 });
+  const key = (await home.ok('--quiet', 'keys', 'create', 'all', '--scopes', 'read,prompt,approve,admin')).trim();
+  expect(await through(key)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the token') });
+  const forAnn = await home.run('--as', 'ann', 'link');
+  expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('and not for "ann"') });
+  expect((await home.run('--embedded', 'link')).code).toBe(2);
 });
 
 test('a child knows no secret of the server, and neither the log nor any command line has one', async (context) => {

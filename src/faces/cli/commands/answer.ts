@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../core/errors.ts';
 import { chooseOption, noSuchOption } from '../choose-option.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
@@ -20,14 +19,9 @@ export function define(command: Command, cli: Cli): void {
 
 async function answer(id: string, word: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const question = (await engine.permissions()).find((permission) => permission.id === id);
-    if (question === undefined) {
-      throw new ThroughlineError('not_found', `There is no question "${id}".`, {
-        hint: 'See "throughline permissions".',
-      });
-    }
-    const chosen = chooseOption(question.options, word);
-    if (chosen === null) throw noSuchOption(question.options, word);
+    const { options } = await engine.permission(id);
+    const chosen = chooseOption(options, word);
+    if (chosen === null) throw noSuchOption(options, word);
     const answered = await engine.answer(id, chosen.optionId);
     if (output.json) output.value(answered);
     else output.note(`answered: ${chosen.name}`);

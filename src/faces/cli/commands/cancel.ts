@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { inPages } from '../../../core/pages.ts';
 import { hasEnded, type Turn } from '../../../core/turn.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import type { Cli } from '../cli.ts';
@@ -46,14 +47,8 @@ async function turnsOf(engine: Engine, target: string): Promise<Turn[]> {
       hint: 'See "throughline list" and "throughline show KEY".',
     });
   });
-  const open: Turn[] = [];
-  for (let after = head; ; ) {
-    const page = await engine.turns(id, { after });
-    open.push(...page.filter((turn) => !hasEnded(turn.state)));
-    const last = page.at(-1);
-    if (last === undefined) return open;
-    after = last.n;
-  }
+  const later = await Array.fromAsync(inPages<Turn>((last) => engine.turns(id, { after: last?.n ?? head })));
+  return later.filter(({ state }) => !hasEnded(state));
 }
 
 async function ended(engine: Engine, turn: Turn): Promise<Turn> {

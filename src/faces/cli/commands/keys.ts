@@ -29,7 +29,7 @@ export function define(command: Command, cli: Cli): void {
     .action(() => list(cli));
   command
     .command('revoke')
-    .description('Make a key useless, at once.')
+    .description('Make a key useless at once; streams that it has opened end within a second.')
     .argument('<id>', 'the part of the key between "tl_" and the dot')
     .action((id: string) => revoke(id, cli));
   command.addHelpText(

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import type { Conversation } from '../../../core/conversation.ts';
+import { inPages } from '../../../core/pages.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
@@ -17,8 +19,11 @@ export function define(command: Command, cli: Cli): void {
 
 async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const found = await engine.list({ limit });
-    for (const conversation of found) {
+    const read = (last: Conversation | undefined, wanted: number) =>
+      engine.list({ limit: wanted, ...(last && { before: last }) });
+    let none = true;
+    for await (const conversation of inPages(read, limit)) {
+      none = false;
       if (output.json) output.value(conversation);
       else {
         const { key, id, title, historyCount, updatedAt } = conversation;
@@ -26,8 +31,7 @@ async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
         output.line(name, `  ${turns(historyCount)}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
       }
     }
-    if (found.length === 0)
-      output.note('There are no conversations yet. Begin one with "throughline send KEY PROMPT".');
+    if (none) output.note('There are no conversations yet. Begin one with "throughline send KEY PROMPT".');
     return DONE;
   });
 }

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { inPages } from '../../../core/pages.ts';
+import type { Permission } from '../../../core/permission.ts';
 import { optionList } from '../choose-option.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
@@ -16,11 +18,11 @@ export function define(command: Command, cli: Cli): void {
 
 async function permissions(key: string | undefined, all: boolean, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const found = await engine.permissions({
-      ...(key !== undefined && { conversation: key }),
-      ...(!all && { open: true }),
-    });
-    for (const permission of found) {
+    const filter = { ...(key !== undefined && { conversation: key }), ...(!all && { open: true }) };
+    const found = inPages<Permission>((last) => engine.permissions({ ...filter, ...(last && { after: last.id }) }));
+    let none = true;
+    for await (const permission of found) {
+      none = false;
       if (output.json) {
         output.value(permission);
         continue;
@@ -29,7 +31,7 @@ async function permissions(key: string | undefined, all: boolean, { output, with
       const answer = state === 'open' ? optionList(options) : `${state}${optionId ? ` (${optionId})` : ''}`;
       output.line(styled('bold', id), `  ${oneLine(title)}: ${oneLine(answer)}`);
     }
-    if (found.length === 0) output.note(all ? 'No question was asked.' : 'No question is open.');
+    if (none) output.note(all ? 'No question was asked.' : 'No question is open.');
     return DONE;
   });
 }

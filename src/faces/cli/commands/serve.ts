@@ -4,7 +4,7 @@ import { addExamples } from '../examples.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../option-values.ts';
 import { styled } from '../output.ts';
-import { DEMO_ABOUT, DEMO_KEY, startDemoConversation } from '../serve-demo.ts';
+import { startDemoConversation } from '../serve-demo.ts';
 import { onStopSignals } from '../stop-signals.ts';
 
 interface ServeFlags {
@@ -27,12 +27,13 @@ export function define(command: Command, cli: Cli): void {
         LOG_LEVELS,
       ),
     )
-    .option('--demo', 'make a conversation to look at, answered by a scripted agent: no model is called')
+    .option('--demo', 'make a conversation to look at; its agent is Claude if that is installed, its model scripted')
     .action((flags: ServeFlags) => serve(flags, cli));
   command.addHelpText(
     'after',
     '\nRuns the turns of every conversation of the data home, and serves them over HTTP: on loopback, and on a unix socket in\n' +
-      'the data home. Both need the token there (server/token), or a key. The link printed signs a browser in, once.\n' +
+      'the data home. Both need the token there (server/token), or a key. The link printed signs a browser in, once; "throughline\n' +
+      'link" prints another. A data home has one server at a time.\n' +
       'Ctrl-C lets running turns end; a second one does not wait. What is queued waits for the next server.',
   );
   addExamples(
@@ -46,7 +47,7 @@ export function define(command: Command, cli: Cli): void {
 async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cli): Promise<void> {
   const { host, port = null, publicUrl, grace } = flags;
   const logLevel = flags.logLevel ?? (process.stderr.isTTY ? 'warn' : 'info');
-  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel });
+  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel, demo: flags.demo === true });
   const stopped = new Promise<void>((resolve) => {
     const stopListening = onStopSignals({
       cancel: () => resolve(),
@@ -55,12 +56,12 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
     });
     void stopListening;
   });
-  const demo = flags.demo === true && (await startDemoConversation(serving.engine).catch(endWith));
-  if (flags.demo && !demo) output.note('There is no demo: the settings have no agent "scripted".');
+  const demo = flags.demo === true && (await startDemoConversation(serving.engine, serving.demo).catch(endWith));
+  if (flags.demo && !demo) output.note(`There is no demo: the settings have no agent "${serving.demo.agent}".`);
   const link = serving.newLink();
   if (output.json) {
     const { url, socket, home } = serving;
-    output.value({ kind: 'serving', url, link, socket, home, pid: process.pid });
+    output.value({ kind: 'serving', url, link, socket, home, pid: process.pid, ...(demo && { demo: serving.demo }) });
   } else introduce(serving, link);
   await stopped;
   output.note('ending; running turns may take a moment');
@@ -78,8 +79,8 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
     output.line(styled('dim', '          (signs this browser in; works once, within 15 minutes)'));
     output.line(`  data    ${home}`);
     if (demo) {
-      output.line(`  demo    the conversation "${DEMO_KEY}"`);
-      output.line(styled('yellow', `          ${DEMO_ABOUT}`));
+      output.line(`  demo    the conversation "${serving.demo.key}"`);
+      output.line(styled('yellow', `          ${serving.demo.about}`));
     }
     output.line(styled('dim', 'Ctrl-C ends it.'));
   }

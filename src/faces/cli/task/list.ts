@@ -5,6 +5,7 @@ import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
 import { positiveNumber } from '../option-values.ts';
 import { styled } from '../output.ts';
+import { allTasks } from './all-tasks.ts';
 import { nameOf, taskLine } from './names.ts';
 
 interface ListFlags {
@@ -27,13 +28,14 @@ export function defineList(task: Command, cli: Cli): void {
 
 async function list({ state, milestone, limit }: ListFlags, { output, withTasks }: Cli): Promise<void> {
   await withTasks(async ({ tasks }) => {
-    const filter = { limit, ...(state && { states: [state] }), ...(milestone !== undefined && { milestone }) };
-    const found = await tasks.list(filter);
-    for (const task of found) {
+    const filter = { ...(state && { states: [state] }), ...(milestone !== undefined && { milestone }) };
+    let none = true;
+    for await (const task of allTasks(tasks, filter, limit)) {
+      none = false;
       if (output.json) output.value(task);
       else output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`);
     }
-    if (found.length === 0) output.note('There are no such tasks.');
+    if (none) output.note('There are no such tasks.');
     return DONE;
   });
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
+import { allTasks } from './all-tasks.ts';
 import { reportLines } from './report-markdown.ts';
 
 export function defineReport(task: Command, cli: Cli): void {
@@ -19,17 +20,14 @@ export function defineReport(task: Command, cli: Cli): void {
   );
 }
 
-const MOST = 1_000;
-
 async function report(ids: readonly string[], { milestone }: { milestone?: string }, cli: Cli): Promise<void> {
   const { output, withTasks } = cli;
   await withTasks(async ({ tasks }) => {
+    const filter = milestone === undefined ? {} : { milestone };
     const wanted =
       ids.length > 0 && milestone === undefined
         ? ids
-        : (await tasks.list({ limit: MOST, ...(milestone !== undefined && { milestone }) }))
-            .map(({ id }) => id)
-            .toReversed();
+        : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
     for (const id of wanted) {
       const one = await tasks.report(id);
       if (output.json) output.value(one);

@@ -52,7 +52,7 @@ describe('who', () => {
         if (operation.stream && operation.scope === scope) continue;
         const { status } = await caller.ask(operation.method, operation.path.replaceAll(/\{\w+\}/g, 'x'));
         expect({ path: operation.path, scope, refused: status === 403 }).toEqual({
-          ...{ path: operation.path, scope, refused: operation.scope !== scope },
+          ...{ path: operation.path, scope, refused: operation.scope !== scope || operation.tokenOnly === true },
         });
       }
     }
@@ -78,14 +78,41 @@ describe('who', () => {
   });
 
   test('a stream ends when its key is revoked', async () => {
-    await using home = await ServedHome.start({ server: { stream: { heartbeatMs: 20 } } });
+    await using home = await ServedHome.start({ server: { stream: { checkMs: 20 } } });
     const { caller, id } = await home.key('ann', ['read', 'prompt']);
+    const other = await home.key('ann', ['read']);
     await caller.ok('POST', '/conversations', { key: 'chat' });
+    const stop = new AbortController();
+    const others = other.caller.events('/events', {}, stop.signal).next();
     let seen = 0;
     for await (const _ of caller.events('/conversations/chat/events')) {
       seen += 1;
       await home.revoke('ann', id);
     }
     expect(seen).toBe(1);
+    expect(home.metrics.readers).toBe(1);
+    stop.abort();
+    await expect(others).rejects.toThrow();
+  });
+
+  test('a link that signs a browser in is given to the token alone, for the owner that it signs in', async () => {
+    await using home = await ServedHome.start();
+    const { body, status } = await home.caller.post('/links');
+    expect({ status, body }).toMatchObject({ status: 201, body: { expiresAt: expect.any(Number) } });
+    const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
+    const entered = await browser.get(`/${body.link.slice(home.url.length)}`);
+    const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] as string;
+    const page = new Caller(home.url, { cookie, 'sec-fetch-site': 'same-origin', origin: home.url });
+    expect((await page.get('/me')).body).toMatchObject({ owner: 'local', by: 'page' });
+    expect((await browser.get(`/${body.link.slice(home.url.length)}`)).body).toMatchObject({
+      hint: expect.stringContaining('"throughline link"'),
+    });
+    const everything = ['read', 'prompt', 'approve', 'admin'] as const;
+    const keys = await Promise.all(['local', 'ann'].map((owner) => home.key(owner, everything)));
+    for (const { caller } of [...keys, { caller: page }]) {
+      expect(await caller.post('/links')).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+    }
+    const forAnn = await home.caller.with({ 'throughline-owner': 'ann' }).post('/links');
+    expect(forAnn).toMatchObject({ status: 403, body: { detail: expect.stringContaining('not for "ann"') } });
   });
 });

@@ -102,7 +102,7 @@ export class ServedHome {
       keeper: { token: TOKEN, signIn: new SignIn(TOKEN, Date.now), keys: parts.store, owner: 'local', now: Date.now },
       log: createLog('debug', [TOKEN], (line) => this.log.push(line)),
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
-      ...{ draining: never, shutdown: never },
+      ...{ draining: never, shutdown: never, newLink: () => ({ link: '', expiresAt: 0 }) },
     });
     const env = { door: loopbackDoor(1), begin: beginNowhere };
     return async (address, { headers, ...init }) =>

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import type { Write } from '../../../src/ports/store.ts';
+import { added, claimTask } from './task-world.ts';
+import { ANN, begun, codeOf, fresh, newConversation, update, type World } from './world.ts';
+
+const MIB = 1024 * 1024;
+const LARGEST = 8 * MIB;
+/** Some that fit into a page together, some of which two do not, and one that is larger than any page. */
+const SIZES = [1, 10, 5 * MIB, 5 * MIB, 5 * MIB, 9 * MIB, 1, 1];
+
+/** Pages of large values are short, have at least one, and only an empty one is the end. */
+export function pages(world: World): void {
+  test('of events', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    for (const text of texts()) await holder.write(update(turn.id, text));
+    const { lastSeq = 0 } = (await store.findConversation(ANN, conversation)) ?? {};
+    const read = (after = 0) => store.events(ANN, conversation, { after, limit: 100 });
+    expect(await walked(read, ({ seq }) => seq)).toEqual(numbers(1, lastSeq));
+    const ofTurn = (after = 0) => store.turnEvents(ANN, turn.id, { after, limit: 100 });
+    const first = (await store.turnEvents(ANN, turn.id, { limit: 1 }))[0]?.seq ?? 0;
+    expect(await walked(ofTurn, ({ seq }) => seq)).toEqual(numbers(first, lastSeq));
+  });
+
+  test('of events, as small as whoever reads them wants', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    for (let i = 0; i < 6; i += 1) await holder.write(update(turn.id, 'x'.repeat(1_000)));
+    const all = await store.events(ANN, conversation, { after: 0, limit: 100 });
+    const small = await store.events(ANN, conversation, { after: all.length - 6, limit: 100, bytes: 2_000 });
+    expect(small.map(({ seq }) => seq)).toEqual([all.length - 5, all.length - 4]);
+    const one = await store.events(ANN, conversation, { after: all.length - 6, limit: 100, bytes: 1 });
+    expect(one).toHaveLength(1);
+  });
+
+  test('of questions', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const asked = texts().map((text) => asking(turn.id, text));
+    for (const write of asked) await holder.write(write);
+    const ids = asked.map(({ permission }) => permission.id);
+    for (const filter of [{}, { open: true }, { conversation }, { turn: turn.id }]) {
+      const read = (after?: string) => store.permissions(ANN, filter, { ...(after && { after }) });
+      expect(await walked(read, ({ id }) => id)).toEqual(ids);
+    }
+  });
+
+  test('of questions, by number and after any of them', async () => {
+    const { store } = world;
+    const [a, b] = [await begun(store), await begun(store)];
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      for (const { turn, holder } of [a, b]) {
+        const write = asking(turn.id, '');
+        await holder.write(write);
+        ids.push(write.permission.id);
+      }
+    }
+    await store.answer(ANN, ids[2] as string, 'yes', 'x');
+    const of = async (...args: Parameters<typeof store.permissions> extends [string, ...infer R] ? R : never) =>
+      (await store.permissions(ANN, ...args)).map(({ id }) => ids.indexOf(id));
+    expect(await of({}, { limit: 2 })).toEqual([0, 1]);
+    expect(await of({}, { limit: 2, after: ids[1] as string })).toEqual([2, 3]);
+    expect(await of({ conversation: a.conversation }, { limit: 2 })).toEqual([0, 2]);
+    expect(await of({ conversation: a.conversation, open: true }, { limit: 2 })).toEqual([0, 4]);
+    expect(await of({ open: false }, { limit: 2 })).toEqual([2]);
+    expect(await of({}, { after: ids[5] as string })).toEqual([]);
+    expect(await codeOf(store.permissions(ANN, {}, { after: 'none' }))).toBe('not_found');
+    expect(await codeOf(store.permissions('bob', {}, { after: ids[0] as string }))).toBe('not_found');
+  });
+
+  test('of conversations', async () => {
+    const { store, site } = world;
+    const ids: string[] = [];
+    for (const title of texts()) {
+      ids.unshift(await newConversation(store, { title }));
+      site.pass(1);
+    }
+    const read = (last?: { updatedAt: number; id: string }) =>
+      store.listConversations(ANN, { limit: 100, ...(last && { before: last }) });
+    expect((await walked(read, (conversation) => conversation)).map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('of tasks and of their events', async () => {
+    const { store } = world;
+    const ids: string[] = [];
+    for (const goal of texts()) ids.unshift((await added(store, { goal }))[0].id);
+    const read = (before?: string) => store.tasks.list(ANN, {}, { limit: 100, ...(before && { before }) });
+    expect(await walked(read, ({ id }) => id)).toEqual(ids);
+    const events = (after = 0) => store.tasks.events(ANN, { after, limit: 100 });
+    expect(await walked(events, ({ seq }) => seq)).toEqual(numbers(1, ids.length));
+    await claimTask(store);
+    const oldest = { task: ids.at(-1) as string, limit: 100, bytes: 1 };
+    expect(await store.tasks.events(ANN, { after: 0, ...oldest })).toHaveLength(1);
+  });
+}
+
+function texts(): string[] {
+  return SIZES.map((size) => 'x'.repeat(size));
+}
+
+function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}
+
+/** What tells the values of all pages apart, in their order; each page was as long as it may be, and no longer. */
+async function walked<T, N>(read: (after?: N) => Promise<T[]>, name: (value: T) => N): Promise<N[]> {
+  const found: T[] = [];
+  let count = 0;
+  for (let after: N | undefined; ; after = name(found.at(-1) as T)) {
+    const page = await read(after);
+    if (page.length === 0) break;
+    expect(JSON.stringify(page.slice(0, -1)).length).toBeLessThan(LARGEST);
+    found.push(...page);
+    count += 1;
+  }
+  expect(count).toBeGreaterThan(2);
+  return found.map(name);
+}
+
+function asking(turn: string, text: string) {
+  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] as const;
+  const permission = { id: fresh('permission'), attempt: 1, title: 'May I?', toolCall: { text }, options };
+  return { write: 'ask', turn, permission } satisfies Write;
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CliHome, type Ended, type Running } from '../../e2e/cli-process.ts';
+
+const ROUNDS = 4;
+
+/*
+ * Servers of one data home that are started at the same moment, again and again: each time one serves, and the others say which.
+ * Before each round but the first, the one that serves is killed: nothing that it leaves is in anybody's way.
+ */
+test.each([
+  ['with a socket', 2, 'home'],
+  ['where the path is too long for a socket', 2, join('home', 'long-'.repeat(30))],
+  ['three of them', 3, 'home'],
+])('one serves, and the others say which: %s', { timeout: 120_000 }, async (_, count, folder) => {
+  const home = new CliHome();
+  const env = { THROUGHLINE_HOME: join(home.path, folder) };
+  const start = () => home.start(['serve', '--json', '--port', '0', '--log-level', 'silent'], { env });
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const all = Array.from({ length: count }, start);
+      const outcomes = await Promise.all(all.map(outcomeOf));
+      const serving = outcomes.flatMap(({ url }, index) => (url === null ? [] : [{ url, running: all[index] }]));
+      expect(serving, JSON.stringify(outcomes)).toHaveLength(1);
+      const [{ url, running } = { url: '' }] = serving;
+      for (const { ended } of outcomes) {
+        if (ended === null) continue;
+        expect(ended).toMatchObject({ code: 1, stdout: '' });
+        expect(JSON.parse(ended.stderr)).toMatchObject({
+          error: {
+            code: 'conflict',
+            message: `A server of this data home is running already: ${url}, process ${running?.pid}.`,
+          },
+        });
+      }
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      running?.kill('SIGKILL');
+      await running?.ended;
+    }
+  } finally {
+    await home.remove();
+  }
+});
+
+/** Where it serves, or how it ended instead. */
+async function outcomeOf(running: Running): Promise<{ url: string | null; ended: Ended | null }> {
+  const serves = running.until('stdout', /^\{"kind":"serving".*\}$/m);
+  const [line] = await serves.catch(() => []);
+  if (line === undefined) return { url: null, ended: await running.ended };
+  return { url: JSON.parse(line).url, ended: null };
+}
