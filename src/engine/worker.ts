@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
-import type { Claim, ClaimRequest, Enqueued, NewTurn } from '../ports/store.ts';
+import type { Turn } from '../core/turn.ts';
+import type { Claim, Enqueued, NewTurn } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
+import { Claims } from './claims.ts';
 import { endUnsent } from './end-turn.ts';
 import { isStorageFault } from './faults.ts';
 import { type HeadStart, headStartSoon } from './head-start.ts';
@@ -25,18 +25,14 @@ import { WarmSessions } from './warm-sessions.ts';
 export class Worker {
   readonly #parts: EngineParts;
   readonly #changes: Changes;
-  readonly #id = randomUUID();
+  readonly #claims: Claims;
   readonly #holds = new Map<string, Entry>();
-  /** With `claims: own`: conversations that this process has an open turn in, and which turns. */
-  readonly #wanted = new Map<string, Map<string, { id: string; owner: string }>>();
   readonly #warm: WarmSessions<Entry>;
   readonly #leaving = new Set<Promise<void>>();
   readonly #keeper: LeaseKeeper;
   readonly #shutdown = new AbortController();
   readonly #stopListening: () => void;
   readonly #looking: Promise<void>;
-  #claiming: Promise<void> | null = null;
-  #wokenAgain = false;
   #closed = false;
 
   constructor(parts: EngineParts, changes: Changes) {
@@ -45,16 +41,20 @@ export class Worker {
     const { maxWarm, idleMs } = parts.settings;
     this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
     const leases = () => [...this.#holds.values()].map((entry) => entry.hold.lease);
-    this.#keeper = new LeaseKeeper(parts, leases, () => this.#wake());
+    this.#keeper = new LeaseKeeper(parts, leases, () => this.#claims.wake());
+    this.#claims = new Claims(parts, this.#keeper, {
+      holds: (conversation) => this.#holds.has(conversation),
+      hasRoom: () => this.#holds.size - this.#warm.size < parts.settings.maxRunning,
+      take: (claim) => void this.#hold(claim, 0),
+    });
     this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
     this.#looking = this.#keeper.look();
-    if (parts.settings.claims === 'all') this.#wake();
+    if (parts.settings.claims === 'all') this.#claims.wake();
   }
 
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
-    const turns = this.#wanted.get(conversation) ?? new Map();
-    this.#wanted.set(conversation, turns.set(turn, { id: turn, owner }));
+    this.#claims.want(owner, conversation, turn);
     this.#onBell([conversation]);
   }
 
@@ -85,7 +85,8 @@ export class Worker {
     if (this.#closed) throw new ThroughlineError('closed', 'Throughline is closed.');
     const held = this.#holds.get(conversation);
     if (held) held.waiting += 1;
-    const entry = held ?? (await this.#claim(conversation, 1));
+    const claim = held === undefined ? await this.#claims.claim(conversation) : null;
+    const entry = held ?? (claim && this.#hold(claim, 1));
     if (entry === null) return null;
     this.#warm.take(entry);
     const done = entry.busy.then(() =>
@@ -108,7 +109,7 @@ export class Worker {
     this.#closed = true;
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await Promise.all([this.#looking, this.#claiming]);
+    await Promise.all([this.#looking, this.#claims.close()]);
     await Promise.all([...this.#holds.values()].map((entry) => entry.busy));
     clearTimeout(timer);
     await Promise.all([...this.#holds.values()].map((entry) => this.#letGo(entry)));
@@ -116,8 +117,6 @@ export class Worker {
     this.#warm.close();
     this.#keeper.stop();
   }
-
-  // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #onBell(moved: readonly string[] | null): void {
     for (const id of moved ?? this.#holds.keys()) {
@@ -127,65 +126,7 @@ export class Worker {
       if (this.#warm.has(entry)) this.#resume(entry);
     }
     // What happens in conversations that we hold makes no other one claimable.
-    if (moved === null || moved.some((id) => !this.#holds.has(id))) this.#wake();
-  }
-
-  /** Something may have become claimable. */
-  #wake(): void {
-    if (this.#closed) return;
-    this.#wokenAgain = true;
-    this.#claiming ??= this.#claimAll().finally(() => {
-      this.#claiming = null;
-    });
-  }
-
-  async #claimAll(): Promise<void> {
-    while (this.#wokenAgain && !this.#closed) {
-      this.#wokenAgain = false;
-      try {
-        if (this.#parts.settings.claims === 'all') await this.#claimReady();
-        else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
-      } catch (error) {
-        if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
-        // The bell or the heartbeat wakes us again.
-      }
-    }
-  }
-
-  async #claimReady(): Promise<void> {
-    while (this.#hasRoom() && (await this.#claim())) {}
-    if (await this.#keeper.reap()) this.#wokenAgain = true;
-  }
-
-  async #claimWanted(conversation: string): Promise<void> {
-    if (this.#holds.has(conversation) || !this.#hasRoom() || this.#closed) return;
-    if (!(await this.#stillWanted(conversation))) return;
-    if (await this.#claim(conversation)) return;
-    if (await this.#keeper.reap()) await this.#claim(conversation);
-  }
-
-  /** Another process may have run our turns meanwhile. */
-  async #stillWanted(conversation: string): Promise<boolean> {
-    for (const { id, owner } of this.#wanted.get(conversation)?.values() ?? []) {
-      const turn = await this.#parts.store.findTurn(owner, id);
-      if (turn === null || hasEnded(turn.state)) this.#settle(conversation, id);
-    }
-    return this.#wanted.has(conversation);
-  }
-
-  async #claim(conversation?: string, waiting = 0): Promise<Entry | null> {
-    const { store, sandboxes, agents, settings, processes } = this.#parts;
-    this.#keeper.start();
-    const request: ClaimRequest = {
-      worker: { id: this.#id, process: processes.self() },
-      place: sandboxes.place,
-      agents: [...agents.keys()],
-      driver: 'worker',
-      leaseMs: settings.leaseMs,
-      ...(conversation === undefined ? {} : { conversation }),
-    };
-    const claim = await store.claim(request);
-    return claim === null ? null : this.#hold(claim, waiting);
+    if (moved === null || moved.some((id) => !this.#holds.has(id))) this.#claims.wake();
   }
 
   #hold(claim: Claim, waiting: number): Entry {
@@ -196,10 +137,6 @@ export class Worker {
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
-  }
-
-  #hasRoom(): boolean {
-    return this.#holds.size - this.#warm.size < this.#parts.settings.maxRunning;
   }
 
   // ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,7 +152,7 @@ export class Worker {
     const alive = await this.#guard(entry, 'running turns', async () => {
       if (claim?.unfinished) {
         await recover(hold, claim.unfinished);
-        this.#settle(hold.conversation.id, claim.unfinished.id);
+        this.#claims.settle(hold.conversation.id, claim.unfinished.id);
       }
       const first = expected === null ? null : await this.#beginExpected(entry, expected);
       let start = first?.start ?? null;
@@ -224,7 +161,7 @@ export class Worker {
         await this.#run(hold, turn, start);
         start = null;
         entry.last = { n: turn.n, agent: turn.agent };
-        this.#settle(hold.conversation.id, turn.id);
+        this.#claims.settle(hold.conversation.id, turn.id);
       }
       // One that came after we last looked may be ours: its bell has rung, and then we look again.
       return { toOthers: (await this.#waitsForOthers(hold)) && !entry.rung };
@@ -258,7 +195,7 @@ export class Worker {
   #keepWarm(entry: Entry): void {
     this.#warm.keep(entry);
     if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
-    this.#wake(); // one turn less is running: another conversation may have waited for that
+    this.#claims.wake(); // one turn less is running: another conversation may have waited for that
   }
 
   async #next(entry: Entry, expected = false): Promise<Turn | null> {
@@ -267,7 +204,7 @@ export class Worker {
     const { hold } = entry;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns, and leaves the rest to others.
-    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(hold.conversation.id)) return null;
+    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#claims.wants(hold.conversation.id)) return null;
     return store.begin(hold.lease.fence, [...agents.keys()]).catch((error: unknown) => {
       // It was not accepted either, and whoever submitted it hears why: no reason to end a session.
       if (expected && isStorageFault(error) && !isLost(error)) return null;
@@ -293,17 +230,14 @@ export class Worker {
     try {
       return await work();
     } catch (error) {
-      const bug = !entry.hold.lease.lost.aborted && !isStorageFault(error);
-      if (bug) this.#parts.onBug(error, where);
+      // What made us lose the lease may be a fault of this program as well: the store refuses what cannot be.
+      const { lost } = entry.hold.lease;
+      const cause = lost.aborted ? lost.reason : error;
+      const bug = !isStorageFault(cause);
+      if (bug) this.#parts.onBug(cause, where);
       await this.#drop(entry, bug);
       return null;
     }
-  }
-
-  #settle(conversation: string, turn: string): void {
-    const turns = this.#wanted.get(conversation);
-    turns?.delete(turn);
-    if (turns?.size === 0) this.#wanted.delete(conversation);
   }
 
   // ── letting go ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -323,7 +257,7 @@ export class Worker {
     this.#leaving.add(leaving);
     await leaving;
     this.#leaving.delete(leaving);
-    this.#wake();
+    this.#claims.wake();
   }
 
   /** After a fault of this program the lease is left to expire: given back, it would be claimed, and fail, again at once. */
@@ -333,7 +267,7 @@ export class Worker {
     await entry.hold.abandon();
     if (bug) return;
     await this.#parts.store.release(entry.hold.lease.fence).catch(() => {});
-    this.#wake();
+    this.#claims.wake();
   }
 
   #forget(entry: Entry): void {

@@ -123,6 +123,14 @@ function answersItsOwnPrompt(record: TurnRecord): void {
   }
 }
 
+/** What all processes that the session had were told, and what they answered. */
+function allToldTo({ witness }: World, session: string): string {
+  const here = witness.deliveries.filter((one) => one.session === session);
+  return here
+    .map(({ context, result, reply }) => (result === 'completed' ? `${context}\n${reply}` : context))
+    .join('\n');
+}
+
 /** R9: a session has all that its watermark says, save what it is known to have been spared. */
 async function noWatermarkOverstates(world: World, id: string, history: readonly TurnRecord[]): Promise<void> {
   const { store, owner, storages, setup, touched } = world;
@@ -130,11 +138,10 @@ async function noWatermarkOverstates(world: World, id: string, history: readonly
     const storage = storages[session.agent as 'a' | 'b'];
     const entries = storage.sessions.get(session.id);
     if (!isUsable(session) || entries === undefined || touched.has(session.id)) continue;
-    // Its receipts say that nothing is proved of it; only the policy `auto` goes on with such a session.
-    if (storage.beyondKnowing.has(session.id)) continue;
     const { position } = PROFILES[setup[session.agent as 'a' | 'b']].traits;
     if (position && storage.position(session.id) !== session.position) continue;
-    const context = entries.join('\n');
+    // Where the agent shows nobody what it has, and its receipts say so, a session is as good as what it was told.
+    const context = storage.beyondKnowing.has(session.id) ? allToldTo(world, session.id) : entries.join('\n');
     const lacking = history.filter((record) => record.n <= session.watermark && !holds(context, record));
     if (lacking.length > session.dropped) {
       const turns = lacking.map((record) => record.n).join(', ');
