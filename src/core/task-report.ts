@@ -1,5 +1,5 @@
 import type { Session } from './session.ts';
-import { type Task, type TaskEvent, type TaskState, type TaskTurn, taskHasEnded } from './task.ts';
+import type { Task, TaskEvent, TaskState, TaskTurn } from './task.ts';
 import type { Decision } from './task-decision.ts';
 import type { GateResult } from './task-gate.ts';
 
@@ -41,14 +41,4 @@ export function reportOf(task: Task, events: readonly TaskEvent[], sessions: rea
       .filter(({ id }) => of(id) > 0)
       .map(({ id, agent, origin, state, watermark }) => ({ id, agent, origin, state, watermark, turns: of(id) })),
   };
-}
-
-/** Whether nothing more happens to a task by itself. `others`: those that it may come after. */
-export function isAtRest(task: Task, others: ReadonlyMap<string, Task>): boolean {
-  if (taskHasEnded(task.state) || task.state === 'asking') return true;
-  if (task.state !== 'waiting') return false;
-  return task.after.some((id) => {
-    const first = others.get(id);
-    return first !== undefined && first.state !== 'done' && isAtRest(first, others);
-  });
 }

@@ -1,5 +1,4 @@
-import type { Task } from './task.ts';
-import { isAtRest } from './task-report.ts';
+import { type Task, taskHasEnded } from './task.ts';
 
 /** Tasks that somebody waits for, and those that they come after, as they were when last looked at. */
 export class TaskWait {
@@ -25,7 +24,28 @@ export class TaskWait {
   }
 
   get isOver(): boolean {
-    return this.tasks.every((task) => isAtRest(task, this.#known));
+    const looked = new Map<string, boolean>();
+    return this.tasks.every((task) => this.#isAtRest(task, looked));
+  }
+
+  /** Whether nothing more happens to it by itself. Each is looked at once: of ways through a plan there may be any number. */
+  #isAtRest(task: Task, looked: Map<string, boolean>): boolean {
+    const known = looked.get(task.id);
+    if (known !== undefined) return known;
+    const isAtRest = this.#hasRest(task) ?? task.after.some((id) => this.#blocks(id, looked));
+    looked.set(task.id, isAtRest);
+    return isAtRest;
+  }
+
+  /** Null: that depends on those it comes after. */
+  #hasRest({ state }: Task): boolean | null {
+    if (state === 'waiting') return null;
+    return taskHasEnded(state) || state === 'asking';
+  }
+
+  #blocks(id: string, looked: Map<string, boolean>): boolean {
+    const first = this.#known.get(id);
+    return first !== undefined && first.state !== 'done' && this.#isAtRest(first, looked);
   }
 
   async #look(idOrName: string): Promise<string> {

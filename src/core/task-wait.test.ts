@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import type { Task, TaskState } from './task.ts';
+import { TaskWait } from './task-wait.ts';
+
+/** Tasks by what they come after; the first ones run. Counts how often somebody asks what one comes after. */
+function world(plan: Record<string, string[]>, mostLooks = Number.POSITIVE_INFINITY) {
+  const states = new Map<string, TaskState>();
+  for (const [id, after] of Object.entries(plan)) states.set(id, after.length > 0 ? 'waiting' : 'running');
+  let looks = 0;
+  const find = async (id: string) => {
+    const task = { id, state: states.get(id) };
+    const after = () => {
+      looks += 1;
+      if (looks > mostLooks) throw new Error(`looked at more than ${mostLooks} times`);
+      return plan[id];
+    };
+    return Object.defineProperty(task, 'after', { get: after }) as unknown as Task;
+  };
+  return { states, wait: new TaskWait(find) };
+}
+
+test('who waits looks at each task once, however many ways there are through the plan', async () => {
+  const plan: Record<string, string[]> = { a0: [], b0: [] };
+  for (let i = 1; i <= 60; i += 1) {
+    for (const name of ['a', 'b']) plan[`${name}${i}`] = [`a${i - 1}`, `b${i - 1}`];
+  }
+  const { states, wait } = world(plan, 1_000);
+  await wait.begin(['a60']);
+  expect(wait.isOver).toBe(false);
+  states.set('b0', 'failed');
+  await wait.moved(['b0']);
+  expect(wait.isOver).toBe(true);
+});
+
+test('a task that waits is at rest when one that it comes after will not be done by itself', async () => {
+  const { states, wait } = world({ a: [], b: ['a'], c: ['b'] });
+  await wait.begin(['c']);
+  for (const [state, over] of [
+    ['queued', false],
+    ['asking', true],
+    ['done', false],
+    ['cancelled', true],
+  ] as const) {
+    states.set('a', state);
+    await wait.moved(null);
+    expect([state, wait.isOver]).toEqual([state, over]);
+  }
+});
