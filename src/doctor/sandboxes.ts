@@ -1,5 +1,6 @@
-import { mkdir, readdir, rename } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ThroughlineError } from '../core/errors.ts';
 import type { Check } from './parts.ts';
 
 /** Ids of conversations, and hashes of the names that several share. Whatever else lies there is not ours. */
@@ -18,9 +19,25 @@ export const checkSandboxes: Check = async ({ sandboxes: { root, aside } }, cens
     subject: `directory ${join(root, name)}`,
     problem: 'No conversation has it.',
     remedy: `Move it to ${aside}.`,
-    async repair() {
-      await mkdir(aside, { recursive: true, mode: 0o700 });
-      await rename(join(root, name), join(aside, name));
-    },
+    repair: () => putAside(join(root, name), aside, name),
   }));
 };
+
+async function putAside(path: string, aside: string, name: string): Promise<void> {
+  try {
+    await mkdir(aside, { recursive: true, mode: 0o700 });
+    await rename(path, await unusedName(join(aside, name)));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const why = code === 'EXDEV' ? 'it lies on another file system' : message;
+    throw new ThroughlineError('refused', `It cannot be moved there: ${why}. Move it by hand.`, { cause });
+  }
+}
+
+/** One of that name may have been put aside before, and is kept. */
+async function unusedName(path: string): Promise<string> {
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? path : `${path}.${n}`;
+    if ((await lstat(name).catch(() => null)) === null) return name;
+  }
+}

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -82,6 +82,24 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(await home.ok('doctor', '--fix')).toContain('No conversation has it.');
   expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
+});
+
+test('a sandbox that was put aside before keeps its place; one that cannot be moved is told, and left', async () => {
+  const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
+  for (const word of ['first', 'second']) {
+    mkdirSync(at('sandboxes', orphan), { recursive: true });
+    writeFileSync(at('sandboxes', orphan, 'precious'), word);
+    await home.ok('doctor', '--fix');
+  }
+  const kept = readdirSync(at('aside')).map((name) => readFileSync(at('aside', name, 'precious'), 'utf8'));
+  expect(kept.toSorted()).toEqual(['first', 'second']);
+  rmSync(at('aside'), { recursive: true });
+  writeFileSync(at('aside'), 'in the way');
+  mkdirSync(at('sandboxes', orphan));
+  const { code, stdout } = await home.run('doctor', '--fix');
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/not repaired: It cannot be moved there: .*EEXIST.* Move it by hand\./);
+  expect(existsSync(at('sandboxes', orphan))).toBe(true);
 });
 
 test('a task that waits for one that failed is explained, and left to a person', async () => {
