@@ -27,6 +27,7 @@ const MEASURES = [
   'bell',
   'restore',
   'task-turn',
+  'task-queue',
   'http-overhead',
   'http-client',
   'http-accept',

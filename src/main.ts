@@ -71,10 +71,12 @@ const parts: Parts = {
       import('./connect.ts'),
     ]);
     const served = await connectIfServed({ server, embedded, home, config, owner });
-    if (served !== null) return { engine: served, tasks: await tasksOf(served), readFile: readTaskFile };
+    if (served !== null) {
+      return { engine: served, tasks: await tasksOf(served), served: true, readFile: readTaskFile };
+    }
     const { compose } = await import('./compose.ts');
     const { engine, tasks } = await compose(given({ home, config, owner }));
-    return { engine, tasks: await tasks(), readFile: readTaskFile };
+    return { engine, tasks: await tasks(), served: false, readFile: readTaskFile };
   },
   async doctor({ home, config }) {
     const { composeDoctor } = await import('./compose.ts');

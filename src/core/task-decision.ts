@@ -51,7 +51,24 @@ export interface Standing {
 
 /** Before a turn: null, it may begin. Nothing is begun that there is no budget for. */
 export function decideBefore(standing: Standing): Decision | null {
-  const { spent, budget, iteration, maxIterations } = standing;
+  const { iteration, maxIterations } = standing;
+  const unaffordable = decideBudget(standing);
+  if (unaffordable !== null || iteration <= maxIterations) return unaffordable;
+  return giveUp(
+    'iterations_spent',
+    `The gate has not passed in ${maxIterations} ${maxIterations === 1 ? 'turn' : 'turns'}.`,
+  );
+}
+
+/** Before any turn, also of a judge: null, there is a budget for it. */
+export function decideBudget(standing: Pick<Standing, 'budget' | 'spent'>): Decision | null {
+  const { budget, spent } = standing;
+  const decision = budgetSpent(standing);
+  if (decision !== null || budget.costMicros === null || spent.costMicros > 0 || tokensOf(spent) === 0) return decision;
+  return ask('cost_unknown', 'The budget is in USD, and the agent does not say what its turns cost. Set it in tokens.');
+}
+
+function budgetSpent({ budget, spent }: Pick<Standing, 'budget' | 'spent'>): Decision | null {
   const tokens = tokensOf(spent);
   if (budget.tokens !== null && tokens >= budget.tokens) {
     return giveUp('budget_spent', `The budget of ${budget.tokens} tokens is spent: ${tokens} were used.`);
@@ -60,18 +77,6 @@ export function decideBefore(standing: Standing): Decision | null {
     return giveUp(
       'budget_spent',
       `The budget of ${usd(budget.costMicros)} is spent: it came to ${usd(spent.costMicros)}.`,
-    );
-  }
-  if (budget.costMicros !== null && spent.costMicros === 0 && tokens > 0) {
-    return ask(
-      'cost_unknown',
-      'The budget is in USD, and the agent does not say what its turns cost. Set it in tokens.',
-    );
-  }
-  if (iteration > maxIterations) {
-    return giveUp(
-      'iterations_spent',
-      `The gate has not passed in ${maxIterations} ${maxIterations === 1 ? 'turn' : 'turns'}.`,
     );
   }
   return null;
@@ -89,7 +94,10 @@ export function decideAfter(
     case 'interrupted':
       return byRule(standing, turn.failure);
     case 'cancelled':
-      return ask('turn_cancelled', 'Its turn was cancelled by somebody, and the task was not.');
+      // It may have been for the budget that it was cancelled, by a runner that died before it could say so.
+      return (
+        budgetSpent(standing) ?? ask('turn_cancelled', 'Its turn was cancelled by somebody, and the task was not.')
+      );
     case 'failed':
       return ask('turn_failed', `Its turn failed: ${asSentence(turn.failure?.message ?? 'nobody knows why')}`);
   }

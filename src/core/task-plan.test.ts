@@ -52,6 +52,20 @@ test('what a task says beats the defaults of its plan', () => {
   ]);
 });
 
+test('a task that says "none" has none, whatever the defaults are', () => {
+  const defaults = { agent: 'claude', gate: 'npm test', budget: '2 USD', milestone: 'm', cwd: '/x', maxIterations: 3 };
+  const none = { agent: null, gate: null, budget: null, milestone: null, cwd: null, maxIterations: null };
+  const { tasks } = parsePlan({ defaults, tasks: [{ goal: 'a', ...none }] });
+  expect(tasks).toEqual(parsePlan({ goal: 'a' }).tasks);
+});
+
+test('what could never be run is refused, and what to do is said', () => {
+  const [long, zero] = ['x'.repeat(30_001), 'echo \0'];
+  for (const gate of [long, zero, { agent: 'a', ask: 'x'.repeat(100_001) }]) {
+    expect(faultOf(() => parsePlan({ goal: 'a', gate }))).toMatchObject({ code: 'invalid', hint: expect.any(String) });
+  }
+});
+
 test('an agent can be the gate', () => {
   const { tasks } = parsePlan({ goal: 'a', gate: { agent: 'judge', ask: 'Is it good?' } });
   expect(tasks[0]?.gate).toEqual({ kind: 'agent', agent: 'judge', ask: 'Is it good?' });

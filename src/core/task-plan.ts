@@ -8,7 +8,7 @@ import { checkTogether } from './task-together.ts';
 
 /** Tasks that are added together, all or none of them. */
 export interface TaskPlan {
-  /** How many of the home's tasks may run at once; null: as the settings say. */
+  /** How many of these may run at once; null: as many as may of all tasks of the home. */
   readonly parallel: number | null;
   readonly tasks: readonly TaskSpec[];
 }
@@ -18,7 +18,10 @@ export type PlanPath = readonly (string | number)[];
 /** Names the place to a person: `tasks.yaml, line 12: `. */
 export type Locate = (path: PlanPath) => string;
 
-const LONGEST_GOAL = 100_000;
+const LONGEST_TEXT = 100_000;
+/** In bytes it may be four times that, and a system takes 128 KiB in one argument. */
+const LONGEST_COMMAND = 30_000;
+const LONGEST_PATH = 4_096;
 const LONGEST_MILESTONE = 400;
 /** They are stored in one transaction, all or none, and everything else waits meanwhile. */
 const MOST_TASKS = 1_000;
@@ -92,7 +95,7 @@ class PlanReader {
     );
     const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
     checkTogether(specs, (i, field, what, hint) => this.fault(['tasks', i, field], what, hint));
-    return { parallel: parallel === undefined ? null : this.#number(parallel, ['parallel'], 1, 1_000), tasks: specs };
+    return { parallel: parallel == null ? null : this.#number(parallel, ['parallel'], 1, 1_000), tasks: specs };
   }
 
   #notTooMany(tasks: readonly unknown[]): void {
@@ -111,9 +114,9 @@ class PlanReader {
     if (!isObject(input)) throw this.fault(path, `A task is an object, not ${shown(input)}.`);
     this.#onlyKnown(input, OF_TASK, path);
     const place = (name: string) => (input[name] === undefined ? ['defaults', name] : [...path, name]);
-    /** What is set, for the task or for all; null: nothing. */
+    /** What is set, for the task or for all; null: nothing, or the task says that there is none. */
     const get = <T>(name: (typeof OF_TASK)[number], read: (value: unknown, at: PlanPath) => T): T | null => {
-      const value = input[name] ?? defaults[name];
+      const value = input[name] === undefined ? defaults[name] : input[name];
       return value === undefined || value === null ? null : read(value, place(name));
     };
     const name = (value: unknown, at: PlanPath) => this.#name(value, at);
@@ -129,7 +132,7 @@ class PlanReader {
       budget: get('budget', (value, at) => this.#budget(value, at)) ?? NO_BUDGET,
       after: get('after', (value, at) => this.#names(value, at)) ?? [],
       retryInterrupted: get('retryInterrupted', (value, at) => this.#number(value, at, 0, 100)) ?? 0,
-      cwd: get('cwd', (value, at) => this.#text(value, at)),
+      cwd: get('cwd', (value, at) => this.#text(value, at, 'A directory', LONGEST_PATH)),
       sandbox: get('sandbox', name),
       permissions: get('permissions', (value, at) => this.#oneOf(value, ['ask', 'deny'] as const, at)) ?? 'deny',
     };
@@ -137,9 +140,7 @@ class PlanReader {
 
   #goal(value: unknown, path: PlanPath): string {
     if (typeof value !== 'string' || value.trim() === '') throw this.fault(path, 'A task has a goal: a text.');
-    if (value.length > LONGEST_GOAL) throw this.fault(path, `A goal has at most ${LONGEST_GOAL} characters.`);
-    if (!value.isWellFormed()) throw this.fault(path, 'The goal has half a character in it.');
-    return value.trimEnd();
+    return this.#text(value, path, 'The goal').trimEnd();
   }
 
   #gate(value: unknown, path: PlanPath): Gate {
@@ -149,14 +150,17 @@ class PlanReader {
     }
     if ('command' in value) return this.#command(value, path);
     this.#onlyKnown(value, ['agent', 'ask'], path);
-    const ask = this.#text(value.ask ?? 'The goal is reached, completely.', [...path, 'ask']);
+    const ask = this.#text(value.ask ?? 'The goal is reached, completely.', [...path, 'ask'], 'What a judge is asked');
     return { kind: 'agent', agent: this.#name(value.agent, [...path, 'agent']), ask };
   }
 
   #command(value: Record<string, unknown>, path: PlanPath): Gate {
     this.#onlyKnown(value, ['command', 'timeout'], path);
     const seconds = this.#number(value.timeout ?? DEFAULT_TIMEOUT_S, [...path, 'timeout'], 1, 86_400);
-    return { kind: 'command', command: this.#text(value.command, [...path, 'command']), timeoutMs: seconds * 1_000 };
+    const at = [...path, 'command'];
+    const command = this.#text(value.command, at, 'A command', LONGEST_COMMAND);
+    if (command.includes('\0')) throw this.fault(at, 'A command has no zero bytes: it could not be run.');
+    return { kind: 'command', command, timeoutMs: seconds * 1_000 };
   }
 
   #budget(value: unknown, path: PlanPath) {
@@ -185,9 +189,17 @@ class PlanReader {
     throw this.fault(path, `A milestone has at most ${LONGEST_MILESTONE} characters.`);
   }
 
-  #text(value: unknown, path: PlanPath): string {
-    if (typeof value === 'string' && value.trim() !== '' && value.isWellFormed()) return value;
-    throw this.fault(path, `"${path.at(-1)}" is a non-empty text, not ${shown(value)}.`);
+  #text(value: unknown, path: PlanPath, what: string, longest = LONGEST_TEXT): string {
+    if (typeof value !== 'string' || value.trim() === '') {
+      throw this.fault(path, `"${path.at(-1)}" is a non-empty text, not ${shown(value)}.`);
+    }
+    if (!value.isWellFormed()) throw this.fault(path, `${what} has half a character in it.`);
+    if (value.length <= longest) return value;
+    throw this.fault(
+      path,
+      `${what} has at most ${longest} characters.`,
+      'Put what is longer into a file, and name that.',
+    );
   }
 
   #number(value: unknown, path: PlanPath, least: number, most: number): number {
@@ -207,8 +219,11 @@ class PlanReader {
     throw this.fault([...path, strange], `"${strange}" is not known here.`, `Known are ${known.join(', ')}.`);
   }
 
-  fault(path: PlanPath, what: string, hint?: string): ThroughlineError {
-    const message = `${this.#locate(this.#given(path))}${what}`;
-    return new ThroughlineError('invalid', message, hint === undefined ? {} : { hint });
+  fault(
+    path: PlanPath,
+    what: string,
+    hint = 'docs/tasks.md has every field of a task, with an example.',
+  ): ThroughlineError {
+    return new ThroughlineError('invalid', `${this.#locate(this.#given(path))}${what}`, { hint });
   }
 }

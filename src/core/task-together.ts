@@ -8,7 +8,10 @@ export function checkTogether(tasks: readonly TaskSpec[], fault: Fault): void {
   const byName = names(tasks, fault);
   for (const [i, { after }] of tasks.entries()) {
     const unknown = after.find((name) => !byName.has(name));
-    if (unknown !== undefined) throw fault(i, 'after', `No task of this plan is called ${JSON.stringify(unknown)}.`);
+    if (unknown !== undefined) {
+      const hint = 'A task comes after others of the same plan, which go by their "name".';
+      throw fault(i, 'after', `No task of this plan is called ${JSON.stringify(unknown)}.`, hint);
+    }
   }
   cycles(tasks, byName, fault);
   sessions(tasks, fault);
@@ -19,7 +22,9 @@ function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
   const byName = new Map<string, number>();
   for (const [i, { name }] of tasks.entries()) {
     if (name === null) continue;
-    if (byName.has(name)) throw fault(i, 'name', `Two tasks are called ${JSON.stringify(name)}.`);
+    if (byName.has(name)) {
+      throw fault(i, 'name', `Two tasks are called ${JSON.stringify(name)}.`, 'Give one of them another name.');
+    }
     byName.set(name, i);
   }
   return byName;
@@ -58,7 +63,7 @@ function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>,
 
 function cycle(tasks: readonly TaskSpec[], circle: readonly number[], at: number, fault: Fault): ThroughlineError {
   const way = circle.map((i) => tasks[i]?.name).join(' → ');
-  return fault(at, 'after', `These tasks wait for each other: ${way}.`);
+  return fault(at, 'after', `These tasks wait for each other: ${way}.`, 'Leave one of these "after" out.');
 }
 
 /** A native session belongs to one conversation, and goes back to nobody: a second task could never have it. */
@@ -97,7 +102,8 @@ function milestones(tasks: readonly TaskSpec[], fault: Fault): void {
     first.set(task.milestone, known ?? task);
     for (const field of ['cwd', 'sandbox'] as const) {
       if (known === undefined || known[field] === task[field]) continue;
-      throw fault(i, field, `All tasks of the milestone ${JSON.stringify(task.milestone)} have the same "${field}".`);
+      const what = `All tasks of the milestone ${JSON.stringify(task.milestone)} have the same "${field}".`;
+      throw fault(i, field, what, 'They share a conversation, and its directory never changes: set the same for each.');
     }
   }
 }

@@ -48,6 +48,9 @@ export interface Budget {
   readonly tokens: number | null;
 }
 
+/** What stands in place of words of a task whose conversation was erased. */
+export const ERASED = '[erased]';
+
 /** What a caller wants done, checked and complete. */
 export interface TaskSpec {
   /** The caller's name for it within its plan; null: none. */

@@ -29,6 +29,12 @@ export type OtherUpdate =
  */
 export const RETRACTED = '_throughline/retracted';
 
+/**
+ * One of ours, with the tokens of a `Usage`: what the turn has used so far, told in the middle of it by agents that can. What
+ * counts is said at the end of the turn.
+ */
+export const SPENT = '_throughline/spent';
+
 /** The version of the protocol that the update values in our events follow. */
 export const UPDATE_VERSION = 1;
 
@@ -52,4 +58,13 @@ export function chunkText(update: Update): string | null {
   if (!('content' in update)) return null;
   const content = update.content as UpdateContent | undefined;
   return content?.type === 'text' && typeof content.text === 'string' ? content.text : null;
+}
+
+const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
+
+/** How many tokens of every kind together an update says that the turn has used so far; null: it does not say. */
+export function tokensSpent(update: Update): number | null {
+  if (update.sessionUpdate !== SPENT) return null;
+  const counts = TOKENS.map((kind) => (update as Readonly<Record<string, unknown>>)[kind]);
+  return counts.reduce<number>((sum, count) => sum + (typeof count === 'number' ? count : 0), 0);
 }

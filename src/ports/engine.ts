@@ -33,7 +33,7 @@ export interface Engine {
 
   /**
    * Forgets all that was said in it; its key is free then, and only `verify`, by its id, still knows it. What agents have written
-   * themselves (their sessions, the directory they worked in) is not touched. `conflict` while a turn is open.
+   * themselves (their sessions, the directory they worked in) is not touched. `conflict` while a turn, or a task in it, is open.
    */
   erase(conversation: string): Promise<void>;
 

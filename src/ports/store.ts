@@ -47,8 +47,8 @@ export interface Store {
 
   /**
    * Forgets all that was said in it, and that it is there: from now on it is `not_found`, and its key is free. Numbers, kinds and
-   * times of its events stay, and what `verify` needs; sums of usage stay, too. Whoever holds its lease loses it. `conflict`
-   * while a turn is open.
+   * times of its events stay, and what `verify` needs; sums of usage stay, too, and tasks that worked in it, without their words.
+   * Whoever holds its lease loses it. `conflict` while a turn, or such a task, is open.
    */
   eraseConversation(owner: string, conversation: string): Promise<void>;
 

@@ -34,7 +34,10 @@ export interface TaskStore {
   usage(owner: string, filter?: { since?: string }): Promise<TaskUsageRow[]>;
 
   // ── anybody's door ───────────────────────────────────────────────────────────────────────────────────────────────────
-  /** Ends a task that nobody runs at once; asks the runner of a running one; leaves an ended one as it is. */
+  /**
+   * Ends a task at once that was never begun, asks a person, or waits; one that runs, or was given back, is ended by its
+   * runner, or whoever takes it up next. Leaves an ended one as it is.
+   */
   requestCancel(owner: string, task: string, by: string): Promise<Task>;
   /** Has one that asks, has failed or was cancelled tried again. Any other is a `conflict`. */
   retry(owner: string, task: string, change: TaskRetry): Promise<Task>;
@@ -42,8 +45,10 @@ export interface TaskStore {
   // ── the lease ────────────────────────────────────────────────────────────────────────────────────────────────────────
   /**
    * Takes up the next queued task: of the owner who has the fewest running, else of the one who was served longest ago; of
-   * theirs the oldest. Never one whose milestone is being worked on, and none while `limit` tasks of this place run, in
-   * whatever process. A running one whose lease has expired is queued again first. Null: nothing to take up.
+   * theirs the oldest. Never one whose milestone is being worked on, nor one of a plan of which as many run as it allows; and
+   * none while `limit` tasks of this place run, or as many as the most generous plan in work allows, in whatever process. A
+   * running one whose lease has expired is queued again first. One that is to be cancelled comes before all, whatever runs:
+   * there is nothing to begin in it. Null: nothing to take up.
    */
   claim(request: TaskClaimRequest): Promise<TaskClaim | null>;
   /** Prolongs leases; returns those that are lost. */
@@ -67,6 +72,8 @@ export interface NewPlan {
   readonly plan: string;
   /** Where the tasks can run. */
   readonly place: string;
+  /** How many of these may run at once, and so also of all tasks there; null: it says nothing. */
+  readonly parallel: number | null;
   readonly tasks: readonly NewTask[];
 }
 

@@ -23,7 +23,7 @@ export interface AgentGateRequest {
   readonly reply: string;
   readonly monotonic: () => number;
   /** Has a turn of the judge, and keeps it for the record. */
-  have(conversation: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
 /** The conversation of the judge, in the directory that was worked in. */
@@ -45,7 +45,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
   for (let malformed = 0, interrupted = 0; ; asked += 1) {
     const requestId = requestIdOf(task.id, task.progress, 'gate', asked);
     const options = { requestId, agent: gate.agent, permissions: 'deny' } as const;
-    const turn = await request.have(id, () => engine.submit(id, prompt, options));
+    const turn = await request.have(id, gate.agent, () => engine.submit(id, prompt, options));
     if (turn.outcome === 'interrupted' && interrupted < task.retryInterrupted) {
       interrupted += 1;
       continue;

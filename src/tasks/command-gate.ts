@@ -8,6 +8,11 @@ import { OutputTail } from './output-tail.ts';
 
 /** What an agent is told of a gate's output: its end, where the faults are. */
 const MOST_OUTPUT = 16_000;
+/**
+ * Waits for a word from us before it becomes the command. Should this program be killed before the process is on record, no
+ * such word comes, and nothing has run that nobody could find again.
+ */
+const ONCE_TOLD = 'read -r told && exec /bin/sh -c "$1" </dev/null';
 /** How long a gate that is to stop may take to do so. */
 const GRACE_MS = 2_000;
 
@@ -16,7 +21,7 @@ export interface CommandGateRequest {
   readonly room: Room;
   /** Aborted: the gate and all that it started are ended. */
   readonly signal: AbortSignal;
-  /** Told of its process, so that it can be ended should this program be killed. */
+  /** Told of its process before the command runs, so that it can be ended should this program be killed. */
   readonly started: (process: ProcessIdentity) => Promise<void>;
   readonly monotonic: () => number;
 }
@@ -28,19 +33,20 @@ export async function runCommandGate(request: CommandGateRequest): Promise<GateR
   const since = () => Math.round(monotonic() - begun);
   let child: Child;
   try {
-    child = await room.spawn(['/bin/sh', '-c', gate.command], { env: {} });
+    child = await room.spawn(['/bin/sh', '-c', ONCE_TOLD, 'gate', gate.command], { env: {} });
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: since() };
   }
-  child.stdin.end();
   const tail = new OutputTail(MOST_OUTPUT);
   const timeout = AbortSignal.timeout(gate.timeoutMs);
   const ending = endOn(child, AbortSignal.any([signal, timeout]));
-  // The process is being written down while it works: it need not wait for that.
-  const noted = request.started(child.identity);
+  const told = request.started(child.identity).then(() => {
+    child.stdin.write('\n');
+    child.stdin.end();
+  });
   try {
-    const [exit] = await Promise.all([child.exited, tail.read(child.stdout), tail.read(child.stderr), noted]);
+    const [exit] = await Promise.all([child.exited, tail.read(child.stdout), tail.read(child.stderr), told]);
     return {
       ...judged(exit, timeout.aborted && !signal.aborted ? gate.timeoutMs : null),
       ...tail.result(),

@@ -24,7 +24,7 @@ export interface TaskSettings {
   /** `all`: every task of this place. `own`: only those that this process was asked for. */
   readonly claims: 'all' | 'own';
   readonly leaseMs: number;
-  /** How many tasks of this place may run at once, in all processes together. */
+  /** How many tasks of this place may run at once, in all processes together, while no plan asks for more. */
   readonly parallel: number;
   /** How often to look, should every bell be lost. */
   readonly pollMs: number;

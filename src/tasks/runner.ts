@@ -30,12 +30,9 @@ export class TaskRunner {
   #closed = false;
   #pause: NodeJS.Timeout | null = null;
   #reapedAt = Number.NEGATIVE_INFINITY;
-  /** How many tasks of this place may run at once; a plan may say otherwise than the settings. */
-  limit: number;
 
   constructor(parts: TaskParts) {
     this.#parts = parts;
-    this.limit = parts.settings.parallel;
     this.#stopListening = parts.store.listen((moved) => this.#onBell(moved));
     if (parts.settings.claims === 'all') this.#wake();
   }
@@ -107,13 +104,13 @@ export class TaskRunner {
   async #claim(): Promise<boolean> {
     const { store, processes, sandboxes, settings } = this.#parts;
     const own = settings.claims === 'own';
-    if ((own && this.#wanted.size === 0) || this.#running.size >= this.limit) return false;
+    if (own && this.#wanted.size === 0) return false;
     this.#startHeart();
     const claim = await store.tasks.claim({
       worker: { id: this.#id, process: processes.self() },
       place: sandboxes.place,
       leaseMs: settings.leaseMs,
-      limit: this.limit,
+      limit: settings.parallel,
       ...(own && { only: [...this.#wanted].filter((id) => !this.#running.has(id)) }),
     });
     if (claim === null) return false;

@@ -1,7 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { faultOf } from '../../test/values/thrown.ts';
 import { parsePlan } from '../core/task-plan.ts';
-import { parseTaskFile } from './task-file.ts';
+import { parseTaskFile, readTaskFile } from './task-file.ts';
 
 const read = (text: string) => {
   const { plan, locate } = parseTaskFile(text, 'tasks.yaml');
@@ -48,4 +51,34 @@ test('aliases that multiply are refused, and do not fill the memory', () => {
         .join(', ')}]`,
     );
   expect(faultOf(() => read(rows.join('\n')))).toMatchObject({ code: 'invalid' });
+});
+
+test.each([
+  ['brackets in brackets without end', `tasks: ${'['.repeat(20_000)}`],
+  ['an alias of what it is in', 'tasks: &all [*all]'],
+  ['a key that every object has', 'tasks:\n  - {goal: x, __proto__: {gate: "true"}}'],
+  ['another such key', 'tasks:\n  - {goal: x, constructor: y}'],
+  ['a merge of fields', 'base: &base {goal: x}\ntasks:\n  - <<: *base'],
+  ['two documents', 'tasks: [{goal: x}]\n---\ntasks: [{goal: y}]'],
+  ['a tag', 'tasks: !!js/function "x"'],
+])('%s are no tasks, and no fault of this program', (_, text) => {
+  const fault = faultOf(() => read(text));
+  expect(fault).toMatchObject({ code: 'invalid', message: expect.stringMatching(/^tasks\.yaml/) });
+  expect(fault).toHaveProperty('hint', expect.any(String));
+});
+
+test('a file is read to its end, and no further than a server would take it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-tasks-'));
+  try {
+    const file = join(folder, 'tasks.yaml');
+    writeFileSync(file, `tasks: [{goal: "é${'x'.repeat(90_000)}"}]`);
+    const { plan, locate, base } = readTaskFile(file);
+    expect(parsePlan(plan, locate).tasks[0]?.goal).toHaveLength(90_001);
+    expect(base).toBe(folder);
+    writeFileSync(file, `# ${'x'.repeat(8 * 1024 * 1024)}`);
+    expect(faultOf(() => readTaskFile(file))).toMatchObject({ code: 'too_large' });
+    expect(faultOf(() => readTaskFile(folder))).toMatchObject({ code: 'invalid' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

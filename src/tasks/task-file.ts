@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { ThroughlineError } from '../core/errors.ts';
+import { asSentence, ThroughlineError } from '../core/errors.ts';
 import type { Locate, PlanPath } from '../core/task-plan.ts';
 
 /** A plan as it stands in a file, still to be checked. */
@@ -20,20 +20,30 @@ export function readTaskFile(path: string): TaskFile {
 
 export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'> {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = understood(name, () => parseDocument(text, { lineCounter: lines, prettyErrors: false }));
   const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) {
     const { line } = lines.linePos(fault.pos[0]);
-    throw new ThroughlineError('invalid', `${name}, line ${line}: ${fault.message.replace(/\.?$/, '.')}`);
+    throw new ThroughlineError('invalid', `${name}, line ${line}: ${asSentence(fault.message)}`, {
+      hint: 'A file of tasks is YAML, or JSON: docs/tasks.md has an example.',
+    });
   }
   const locate: Locate = (at) => {
     const offset = offsetOf(document, at);
     return offset === null ? `${name}: ` : `${name}, line ${lines.linePos(offset).line}: `;
   };
+  return { plan: understood(name, () => document.toJS({ maxAliasCount: 100 })), locate };
+}
+
+/** Aliases that multiply or go in circles, and brackets in brackets without end, are thrown by the reader of YAML. */
+function understood<T>(name: string, read: () => T): T {
   try {
-    return { plan: document.toJS({ maxAliasCount: 100 }), locate };
+    return read();
   } catch (cause) {
-    throw new ThroughlineError('invalid', `${name}: ${(cause as Error).message}.`, { cause });
+    throw new ThroughlineError('invalid', `${name} cannot be understood: ${asSentence((cause as Error).message)}`, {
+      hint: 'A file of tasks needs no aliases, and nothing deeper than a task with its gate.',
+      cause,
+    });
   }
 }
 
@@ -48,10 +58,26 @@ function offsetOf(document: Document, path: PlanPath): number | null {
   return path.length === 0 ? null : offsetOf(document, path.slice(0, -1));
 }
 
+/** As much as a server takes, and no more: it may be a device, or a pipe, that never ends. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
 function read(file: string): string {
+  const bytes = Buffer.alloc(MOST_BYTES + 1);
+  let length = 0;
   try {
-    return readFileSync(file, 'utf8');
+    const open = openSync(file, 'r');
+    try {
+      for (let more = -1; more !== 0 && length <= MOST_BYTES; length += more) {
+        more = readSync(open, bytes, length, bytes.length - length, null);
+      }
+    } finally {
+      closeSync(open);
+    }
   } catch (cause) {
     throw new ThroughlineError('invalid', `The file of tasks ${file} cannot be read.`, { hint: String(cause), cause });
   }
+  if (length <= MOST_BYTES) return bytes.toString('utf8', 0, length);
+  throw new ThroughlineError('too_large', `The file of tasks ${file} has more than ${MOST_BYTES} bytes.`, {
+    hint: 'Make several files of it.',
+  });
 }

@@ -4,11 +4,9 @@ import { noSuchTask } from '../core/errors.ts';
 import { inPages } from '../core/pages.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/task.ts';
 import { inWords, parsePlan, placesIn } from '../core/task-plan.ts';
-import { requestIdOf } from '../core/task-progress.ts';
 import { reportOf, type TaskReport } from '../core/task-report.ts';
 import { parseRetry } from '../core/task-retry.ts';
 import { TaskWait } from '../core/task-wait.ts';
-import { hasEnded } from '../core/turn.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
@@ -67,9 +65,9 @@ class EmbeddedTasks implements Tasks {
     const added = await this.#store.add(this.owner, {
       plan: requestId ?? randomUUIDv7(),
       place: this.#parts.sandboxes.place,
+      parallel,
       tasks,
     });
-    if (parallel !== null) this.#machinery.runner.limit = parallel;
     this.#want(added.tasks);
     return added;
   }
@@ -116,18 +114,11 @@ class EmbeddedTasks implements Tasks {
   }
 
   async cancel(idOrName: string): Promise<Task> {
-    const before = await this.task(idOrName);
-    const task = await this.#store.requestCancel(this.owner, before.id, this.#by);
-    // Its runner may be dead: then this process ends it, and its turn.
-    if (!taskHasEnded(task.state)) this.#machinery.runner.want(task.id);
-    else if (!taskHasEnded(before.state)) await this.#cancelTurn(task);
+    const { id } = await this.task(idOrName);
+    const task = await this.#store.requestCancel(this.owner, id, this.#by);
+    // Its runner may be dead: then this process ends it, and its turns.
+    if (!taskHasEnded(task.state)) this.#machinery.runner.want(id);
     return task;
-  }
-
-  /** A task that nobody ran may have left a turn that somebody still would. */
-  async #cancelTurn({ id, progress }: Task): Promise<void> {
-    const turn = await this.#parts.store.findRequest(this.owner, requestIdOf(id, progress, 'work'));
-    if (turn !== null && !hasEnded(turn.state)) await this.#parts.engine.as(this.owner, this.#by).cancel(turn.id);
   }
 
   async retry(idOrName: string, options: RetryOptions = {}): Promise<Task> {

@@ -1,17 +1,25 @@
 import type { Conversation } from '../core/conversation.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
-import type { Task, TaskEventDraft, TaskProgress, TaskTurn } from '../core/task.ts';
-import { type Decision, decideAfter, decideBefore, giveUp, STATE_AFTER, type Standing } from '../core/task-decision.ts';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Budget, Task, TaskEventDraft, TaskProgress, TaskTurn, TurnPurpose } from '../core/task.ts';
+import {
+  type Decision,
+  decideAfter,
+  decideBefore,
+  decideBudget,
+  giveUp,
+  STATE_AFTER,
+  type Standing,
+  tokensOf,
+} from '../core/task-decision.ts';
 import type { GateResult } from '../core/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/task-progress.ts';
 import { taskPrompt } from '../core/task-prompt.ts';
-import type { Update } from '../core/update.ts';
+import type { Turn } from '../core/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
-import type { Room } from '../ports/sandbox.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/task-store.ts';
-import { openBench, runAgentGate } from './agent-gate.ts';
-import { runCommandGate } from './command-gate.ts';
-import { CostWatch } from './cost-watch.ts';
+import { BudgetWatch } from './budget-watch.ts';
+import { Gatekeeper } from './gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
 
@@ -30,13 +38,11 @@ export class TaskWork {
   readonly #engine: Engine;
   readonly #fence: TaskFence;
   readonly #stop: AbortSignal;
-  readonly #cost: CostWatch;
+  /** Of the agent that works, and of the one that judges. */
+  readonly #watch: Record<TurnPurpose, BudgetWatch>;
+  readonly #gatekeeper: Gatekeeper;
   #task: Task;
   #left: TaskClaim['gate'];
-  /** Where the agent works; opened for the first gate. */
-  #room: Room | null = null;
-  /** The conversation of an agent that judges; opened likewise. */
-  #bench: string | null = null;
 
   /** `stop` aborts with a `StopReason`. */
   constructor(parts: TaskParts, claim: TaskClaim, stop: AbortSignal) {
@@ -46,8 +52,10 @@ export class TaskWork {
     this.#task = claim.task;
     this.#left = claim.gate;
     this.#stop = stop;
+    this.#gatekeeper = new Gatekeeper(parts, this.#engine);
     const { session, milestone, progress } = claim.task;
-    this.#cost = new CostWatch(session === null && milestone === null && progress.turns === 0);
+    const isNew = session === null && milestone === null && progress.turns === 0;
+    this.#watch = { work: new BudgetWatch(isNew), gate: new BudgetWatch(false) };
   }
 
   /** Never rejects but for faults of the storage and of this program; a task that goes wrong is a decision. */
@@ -63,32 +71,38 @@ export class TaskWork {
 
   async #untilAtRest(conversation: Conversation): Promise<void> {
     while (this.#task.state === 'running') {
-      if (this.#stop.aborted) return this.#cancelled(await this.#begun(conversation.id));
+      if (this.#stop.aborted) return this.#cancelled(await this.#begun());
       const before = decideBefore(this.#standing());
       if (before !== null) await this.#decide(before, [], null);
       else await this.#iterate(conversation);
     }
   }
 
-  /** The turn that an earlier runner had begun: cancelled with its task, it is brought to its end as well. */
-  async #begun(conversation: string): Promise<TaskTurn[]> {
-    const { id, owner, agent, progress } = this.#task;
+  /** Turns that an earlier runner had begun: cancelled with their task, they are brought to their end as well. */
+  async #begun(): Promise<TaskTurn[]> {
     if (this.#reason !== 'cancelled') return [];
-    const known = await this.#parts.store.findRequest(owner, requestIdOf(id, progress, 'work'));
-    return known === null ? [] : [await this.#have(conversation, agent, 'work', () => this.#submit(conversation))];
+    const { id, owner, agent, gate, progress } = this.#task;
+    const turns: TaskTurn[] = [];
+    const end = async (purpose: TurnPurpose, by: string, asked = 1): Promise<boolean> => {
+      const turn = await this.#parts.store.findRequest(owner, requestIdOf(id, progress, purpose, asked));
+      if (turn !== null) turns.push(await this.#have(turn.conversation, by, purpose, asBegun(turn)));
+      return turn !== null;
+    };
+    await end('work', agent);
+    for (let asked = 1; gate?.kind === 'agent' && (await end('gate', gate.agent, asked)); asked += 1);
+    return turns;
   }
 
   async #iterate(conversation: Conversation): Promise<void> {
-    this.#cost.begin(this.#costLeft());
+    this.#watch.work.begin(this.#affordable([]));
     const turn = await this.#have(conversation.id, this.#task.agent, 'work', () => this.#submit(conversation.id));
-    const judging: TaskTurn[] = [];
-    const gate =
-      turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judgeSafely(conversation, turn, judging) : null;
-    const turns = [turn, ...judging];
+    const turns = [turn];
+    const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
     if (this.#stop.aborted) return this.#cancelled(turns);
+    if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(withTurns(this.#task.progress, turns));
-    const decision = turn.outcome === 'cancelled' && this.#cost.over ? OVERSPENT : decideAfter(standing, turn, gate);
-    await this.#decide(decision, turns, gate);
+    const overspent = turn.outcome === 'cancelled' && this.#watch.work.over;
+    await this.#decide(overspent ? OVERSPENT : decideAfter(standing, turn, judged), turns, judged);
   }
 
   /** The conversation is the task's own or its milestone's. What was stored before is found again by its key. */
@@ -126,42 +140,41 @@ export class TaskWork {
   #have(conversation: string, agent: string, purpose: TaskTurn['purpose'], submit: () => Promise<Submitted>) {
     const { store, clock } = this.#parts;
     const common = { engine: this.#engine, store, task: this.#task, stop: this.#stop, now: clock.now };
-    const watched = purpose === 'work' ? { enough: (update: Update) => this.#cost.see(update) } : {};
-    return haveTurn({ ...common, ...watched, conversation, agent, purpose, submit });
+    const watch = this.#watch[purpose];
+    return haveTurn({ ...common, enough: (update) => watch.see(update), conversation, agent, purpose, submit });
   }
 
-  /** A gate that cannot be had says nothing about the turn, which is over and has cost something. */
-  async #judgeSafely(conversation: Conversation, turn: TaskTurn, judging: TaskTurn[]): Promise<GateResult | null> {
+  /**
+   * A gate that cannot be had says nothing about the turn, which is over and has cost something. A judge that there is no
+   * budget for is a decision. The judge's own turns are added to `turns`.
+   */
+  async #judged(conversation: Conversation, turns: TaskTurn[]): Promise<GateResult | Decision | null> {
     try {
-      return await this.#judge(conversation, turn, judging);
+      return await this.#judge(conversation, turns);
     } catch (error) {
+      if (error instanceof Unaffordable) return error.decision;
       if (!(error instanceof ThroughlineError && CAUSED.has(error.code))) throw error;
       return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: 0 };
     }
   }
 
-  async #judge(conversation: Conversation, turn: TaskTurn, judging: TaskTurn[]): Promise<GateResult | null> {
-    const { gate } = this.#task;
-    if (gate === null) return null;
-    const monotonic = () => this.#parts.clock.monotonic();
-    this.#room ??= await this.#parts.sandboxes.open(conversation.sandbox, { cwd: conversation.cwd });
-    const room = this.#room;
-    if (gate.kind === 'command') {
-      const started: Parameters<typeof runCommandGate>[0]['started'] = async (process) => {
-        await this.#commit({ progress: this.#task.progress, gate: process, events: [] });
-      };
-      const result = await runCommandGate({ gate, room, signal: this.#stop, started, monotonic });
-      if (this.#stop.aborted && this.#reason !== 'cancelled') throw new Stopped();
-      return result;
-    }
-    const { reply } = await this.#engine.answerOf(turn.turn as string);
-    const have = async (id: string, submit: () => Promise<Submitted>) => {
-      const judged = await this.#have(id, gate.agent, 'gate', submit);
-      judging.push(judged);
+  #judge(conversation: Conversation, turns: TaskTurn[]): Promise<GateResult | null> {
+    const started = (process: ProcessIdentity) =>
+      this.#commit({ progress: this.#task.progress, gate: process, events: [] });
+    const have = async (id: string, agent: string, submit: () => Promise<Submitted>) => {
+      const unaffordable = decideBudget(this.#standing(withTurns(this.#task.progress, turns)));
+      if (unaffordable !== null) {
+        const reason = `${unaffordable.reason} Its last turn was not judged.`;
+        throw new Unaffordable({ ...unaffordable, reason });
+      }
+      this.#watch.gate.begin(this.#affordable(turns));
+      const judged = await this.#have(id, agent, 'gate', submit);
+      turns.push(judged);
+      if (judged.outcome === 'cancelled' && this.#watch.gate.over) throw new Unaffordable(OVERSPENT);
       return judged;
     };
-    this.#bench ??= await openBench(this.#engine, this.#task, gate, room.work);
-    return runAgentGate({ gate, task: this.#task, engine: this.#engine, bench: this.#bench, reply, monotonic, have });
+    const turn = turns[0]?.turn as string;
+    return this.#gatekeeper.judge({ task: this.#task, conversation, turn, stop: this.#stop, started, have });
   }
 
   /** Everything that the turn came to, and what becomes of the task, in one commit. */
@@ -191,6 +204,7 @@ export class TaskWork {
   /** What keeps a task from being worked on at all is for a person; a fault of ours must not come back for ever. */
   async #couldNot(error: unknown): Promise<void> {
     if (error instanceof ThroughlineError) {
+      if (this.#reason === 'cancelled' && CAUSED.has(error.code)) return this.#cancelled([]);
       if (!CAUSED.has(error.code)) throw error;
       const { message, hint } = failureOf(error);
       const reason = hint === undefined ? message : `${message} ${hint}`;
@@ -210,14 +224,28 @@ export class TaskWork {
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget };
   }
 
-  /** What a turn may still cost; null: nobody says. */
-  #costLeft(): number | null {
-    const { budget, progress } = this.#task;
-    return budget.costMicros === null ? null : budget.costMicros - progress.spent.costMicros;
+  /** What the next turn may still spend, after these that are not counted yet. */
+  #affordable(turns: readonly TaskTurn[]): Budget {
+    const { costMicros, tokens } = this.#task.budget;
+    const { spent } = withTurns(this.#task.progress, turns);
+    return {
+      costMicros: costMicros === null ? null : costMicros - spent.costMicros,
+      tokens: tokens === null ? null : tokens - tokensOf(spent),
+    };
   }
 
-  get #reason(): StopReason {
-    return this.#stop.reason as StopReason;
+  get #reason(): StopReason | undefined {
+    return this.#stop.reason as StopReason | undefined;
+  }
+}
+
+/** There is no budget for the judge's turn. */
+class Unaffordable extends Error {
+  readonly decision: Decision;
+
+  constructor(decision: Decision) {
+    super(decision.reason);
+    this.decision = decision;
   }
 }
 
@@ -225,6 +253,11 @@ const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of 
 
 /** Codes by which the state of the world, and not the storage, keeps a task from being worked on. */
 const CAUSED = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
+
+/** A turn that there is already, in place of its submission. */
+function asBegun(turn: Turn): () => Promise<Submitted> {
+  return async () => ({ turn, seq: 0, duplicate: true });
+}
 
 function turnedEvents(turns: readonly TaskTurn[]): TaskEventDraft[] {
   return turns.map((turn) => ({ kind: 'task.turned', payload: turn }));

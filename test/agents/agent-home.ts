@@ -1,13 +1,17 @@
 // A data home whose agents are real programs, with a stand-in for the model of its own.
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type Model } from '../../src/testing/index.ts';
+import { Running } from '../e2e/cli-process.ts';
 import { Host } from '../e2e/support/host.ts';
 import { endMarked, MARK } from '../faults/harness/marked.ts';
 import { runsIn, saidIn } from './said.ts';
+
+const EXECUTABLE = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 
 export class AgentHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-agents-')));
@@ -15,6 +19,7 @@ export class AgentHome {
   settings: OpenOptions['settings'] = {};
   readonly #opened: Throughline[] = [];
   readonly #hosts: Host[] = [];
+  readonly #servers: Running[] = [];
   readonly #bugs: unknown[] = [];
 
   protected constructor(model: Model) {
@@ -35,6 +40,28 @@ export class AgentHome {
     const host = await Host.start({ home: this.path, settings: this.#marked(this.settings), engine: {} });
     this.#hosts.push(host);
     return host;
+  }
+
+  /** The real executable, serving this home; `tl` is a client of it. */
+  async serve(): Promise<{ tl: Throughline; kill: () => Promise<void> }> {
+    const config = join(this.path, 'settings.json');
+    writeFileSync(config, JSON.stringify(this.#marked(this.settings)));
+    const env = {
+      PATH: process.env.PATH ?? '',
+      HOME: this.path,
+      THROUGHLINE_HOME: this.path,
+      THROUGHLINE_CONFIG: config,
+    };
+    const running = new Running(EXECUTABLE, ['serve', '--json', '--port', '0'], { env, cwd: this.path });
+    this.#servers.push(running);
+    const [line = ''] = await running.until('stdout', /^\{"kind":"serving".*\}$/m);
+    const tl = await open({ server: JSON.parse(line).url, home: this.path });
+    this.#opened.push(tl);
+    const kill = async () => {
+      running.kill('SIGKILL');
+      await running.ended;
+    };
+    return { tl, kill };
   }
 
   directory(name: string): string {
@@ -67,6 +94,8 @@ export class AgentHome {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.kill()));
     await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
+    for (const server of this.#servers) server.kill('SIGKILL');
+    await Promise.all(this.#servers.map(({ ended }) => ended));
     // Agents of a host that was killed notice that later, and write until then.
     await endMarked(basename(this.path));
     await this.model.close();

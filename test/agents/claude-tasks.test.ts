@@ -106,6 +106,21 @@ function tasksWithClaude(): void {
     expect(answers.slice(2)).toEqual([['amber', 'birch'], []]);
   });
 
+  test('a budget in tokens that is spent in the middle of a turn ends the turn there, and what it has used is counted', async () => {
+    await using home = await ClaudeHome.make('claude-cli', ALLOWED);
+    const cwd = home.directory('work');
+    const tool = (word: string) => `model: tool Bash ${JSON.stringify({ command: `echo ${word} >> said` })}`;
+    // Every request to the model is thousands of tokens: the first one spends the budget, and the second is never answered.
+    const goal = [tool('first'), `model: slow ${LONG}ms`, tool('second')].join('\n');
+    const tl = await home.open();
+    const [task] = await tl.tasks.run({ goal, cwd, gate: 'true', budget: '500 tokens' });
+    expect(task).toMatchObject({ state: 'failed', progress: { turns: 1, decision: { code: 'budget_spent' } } });
+    const { turns } = await tl.tasks.report(task?.id ?? '');
+    expect(turns).toMatchObject([{ purpose: 'work', outcome: 'cancelled' }]);
+    expect(readFileSync(join(cwd, 'said'), 'utf8')).toBe('first\n');
+    expectServed(home, [task as Task]);
+  });
+
   test("Claude's verdict is a gate: what it finds is told to the one that works, until it passes", async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('work');
@@ -125,11 +140,11 @@ function tasksWithClaude(): void {
   });
 
   test.each([
-    ['one after another', 1, ['word-5']],
-    ['at the same time', 5, ['word-6', 'word-7', 'word-8', 'word-9', 'word-10']],
+    ['one after another', ['word-5'], 1],
+    ['at the same time', ['word-6', 'word-7', 'word-8', 'word-9', 'word-10'], 5],
   ] as const)(
-    'ten tasks %s, and a SIGKILL in the middle of %j: each in a session of its own, nothing lost or left over',
-    async (...[, parallel, slow]) => {
+    'ten tasks %s, and a SIGKILL of the server in the middle of %j: each in a session of its own, nothing lost or left over',
+    async (...[, slow, parallel]) => {
       await using home = await ClaudeHome.make('claude-cli', ALLOWED);
       const names = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
       // The answer to a slow one is still to come when its process is killed: what was not served has cost nothing.
@@ -139,8 +154,8 @@ function tasksWithClaude(): void {
         gate: 'true',
         retryInterrupted: 2,
       }));
-      const first = await home.host();
-      await first.tasks.add({ parallel, tasks });
+      const first = await home.serve();
+      await first.tl.tasks.add({ parallel, tasks });
       const asked = (name: string) => home.model.requests.some((request) => !request.side && isAbout(request, name));
       await until('the slow ones were asked', () => slow.every(asked), LONG / 2);
       await first.kill();
@@ -150,8 +165,7 @@ function tasksWithClaude(): void {
           .filter((one) => one.answer === null && slow.some((name) => isAbout(one, name)))
           .map(({ n }) => n),
       );
-      const second = await home.host();
-      await second.tasks.goOn();
+      const { tl: second } = await home.serve();
       const done = (await second.tasks.settled(names)) as Task[];
       expect(done.map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, 'done']));
       const reports = await Promise.all(names.map((name) => second.tasks.report(name)));

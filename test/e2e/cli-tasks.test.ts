@@ -73,6 +73,11 @@ test.each([
   [['task', 'run', 'x', '--gate', 'y', '--judge', 'scripted'], 'a gate or a judge'],
   [['task', 'run', 'x', '--cwd', 'nowhere'], 'nowhere does not exist'],
   [['task', 'run', '--file', 'nowhere.yaml'], 'cannot be read'],
+  [['task', 'run', '--file', '/dev/zero'], 'has more than 8388608 bytes'],
+  [['task', 'run', 'x', '--parallel', '2'], '"--parallel" goes with "--file"'],
+  [['task', 'run', '--parallel', '2'], '"--parallel" goes with "--file"'],
+  [['task', 'run', '--request-id', 'r'], '"--request-id" goes with a goal or a file'],
+  [['task', 'report', 'x', '--milestone', 'm'], 'Name tasks or a milestone'],
 ])('%j is refused with the reason', async (args, why) => {
   const { code, stdout, stderr } = await home.run(...args);
   expect([code, stdout]).toEqual([2, '']);
@@ -93,7 +98,10 @@ test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', 
   const left = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
   await until(() => sent() === 1);
   left.kill('SIGTERM');
-  expect((await left.ended).code).toBe(7);
+  expect(await left.ended).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('"throughline task run" goes on'),
+  });
   const next = home.start(['task', 'run']);
   await until(() => sent() === 2);
   next.kill('SIGINT');

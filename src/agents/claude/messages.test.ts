@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { PartsBuilder } from '../../core/record.ts';
+import { SPENT } from '../../core/update.ts';
 import type { AgentEvent } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
 import { TurnReader } from './messages.ts';
@@ -152,6 +153,25 @@ describe('the end', () => {
     const reader = turn();
     read(reader, [state('running'), state('idle')]);
     expect(reader.outcome).toMatchObject({ kind: 'failed', again: false });
+  });
+
+  test('tells after every tool what the calls of the model have used so far, and nothing twice', () => {
+    const usage = { input_tokens: 100, output_tokens: 1, cache_read_input_tokens: 10 };
+    const { events } = read(turn(), [
+      stream({ type: 'message_start', message: { id: 'm1', usage } }),
+      stream({ type: 'message_delta', usage: { output_tokens: 7 } }),
+      assistant('m1', [call]),
+      toolResult,
+      toolResult,
+      { ...assistant('s1', [said('x')]), message: { id: 's1', usage }, parent_tool_use_id: 'toolu_1' },
+      { ...toolResult, parent_tool_use_id: 'toolu_1' },
+      result(),
+    ]);
+    const told = events.flatMap((event) => (event.type === 'update' ? [event.update] : []));
+    expect(told.filter(({ sessionUpdate }) => sessionUpdate === SPENT)).toEqual([
+      { sessionUpdate: SPENT, inputTokens: 100, outputTokens: 7, cacheReadTokens: 10, cacheWriteTokens: 0 },
+      { sessionUpdate: SPENT, inputTokens: 200, outputTokens: 8, cacheReadTokens: 20, cacheWriteTokens: 0 },
+    ]);
   });
 
   test('adds up the usage of every result, and hears of lost writes', () => {

@@ -4,6 +4,7 @@ import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
 import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensOf } from './result.ts';
 import { canRewind } from './rewind.ts';
+import { Spent } from './spent.ts';
 import type { EntryMessage } from './transcript/entries.ts';
 import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './transcript/to-updates.ts';
 
@@ -34,6 +35,7 @@ export class TurnReader {
   #messageId = '';
   readonly #streamed = new Map<string, number[]>();
   readonly #calls = new Set<string>();
+  readonly #spent = new Spent();
 
   /** `tellsState`: this process was seen to tell its state before. */
   constructor(prompt: string, cost: CostSoFar | null, version: string, tellsState: boolean) {
@@ -63,8 +65,13 @@ export class TurnReader {
     if (message.type === 'result') return this.#result(message);
     if (message.type === 'system') return this.#system(message).map(asEvent);
     const id = idOf(message.message);
-    if (message.type === 'assistant' && id !== null && modelOf(message) !== SYNTHETIC_MODEL) this.#calls.add(id);
-    if (typeof message.parent_tool_use_id === 'string') return [];
+    if (message.type === 'assistant' && id !== null && modelOf(message) !== SYNTHETIC_MODEL) {
+      this.#calls.add(id);
+      this.#spent.note(id, usageOf(message.message));
+    }
+    if (typeof message.parent_tool_use_id === 'string') {
+      return message.type === 'user' ? this.#spent.updates().map(asEvent) : [];
+    }
     if (promptsOf(message)?.includes(this.#prompt)) this.#namesPrompts = true;
     if (message.type === 'stream_event') return this.#stream(message).map(asEvent);
     if (message.type === 'assistant') return this.#assistant(message).map(asEvent);
@@ -77,7 +84,9 @@ export class TurnReader {
     if (event.type === 'message_start') {
       this.#messageId = idOf(event.message) ?? '';
       this.#streamed.set(this.#messageId, []);
+      this.#spent.note(this.#messageId, usageOf(event.message));
     }
+    if (event.type === 'message_delta') this.#spent.note(this.#messageId, event.usage);
     if (isObject(message.abandoned_blocks)) return this.#retracted(message.abandoned_blocks);
     if (event.type !== 'content_block_delta' || !isObject(event.delta)) return [];
     const index = typeof event.index === 'number' ? event.index : 0;
@@ -113,7 +122,8 @@ export class TurnReader {
   #user(message: ClaudeMessage): Update[] {
     const updates = resultUpdates(message.message as EntryMessage);
     if (updates.length > 0) this.#note(message);
-    return updates;
+    // Another call of the model follows on a tool: by then it is known what those before it have used.
+    return [...updates, ...this.#spent.updates()];
   }
 
   #note({ uuid }: ClaudeMessage): void {
@@ -172,6 +182,10 @@ function blockId(messageId: string, index: number): string {
 
 function idOf(message: unknown): string | null {
   return isObject(message) && typeof message.id === 'string' ? message.id : null;
+}
+
+function usageOf(message: unknown): unknown {
+  return isObject(message) ? message.usage : undefined;
 }
 
 function modelOf({ message }: ClaudeMessage): unknown {

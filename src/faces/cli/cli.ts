@@ -99,6 +99,8 @@ export interface KeyDesk {
 
 export interface TaskDesk {
   readonly tasks: Tasks;
+  /** A server works on them, and goes on when this process ends. */
+  readonly served: boolean;
   readonly engine: Engine;
   /** Throws `invalid` with the line for what is no YAML. */
   readFile(path: string): { readonly plan: unknown } & Required<Pick<AddOptions, 'base' | 'locate'>>;

@@ -1,5 +1,5 @@
 import type { ConversationEvent, EventKind, EventPayloads } from '../../core/event.ts';
-import { chunkText, type Update } from '../../core/update.ts';
+import { chunkText, tokensSpent, type Update } from '../../core/update.ts';
 import { receiptLine, turns } from './receipt-line.ts';
 import { oneLine } from './terminal-text.ts';
 
@@ -37,6 +37,8 @@ function updateWords(update: Update): string {
   const text = chunkText(update);
   if (update.sessionUpdate === 'agent_message_chunk') return `says: ${text ?? '[no text]'}`;
   if (update.sessionUpdate === 'agent_thought_chunk') return `thinks: ${text ?? '[no text]'}`;
+  const spent = tokensSpent(update);
+  if (spent !== null) return `has used ${spent} tokens so far`;
   const { title, status } = update as { title?: unknown; status?: unknown };
   return [update.sessionUpdate, title, status].filter((word) => typeof word === 'string').join(' ');
 }

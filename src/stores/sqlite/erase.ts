@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { payloadDigest } from './chain.ts';
 import type { Database } from './database.ts';
+import { eraseTasks } from './erase-tasks.ts';
 import { dropIdleWorker } from './leases.ts';
 import { Ledger } from './ledger.ts';
 import type { Tx } from './write-queue.ts';
@@ -44,6 +45,7 @@ export function eraseConversation(tx: Tx, owner: string, id: string): void {
       hint: 'Cancel them, and erase it when they have ended.',
     });
   }
+  eraseTasks(tx, owner, id);
   forgetEvents(db, row.conv);
   const contents = db.all<{ content: number }>(CONTENTS, row.conv);
   for (const statement of FORGET) db.run(statement, row.conv);

@@ -138,7 +138,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
 
 async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof storeOn>['store']): Promise<void> {
   const [a, b] = [newTask({ name: 'a', milestone: 'm' }), newTask()];
-  await verbs.add(ANN, { plan: 'p', place: 'here', tasks: [a, { ...b, after: [a.id] }] });
+  await verbs.add(ANN, { plan: 'p', place: 'here', parallel: 1, tasks: [a, { ...b, after: [a.id] }] });
   await verbs.find(ANN, 'a');
   await verbs.list(ANN, { states: ['queued'], milestone: 'm', plan: 'p' }, { limit: 9 });
   const claim = await claimTask({ ...store, tasks: verbs });

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { type Task, type TaskProgress, type TaskTurn, taskHasEnded } from '../../core/task.ts';
+import { ERASED, type Task, type TaskProgress, type TaskSpec, type TaskTurn, taskHasEnded } from '../../core/task.ts';
 import { checkDecision } from '../../core/task-decision.ts';
 import { retriedProgress } from '../../core/task-progress.ts';
 import { addUsage, NO_USAGE } from '../../core/usage.ts';
@@ -67,7 +67,7 @@ export function taskUsage(db: Database, owner: string, since: string): TaskUsage
 
 export function cancelTask(tx: Tx, owner: string, id: string, by: string): Task {
   const row = taskRow(tx.db, owner, id);
-  if (row.state === 'running') {
+  if (row.state === 'running' || isBegun(row)) {
     if (tx.db.run(ASK_CANCEL, by, row.no).changes > 0) {
       appendTaskEvent(tx, row, { kind: 'task.cancel_requested', payload: { by } });
     }
@@ -78,6 +78,11 @@ export function cancelTask(tx: Tx, owner: string, id: string, by: string): Task 
   return taskOf(taskRow(tx.db, owner, id));
 }
 
+/** It was given back, perhaps in the middle of a turn: whoever takes it up ends that, and counts what it has cost. */
+function isBegun({ state, progress }: TaskRow): boolean {
+  return state === 'queued' && (JSON.parse(progress) as TaskProgress).conversation !== null;
+}
+
 export function retryTask(tx: Tx, owner: string, id: string, retry: TaskRetry): Task {
   const row = taskRow(tx.db, owner, id);
   if (row.state !== 'asking' && row.state !== 'failed' && row.state !== 'cancelled') {
@@ -86,7 +91,13 @@ export function retryTask(tx: Tx, owner: string, id: string, retry: TaskRetry): 
     });
   }
   const { by, say, budget, maxIterations } = retry;
-  const spec = { ...JSON.parse(row.spec), ...(budget && { budget }), ...(maxIterations && { maxIterations }) };
+  const before = JSON.parse(row.spec) as TaskSpec;
+  if (before.goal === ERASED) {
+    throw new ThroughlineError('conflict', 'What the task was for was erased with its conversation.', {
+      hint: 'Add a new one.',
+    });
+  }
+  const spec = { ...before, ...(budget && { budget }), ...(maxIterations && { maxIterations }) };
   const progress = retriedProgress(JSON.parse(row.progress) as TaskProgress, say);
   const state = tx.db.one(NOT_DONE, row.no) === undefined ? 'queued' : 'waiting';
   try {

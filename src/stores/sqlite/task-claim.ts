@@ -8,17 +8,28 @@ import type { Tx } from './write-queue.ts';
 
 const EXPIRED = "SELECT * FROM tasks WHERE state = 'running' AND lease_end <= ?";
 const RUNNING = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND place = ?";
+/** A plan that asks for more than is usual gets it; and so that it takes no other's turn, all others may run as well. */
+const MOST_GENEROUS = `
+  SELECT max(parallel) AS most FROM tasks
+  WHERE place = ? AND parallel IS NOT NULL AND state IN ('queued', 'running')`;
 const RUNNING_OF = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND owner = ?";
 const NEXT_OWNER = "SELECT owner FROM tasks WHERE state = 'queued' AND owner > ? ORDER BY owner LIMIT 1";
 const SERVED = 'SELECT served FROM boards WHERE owner = ?';
 const SET_SERVED = 'UPDATE boards SET served = ? WHERE owner = ?';
 /** Two tasks of one milestone would talk past each other in their one conversation. */
 const NEXT_OF = `
-  SELECT * FROM tasks t WHERE t.state = 'queued' AND t.owner = ? AND t.place IN (?, 'any')
-    AND (? IS NULL OR t.id IN (SELECT value FROM json_each(?)))
+  SELECT * FROM tasks t WHERE t.state = 'queued' AND t.owner = ?1 AND t.place IN (?2, 'any')
+    AND (?3 IS NULL OR t.id IN (SELECT value FROM json_each(?3)))
+    AND (t.parallel IS NULL OR t.plan NOT IN (
+      SELECT r.plan FROM tasks r WHERE r.state = 'running' AND r.owner = ?1 AND r.parallel IS NOT NULL
+      GROUP BY r.plan HAVING count(*) >= max(r.parallel)))
     AND (t.milestone IS NULL OR NOT EXISTS (
       SELECT 1 FROM tasks m WHERE m.owner = t.owner AND m.milestone = t.milestone AND m.state = 'running'))
   ORDER BY t.no LIMIT 1`;
+const TO_CANCEL = `
+  SELECT * FROM tasks WHERE state = 'queued' AND cancel_by IS NOT NULL AND place IN (?1, 'any')
+    AND (?2 IS NULL OR id IN (SELECT value FROM json_each(?2)))
+  ORDER BY no LIMIT 1`;
 const TAKE = `
   UPDATE tasks SET state = 'running', epoch = epoch + 1, worker = ?, process = ?, lease_end = ?,
     started_at = coalesce(started_at, ?), ended_at = NULL
@@ -38,19 +49,22 @@ export function expireTasks(db: Database): void {
 /** The task to take up, read only: whoever waits for work asks this often, and must not lock anything. */
 export function claimableTask(db: Database, request: TaskClaimRequest, monotonic: number): TaskRow | 'expired' | null {
   if (db.one(EXPIRED, monotonic) !== undefined) return 'expired';
+  const ids = request.only === undefined ? null : JSON.stringify(request.only);
+  const cancelled = db.one<TaskRow>(TO_CANCEL, request.place, ids);
+  if (cancelled !== undefined) return cancelled;
   const running = db.one<{ count: number }>(RUNNING, request.place)?.count ?? 0;
-  return running >= request.limit ? null : fairest(db, request);
+  const most = db.one<{ most: number | null }>(MOST_GENEROUS, request.place)?.most ?? 0;
+  return running >= Math.max(request.limit, most) ? null : fairest(db, request.place, ids);
 }
 
 /** Of the owner who has the fewest tasks running, then of the one who was served longest ago, then the oldest. */
-function fairest(db: Database, { place, only }: TaskClaimRequest): TaskRow | null {
-  const ids = only === undefined ? null : JSON.stringify(only);
+function fairest(db: Database, place: string, ids: string | null): TaskRow | null {
   let best: { row: TaskRow; rank: readonly number[] } | null = null;
   for (let owner = ''; ; ) {
     const next = db.one<{ owner: string }>(NEXT_OWNER, owner);
     if (next === undefined) return best?.row ?? null;
     owner = next.owner;
-    const row = db.one<TaskRow>(NEXT_OF, owner, place, ids, ids);
+    const row = db.one<TaskRow>(NEXT_OF, owner, place, ids);
     if (row === undefined) continue;
     const running = db.one<{ count: number }>(RUNNING_OF, owner)?.count ?? 0;
     const served = db.one<{ served: number }>(SERVED, owner)?.served ?? 0;

@@ -11,9 +11,9 @@ import type { Tx } from './write-queue.ts';
 
 const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
 const INSERT = `
-  INSERT INTO tasks (owner, id, plan, plan_hash, place_in_plan, place, name, milestone, session, spec, progress, state, epoch,
-    created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+  INSERT INTO tasks (owner, id, plan, plan_hash, place_in_plan, place, parallel, name, milestone, session, spec, progress, state,
+    epoch, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 const INSERT_AFTER = 'INSERT INTO task_after (task, first, owner) VALUES (?, ?, ?)';
 const NEWEST = `
   SELECT * FROM tasks WHERE owner = ? AND no < ?
@@ -21,7 +21,7 @@ const NEWEST = `
   ORDER BY no DESC ${LIMIT}`;
 
 export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[]; duplicate: boolean } {
-  const hash = canonicalHash(plan.tasks.map((task) => withoutIds(task, plan.tasks)));
+  const hash = bodyHash(plan);
   const known = tx.db.all<TaskRow>(OF_PLAN, owner, plan.plan);
   if (known.length > 0) return { tasks: repeated(known, hash), duplicate: true };
   const rows = plan.tasks.map((task, i) => insert(tx, owner, plan, task, i, hash));
@@ -32,6 +32,12 @@ export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[];
     }
   }
   return { tasks: plan.tasks.map(({ id }) => taskOf(taskRow(tx.db, owner, id))), duplicate: false };
+}
+
+function bodyHash({ tasks, parallel }: NewPlan): Uint8Array {
+  const bodies = tasks.map((task) => withoutIds(task, tasks));
+  // Without a limit it is the hash that plans had before limits were kept.
+  return canonicalHash(parallel === null ? bodies : { parallel, tasks: bodies });
 }
 
 /** Ids are made anew whenever a plan is given: what it says is the rest, with tasks known by their place. */
@@ -46,7 +52,7 @@ function repeated(known: readonly TaskRow[], hash: Uint8Array): Task[] {
   });
 }
 
-function insert(tx: Tx, owner: string, { plan, place }: NewPlan, task: NewTask, i: number, hash: Uint8Array) {
+function insert(tx: Tx, owner: string, { plan, place, parallel }: NewPlan, task: NewTask, i: number, hash: Uint8Array) {
   const { id, name, milestone, session, goal, agent } = task;
   const state = task.after.length > 0 ? 'waiting' : 'queued';
   const { id: _, ...spec } = task;
@@ -58,6 +64,7 @@ function insert(tx: Tx, owner: string, { plan, place }: NewPlan, task: NewTask, 
     hash,
     i,
     place,
+    parallel,
     name,
     milestone,
     session,

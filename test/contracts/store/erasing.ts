@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { withTurns } from '../../../src/core/task-progress.ts';
 import type { Turn } from '../../../src/core/turn.ts';
+import { added, claimTask, DONE, finish, taskTurn } from './task-world.ts';
 import {
   ANN,
   begun,
@@ -58,6 +60,49 @@ export function erasing(world: World): void {
     const { conversation } = await begun(store);
     expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('conflict');
     expect(await store.findConversation(ANN, conversation)).not.toBeNull();
+  });
+
+  test('a task that worked in it is left without words, as numbers; one that is open keeps it from being erased', async () => {
+    const { store, site } = world;
+    const { conversation } = await said(world);
+    const gate = { kind: 'command', command: SECRET, timeoutMs: 1 } as const;
+    const [task] = await added(store, { goal: SECRET, name: SECRET, milestone: SECRET, gate, session: SECRET });
+    const claimed = await claimTask(store);
+    const failure = { code: 'agent_failed', message: SECRET } as const;
+    const result = { verdict: 'fail', summary: SECRET, output: SECRET, cut: 0, ms: 1 } as const;
+    const turn = taskTurn({ conversation, failure, usage: usage(1) });
+    const progress = {
+      ...withTurns(claimed.task.progress, [turn]),
+      conversation,
+      feedback: { gate: result, person: { say: SECRET } },
+    };
+    const events = [
+      { kind: 'task.turned', payload: turn },
+      { kind: 'task.gated', payload: { round: 1, iteration: 1, result } },
+    ] as const;
+    const next = await store.tasks.commit(claimed.fence, { progress, turns: [turn], events });
+    expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('conflict');
+    await finish(store, { ...claimed, task: next }, { ...DONE, reason: SECRET });
+    await store.eraseConversation(ANN, conversation);
+    expect(await site.contents()).not.toContain(SECRET);
+    expect(await store.tasks.find(ANN, task.id)).toMatchObject({
+      goal: '[erased]',
+      state: 'done',
+      progress: { turns: 1 },
+    });
+    expect(await store.tasks.usage(ANN)).toMatchObject([{ task: task.id, turns: 1, usage: usage(1) }]);
+    expect((await store.tasks.events(ANN, { after: 0, limit: 9 })).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test('a task whose words are gone is not tried again', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    const [task] = await added(store, { goal: SECRET });
+    const claimed = await claimTask(store);
+    const progress = { ...claimed.task.progress, conversation };
+    await store.tasks.commit(claimed.fence, { progress, state: 'cancelled', events: [] });
+    await store.eraseConversation(ANN, conversation);
+    expect(await codeOf(store.tasks.retry(ANN, task.id, { by: 'ann', say: null }))).toBe('conflict');
   });
 
   test('what a fork has of it stays, long texts included', async () => {

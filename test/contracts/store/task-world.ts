@@ -18,7 +18,7 @@ export function newTask(set: Partial<NewTask> = {}): NewTask {
 
 export async function addTasks(to: Store | { store: Store; owner: string }, ...tasks: NewTask[]): Promise<Task[]> {
   const { store, owner } = 'owner' in to ? to : { store: to, owner: ANN };
-  return (await store.tasks.add(owner, { plan: fresh('plan'), place: HERE, tasks })).tasks;
+  return (await store.tasks.add(owner, { plan: fresh('plan'), place: HERE, parallel: null, tasks })).tasks;
 }
 
 /** Tasks of Ann, as many as are described. */

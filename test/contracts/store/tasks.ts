@@ -10,7 +10,7 @@ export function tasks(world: World): void {
   test('a plan is added whole, in order, and again under its key is the same', async () => {
     const { store } = world;
     const [a, b] = [newTask(), newTask()];
-    const plan = { plan: 'p', place: 'here', tasks: [a, { ...b, after: [a.id] }] };
+    const plan = { plan: 'p', place: 'here', parallel: null, tasks: [a, { ...b, after: [a.id] }] };
     const first = await store.tasks.add(ANN, plan);
     expect(first.tasks).toMatchObject([
       { id: a.id, state: 'queued' },
@@ -20,6 +20,7 @@ export function tasks(world: World): void {
     const again = await store.tasks.add(ANN, { ...plan, tasks: [c, { ...d, after: [c.id] }] });
     expect(again).toEqual({ tasks: first.tasks, duplicate: true });
     expect(await codeOf(store.tasks.add(ANN, { ...plan, tasks: [c] }))).toBe('conflict');
+    expect(await codeOf(store.tasks.add(ANN, { ...plan, parallel: 2 }))).toBe('conflict');
     expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([b.id, a.id]);
   });
 
@@ -75,6 +76,39 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest({ limit: 1, worker: worker('w2', 2) }))).toBeNull();
     expect(await store.tasks.claim(taskClaimRequest({ limit: 2, only: [b.id] }))).toBeNull();
     expect(await store.tasks.claim(taskClaimRequest({ limit: 2 }))).not.toBeNull();
+  });
+
+  test('of a plan no more run than it allows, whoever goes on with it', async () => {
+    const { store } = world;
+    const tasks = [newTask(), newTask(), newTask(), newTask()];
+    await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: 2, tasks });
+    const [other] = await added(store, {});
+    const first = await claimTask(store);
+    await claimTask(store, { worker: worker('w2', 2) });
+    expect((await claimTask(store)).task.id).toBe(other.id);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await finish(store, first);
+    expect((await claimTask(store)).task.id).toBe(tasks[2]?.id);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+    await store.tasks.forgetHolder('w2');
+    expect((await claimTask(store, { worker: worker('w3', 3) })).task.id).toBe(tasks[1]?.id);
+    expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
+  });
+
+  test('a plan that asks for more than is usual gets it, and nobody else is passed over for that', async () => {
+    const { store } = world;
+    const tasks = [newTask(), newTask(), newTask()];
+    await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: 3, tasks });
+    await addTasks({ store, owner: BOB }, newTask(), newTask());
+    const claims: TaskClaim[] = [];
+    for (let n = 0; n < 3; n += 1) claims.push(await claimTask(store, { limit: 1 }));
+    expect(claims.map(({ task }) => task.owner)).toEqual([ANN, BOB, ANN]);
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 1 }))).toBeNull();
+    for (const claim of claims) await finish(store, claim);
+    await finish(store, await claimTask(store, { limit: 1, only: [tasks[2]?.id ?? ''] }));
+    await claimTask(store, { limit: 1 }); // the plan is through: one at once is one again
+    await addTasks({ store, owner: BOB }, newTask());
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 1 }))).toBeNull();
   });
 
   test('owners are served in turn, however much one of them wants', async () => {
@@ -215,6 +249,24 @@ export function tasks(world: World): void {
     const done = await finish(store, claim);
     expect(await store.tasks.requestCancel(ANN, a.id, 'ann')).toEqual(done);
     expect(await codeOf(store.tasks.retry(ANN, a.id, { by: 'ann', say: null }))).toBe('conflict');
+  });
+
+  test('one that was begun and given back is ended by whoever takes it up: before all others, and whatever runs', async () => {
+    const { store } = world;
+    const [a, b] = await added(store, {}, {});
+    const { fence, task } = await claimTask(store);
+    await store.tasks.commit(fence, { progress: { ...task.progress, conversation: 'c' }, events: [] });
+    await store.tasks.release(fence);
+    await claimTask(store, { only: [b.id] });
+    expect(await store.tasks.requestCancel(ANN, a.id, 'ann')).toMatchObject({ state: 'queued', cancelRequested: true });
+    expect(await store.tasks.claim(taskClaimRequest({ limit: 1, only: [b.id] }))).toBeNull();
+    const again = await claimTask(store, { limit: 1 });
+    expect(again.task).toMatchObject({ id: a.id, cancelRequested: true });
+    const { progress } = again.task;
+    const ended = await store.tasks.commit(again.fence, { progress, state: 'cancelled', events: [] });
+    expect(ended).toMatchObject({ state: 'cancelled', cancelRequested: false });
+    const [last] = (await store.tasks.events(ANN, { after: 0, limit: 99, task: a.id })).toReversed();
+    expect(last).toMatchObject({ kind: 'task.cancelled', payload: { by: 'ann' } });
   });
 
   test('who cancelled is asked for only once, also across the end of a runner', async () => {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome, parseLines } from '../cli-process.ts';
+import { CliHome, parseLines, until } from '../cli-process.ts';
 import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
 
 let home: CliHome;
@@ -60,19 +60,20 @@ test('looking says the same through a server that is named, through the home’s
 });
 
 test('Ctrl-C cancels in the server; another terminal tries it again, and leaves it to the server', async () => {
-  const running = home.start(['task', 'run', '/hang', '--name', 'stuck', '--json']);
-  await running.until('stdout', /task\.opened/);
-  running.kill('SIGINT');
-  const { code, stdout } = await running.ended;
+  const cancelled = home.start(['task', 'run', '/hang', '--name', 'stuck', '--json']);
+  await cancelled.until('stdout', /task\.opened/);
+  cancelled.kill('SIGINT');
+  const { code, stdout } = await cancelled.ended;
   expect({ code, last: parseLines(stdout).at(-1) }).toMatchObject({
     code: 130,
     last: { tasks: [{ state: 'cancelled' }] },
   });
-  const again = home.start(['task', 'retry', 'stuck', '--json']);
-  await again.until('stdout', /task\.started/);
+  const again = home.start(['task', 'retry', 'stuck']);
+  const running = async () => (await home.lines('task', 'list', '--state', 'running')).map(({ name }) => name);
+  await until(async () => (await running()).includes('stuck'));
   again.kill('SIGTERM');
-  expect(await again.ended).toMatchObject({ code: 7 });
-  expect((await home.lines('task', 'list', '--state', 'running')).map(({ name }) => name)).toEqual(['stuck']);
+  expect(await again.ended).toMatchObject({ code: 7, stderr: expect.stringContaining('the server goes on with them') });
+  expect(await running()).toEqual(['stuck']);
   expect(await home.ok('task', 'cancel', 'stuck')).toMatch(/^stuck {2}cancelled/);
   expect((await throughServer('show', 'nobody')).code).toBe(4);
 });

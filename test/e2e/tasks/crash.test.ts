@@ -54,6 +54,38 @@ test('a task whose runner is dead is cancelled by whoever asks, and its turn wit
   expect(lines(home, 'effects')).toBe(1);
 });
 
+test('a task that was given back is cancelled with the turn that it was in, and what that has cost is counted', async () => {
+  await using home = new Home();
+  const first = await home.open();
+  const { tasks } = await first.tasks.add({ goal: '/usage 60 1\n/stream 40 50', gate: 'false' });
+  const { id } = only(tasks);
+  await until('its turn runs', () => sent(home) === 1);
+  await first.close({ graceMs: 10_000 });
+  const second = await home.open();
+  expect(await second.tasks.task(id)).toMatchObject({ state: 'queued', progress: { turns: 0 } });
+  await second.tasks.cancel(id);
+  expect(only(await second.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  const [[ofTasks], [ofAll]] = [await second.tasks.usage(), await second.engine.usage()];
+  expect(ofTasks?.usage).toMatchObject({ inputTokens: 60 });
+  expect(ofTasks?.usage).toEqual(ofAll?.usage);
+});
+
+test('a task whose runner died while it was judged is cancelled with the judge’s turn', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const gate = { agent: 'scripted', ask: '/slow-tool wait judged 600000' };
+  const { tasks } = await host.tasks.add({ goal: 'x', gate });
+  const { id } = only(tasks);
+  await until('the judge is at work', () => lines(home, 'judged') === 1);
+  await host.kill();
+  const tl = await home.open();
+  await tl.tasks.cancel(id);
+  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
+  const { turns } = await tl.tasks.report(id);
+  expect(turns.map(({ purpose, outcome }) => `${purpose} ${outcome}`)).toEqual(['work completed', 'gate interrupted']);
+  expect(lines(home, 'judged')).toBe(1);
+});
+
 test('the gate of a killed runner is ended, and run again', async () => {
   await using home = new Home();
   const host = await home.host();

@@ -1,6 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { compose } from '../../../src/compose.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import type { TaskStore } from '../../../src/ports/task-store.ts';
+import { createTasks } from '../../../src/tasks/tasks.ts';
 import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
@@ -37,6 +41,44 @@ test('a gate runs where the agent works, with nothing of our environment that is
     delete process.env.THROUGHLINE_TEST_SECRET;
   }
 });
+
+test('a command runs only when its process is on record: killed before that, nobody could find it again', async () => {
+  await using home = new Home();
+  const engine = await home.engine({});
+  const { parts, engine: other } = await compose({ home: home.path, settings: ONE });
+  const seen: { ran: boolean }[] = [];
+  const tasks: TaskStore = {
+    ...parts.store.tasks,
+    async commit(fence, change) {
+      if (change.gate) {
+        const { pid } = change.gate;
+        const ran = join(home.path, 'ran');
+        await until('it has run, or waits', () => existsSync(ran) || isIdle(pid));
+        seen.push({ ran: existsSync(ran) });
+      }
+      return parts.store.tasks.commit(fence, change);
+    },
+  };
+  const orchestrator = createTasks({
+    ...parts,
+    engine,
+    store: { ...parts.store, tasks } as Store,
+    settings: { ...parts.settings, parallel: 1 },
+  });
+  const task = only(await orchestrator.run({ goal: 'x', gate: `touch ${join(home.path, 'ran')}` }));
+  expect(task.state).toBe('done');
+  expect(seen).toEqual([{ ran: false }]);
+  await orchestrator.close();
+  await other.close();
+});
+
+const ONE = { agents: { scripted: { adapter: 'scripted' } } };
+
+/** It waits, and not for a process of its own. */
+function isIdle(pid: number): boolean {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') S ') && children === '';
+}
 
 test('of a long output the end is told, and how much was left out', async () => {
   await using home = new Home();
@@ -88,6 +130,20 @@ test('an answer that is no verdict is asked for once more, and then a person is'
 });
 
 test('a working directory that is gone by then is for a person, and nothing is sent', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const there = join(home.path, 'there');
+  mkdirSync(there);
+  const [first, second] = await tl.tasks.run([
+    { name: 'first', goal: 'x', gate: `rmdir ${there}` },
+    { goal: 'x', cwd: there, after: 'first' },
+  ]);
+  expect(first?.state).toBe('done');
+  expect(second).toMatchObject({ state: 'asking', progress: { turns: 0, decision: { code: 'task_failed' } } });
+  expect(second?.progress.decision?.reason).toMatch(/there does not exist\. Make it first/);
+});
+
+test('a working directory that does not exist is refused, and nothing is stored', async () => {
   await using home = new Home();
   const tl = await home.open();
   const file = join(home.path, 'file');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
-import type { Update } from '../../../src/core/update.ts';
+import { SPENT, type Update } from '../../../src/core/update.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
@@ -36,24 +36,56 @@ test('no turn begins when the budget is spent, however many there could be', asy
   expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
 });
 
-test('a turn that spends the budget is cancelled in the middle, where its agent says what it costs', async () => {
+const SAYS = {
+  $1: { sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 1.5, currency: 'USD' } },
+  '100 tokens': { sessionUpdate: SPENT, inputTokens: 90, outputTokens: 10 },
+} as const;
+
+test.each([
+  ['$1', 'work'],
+  ['100 tokens', 'work'],
+  ['100 tokens', 'gate'],
+] as const)('a budget of %s is spent in a turn of %s: it is cancelled in the middle', async (budget, purpose) => {
   await using home = new Home();
-  const cost = { sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount: 1.5, currency: 'USD' } } as const;
   const costly = (session: AgentSession) =>
     changedPrompt(session, async function* (prompt) {
       for await (const event of session.prompt(prompt)) {
         yield event;
-        if (event.type === 'update') yield { type: 'update', update: cost as Update };
+        if (event.type === 'update') yield { type: 'update', update: SAYS[budget] as unknown as Update };
       }
     });
-  const engine = await home.engine({ agent: (agent) => changedOpen(agent, costly, () => true) });
+  // The first session is that of the work, the second one that of the judge.
+  let opened = 0;
+  const applies = () => {
+    opened += 1;
+    return opened === (purpose === 'work' ? 1 : 2);
+  };
+  const engine = await home.engine({ agent: (agent) => changedOpen(agent, costly, applies) });
   const other = await compose({ home: home.path, settings: { agents: { scripted: { adapter: 'scripted' } } } });
   const tasks = createTasks({ ...other.parts, engine, settings: { ...other.parts.settings, parallel: 1 } });
-  const task = only(await tasks.run({ goal: '/say I begin.\n/hang', gate: 'true', budget: '$1' }));
-  expect(task).toMatchObject({ state: 'failed', progress: { turns: 1, decision: { code: 'budget_spent' } } });
-  expect((await tasks.report(task.id)).turns).toMatchObject([{ outcome: 'cancelled' }]);
+  const hanging = '/say I begin.\n/hang';
+  const plan =
+    purpose === 'work'
+      ? { goal: hanging, gate: 'true', budget }
+      : { goal: '/usage 1 1', gate: { agent: 'scripted', ask: hanging }, budget };
+  const task = only(await tasks.run(plan));
+  expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'budget_spent' } } });
+  expect((await tasks.report(task.id)).turns.at(-1)).toMatchObject({ purpose, outcome: 'cancelled' });
   await tasks.close();
   await other.engine.close();
+});
+
+test('no judge is asked when the budget is spent, and when a person raises it one is', async () => {
+  await using home = new Home({ worker: {}, judge: {} });
+  const tl = await home.open();
+  const plan = { goal: '/usage 60 1', agent: 'worker', gate: { agent: 'judge' }, budget: '50 tokens' };
+  const task = only(await tl.tasks.run(plan));
+  expect(task).toMatchObject({ state: 'failed', progress: { turns: 1, decision: { code: 'budget_spent' } } });
+  expect(task.progress.decision?.reason).toMatch(/61 were used\. Its last turn was not judged\.$/);
+  expect(await tl.engine.turns(`task/${task.id}/gate`)).toEqual([]);
+  await tl.tasks.retry(task.id, { budget: '500 tokens' });
+  await tl.tasks.settled([task.id]);
+  expect((await tl.engine.turns(`task/${task.id}/gate`))[0]).toMatchObject({ state: 'completed' });
 });
 
 test('a budget in USD on an agent that does not say what it costs is for a person', async () => {
@@ -133,6 +165,28 @@ test('what comes after a task begins when it is done, and waits when it is not',
   const [c, a, b, d] = await tl.tasks.run(plan);
   expect([a?.state, b?.state, c?.state, d?.state]).toEqual(['done', 'failed', 'waiting', 'done']);
   expect(d?.startedAt).toBeGreaterThanOrEqual(a?.endedAt ?? Number.POSITIVE_INFINITY);
+});
+
+test('how many of a plan run at once is kept with it: whoever goes on keeps to it', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  const goals = ['/slow-tool wait effects 600000', ...Array.from({ length: 5 }, (_, i) => `${i}`)];
+  const { tasks } = await host.tasks.add({ parallel: 1, tasks: goals.map((goal) => ({ goal })) });
+  const running = () => home.query("SELECT no FROM tasks WHERE state = 'running'").length;
+  await until('the first runs', () => home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length === 1);
+  await host.kill();
+  const tl = await home.open();
+  await tl.tasks.goOn();
+  await tl.tasks.settled(tasks.map(({ id }) => id));
+  expect(running()).toBe(0);
+  const events = home.query<{ kind: string }>("SELECT kind FROM task_events WHERE kind <> 'task.added' ORDER BY no");
+  const starts = events.flatMap(({ kind }, i) => (kind === 'task.started' ? [i] : []));
+  // Between two that begin, one has come to rest, or was given back.
+  for (const [n, at] of starts.slice(1).entries()) {
+    const between = events.slice(starts[n], at).map(({ kind }) => kind);
+    expect(between.some((kind) => kind === 'task.decided' || kind === 'task.queued')).toBe(true);
+  }
+  expect(starts).toHaveLength(goals.length + 1);
 });
 
 test('the same plan under the same request id is done once', async () => {

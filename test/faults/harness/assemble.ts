@@ -2,15 +2,22 @@ import { join } from 'node:path';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
-import { type ConfiguredAgent, DEFAULT_ENGINE_SETTINGS, type EngineSettings } from '../../../src/engine/parts.ts';
+import {
+  type ConfiguredAgent,
+  DEFAULT_ENGINE_SETTINGS,
+  type EngineParts,
+  type EngineSettings,
+} from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { placeOf } from '../../../src/host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from '../../../src/host/processes.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
+import type { Tasks } from '../../../src/ports/tasks.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
+import { createTasks } from '../../../src/tasks/tasks.ts';
 import { settingsFor } from './agents.ts';
 
 export interface Assembly {
@@ -23,14 +30,25 @@ export interface Assembly {
 }
 
 /** The same parts as `compose.ts` puts together, with room for a test to reach in between. */
-export async function assemble({ home, mark, engine, clock = systemClock, around }: Assembly): Promise<Engine> {
+export async function assemble(assembly: Assembly): Promise<Engine> {
+  return createEngine(await assembleParts(assembly), 'local');
+}
+
+/** With tasks, as every process has them that was asked for some. */
+export async function assembleTasks(assembly: Assembly): Promise<{ engine: Engine; tasks: Tasks }> {
+  const parts = await assembleParts(assembly);
+  const engine = createEngine(parts, 'local');
+  return { engine, tasks: createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: 4 } }) };
+}
+
+async function assembleParts({ home, mark, engine, clock = systemClock, around }: Assembly): Promise<EngineParts> {
   const { agents: settings, defaultAgent } = settingsFor(mark);
   const agents = new Map<string, ConfiguredAgent>();
   for (const [name, { options, env }] of Object.entries(settings)) {
     agents.set(name, { agent: scriptedAgent({ name, options, env }), adapter: 'scripted' });
   }
   const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock, boot: bootId() });
-  const parts = {
+  return {
     store: around ? around(store) : store,
     agents,
     sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place: placeOf(home), identify, endMarked }),
@@ -41,5 +59,4 @@ export async function assemble({ home, mark, engine, clock = systemClock, around
       process.stderr.write(`a fault while ${where}: ${error instanceof Error ? error.stack : error}\n`);
     },
   };
-  return createEngine(parts, 'local');
 }

@@ -11,8 +11,8 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, { yes = false }: { yes?: boolean }) => erase(key, yes, cli));
   command.addHelpText(
     'after',
-    '\nPrompts, answers, receipts and copies of sessions are gone for good; numbers and times of its events stay, so that\n' +
-      '"throughline verify ID" can still check them. What agents have written themselves is not touched.',
+    '\nPrompts, answers, receipts, copies of sessions and the words of its tasks are gone for good; numbers and times of its\n' +
+      'events stay, so that "throughline verify ID" can still check them. What agents have written themselves is not touched.',
   );
   addExamples(command, 'throughline erase notes --yes', 'throughline erase notes --yes --json');
 }

@@ -40,7 +40,8 @@ export class BoardView {
         break;
       case 'task.decided':
         this.#states.set(task, payload.state);
-        this.#doing.set(task, `turn ${payload.iteration + 1}`);
+        // One that was interrupted is the same turn once more.
+        this.#doing.set(task, `turn ${payload.iteration + (payload.code === 'turn_interrupted' ? 0 : 1)}`);
         break;
       case 'task.queued':
         this.#states.set(task, 'queued');

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { ThroughlineError } from '../../../core/errors.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
@@ -22,12 +23,14 @@ export function defineReport(task: Command, cli: Cli): void {
 
 async function report(ids: readonly string[], { milestone }: { milestone?: string }, cli: Cli): Promise<void> {
   const { output, withTasks } = cli;
+  if (ids.length > 0 && milestone !== undefined) {
+    throw new ThroughlineError('invalid', 'Name tasks or a milestone, not both.', {
+      hint: 'Ask for one after the other.',
+    });
+  }
   await withTasks(async ({ tasks }) => {
     const filter = milestone === undefined ? {} : { milestone };
-    const wanted =
-      ids.length > 0 && milestone === undefined
-        ? ids
-        : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
+    const wanted = ids.length > 0 ? ids : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
     for (const id of wanted) {
       const one = await tasks.report(id);
       if (output.json) output.value(one);

@@ -39,13 +39,14 @@ export function defineRun(task: Command, cli: Cli): void {
     .addOption(
       new Option('--permissions <mode>', 'when the agent asks: wait for an answer, or deny').choices(['ask', 'deny']),
     )
-    .option('--parallel <n>', 'at most so many tasks of this data home at once', positiveNumber)
+    .option('--parallel <n>', 'at most so many tasks of the file at once', positiveNumber)
     .option('--request-id <id>', 'the same id and tasks again are the same tasks: safe to repeat')
     .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
   command.addHelpText(
     'after',
     '\nWhat happens is told on stderr, how each task ended on stdout. With --json every event of the tasks is a line, and the\n' +
-      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels; SIGTERM leaves what is not done to the next "task run".\n' +
+      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels; SIGTERM leaves what is not done to the\n' +
+      'server, or to the next "task run".\n' +
       'Exit code 0: all are done; 1: one has failed or asks a person; 7: one was interrupted; 130: one was cancelled.',
   );
   addExamples(
@@ -59,10 +60,13 @@ export function defineRun(task: Command, cli: Cli): void {
 
 async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise<void> {
   if (goal !== undefined && flags.file !== undefined) {
-    throw new ThroughlineError('invalid', 'Give a goal or a file, not both.');
+    throw new ThroughlineError('invalid', 'Give a goal or a file, not both.', {
+      hint: 'A goal can stand in the file.',
+    });
   }
   const given = goal === undefined ? null : await taskOf(goal, flags);
   if (given === null) refuseOfTask(flags);
+  refuseOfPlan(goal, flags);
   await cli.withTasks(async (desk) => {
     const { tasks, readFile } = desk;
     const after = await tasks.lastSeq();
@@ -102,10 +106,15 @@ async function taskOf(goal: string, flags: RunFlags): Promise<object> {
 }
 
 function gateOf({ gate, judge, ask, gateTimeout }: RunFlags): object {
-  const fault = (message: string) => new ThroughlineError('invalid', message);
-  if (gate !== undefined && judge !== undefined) throw fault('Give a gate or a judge, not both.');
-  if (judge === undefined && ask !== undefined) throw fault('"--ask" goes with "--judge".');
-  if (gate === undefined && gateTimeout !== undefined) throw fault('"--gate-timeout" goes with "--gate".');
+  const fault = (message: string, hint: string) => new ThroughlineError('invalid', message, { hint });
+  if (gate !== undefined && judge !== undefined) {
+    throw fault('Give a gate or a judge, not both.', 'A command can be a part of what the judge is asked.');
+  }
+  if (judge === undefined && ask !== undefined)
+    throw fault('"--ask" goes with "--judge".', 'Name the agent that judges.');
+  if (gate === undefined && gateTimeout !== undefined) {
+    throw fault('"--gate-timeout" goes with "--gate".', 'Give the command that it is for, or leave it out.');
+  }
   if (judge !== undefined) return { gate: { agent: judge, ...(ask !== undefined && { ask }) } };
   return gate === undefined
     ? {}
@@ -118,6 +127,19 @@ function refuseOfTask(flags: RunFlags): void {
   if (name === undefined) return;
   const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   throw new ThroughlineError('invalid', `"--${flag}" goes with a goal.`, { hint: 'In a file, set it there.' });
+}
+
+function refuseOfPlan(goal: string | undefined, { file, parallel, requestId }: RunFlags): void {
+  if (parallel !== undefined && file === undefined) {
+    throw new ThroughlineError('invalid', '"--parallel" goes with "--file": it is how many of its tasks run at once.', {
+      hint: 'For all tasks of a data home it is the setting "tasks.parallel".',
+    });
+  }
+  if (requestId !== undefined && goal === undefined && file === undefined) {
+    throw new ThroughlineError('invalid', '"--request-id" goes with a goal or a file.', {
+      hint: 'Without either, "task run" goes on with what is left over.',
+    });
+  }
 }
 
 function withParallel(plan: unknown, parallel: number): unknown {

@@ -41,19 +41,29 @@ export async function watchTasks(
 }
 
 /** The first Ctrl-C cancels the tasks, the second leaves at once; SIGTERM leaves them to be gone on with. */
-function stopOnSignals({ tasks, engine }: TaskDesk, ids: readonly string[], output: Output, leaving: AbortController) {
+function stopOnSignals(
+  { tasks, engine, served }: TaskDesk,
+  ids: readonly string[],
+  output: Output,
+  leaving: AbortController,
+) {
   return onStopSignals({
     cancel() {
       output.note('Cancelling; once more to kill.');
-      // One that has just come to an end needs no cancelling.
-      for (const id of ids) tasks.cancel(id).catch(() => {});
+      const told = (error: unknown) => output.note(`Not cancelled: ${String((error as Error).message)}`);
+      // Those that wait come last in the list, and are not to begin when a place is free.
+      for (const id of ids.toReversed()) tasks.cancel(id).catch(told);
     },
     kill() {
       const closed = tasks.close().then(() => engine.close({ graceMs: 0 }));
       void Promise.race([closed, delay(KILL_MS)]).finally(() => process.exit(EXIT.cancelled));
     },
     terminate() {
-      output.note('Coming to an end; "throughline task run" goes on.');
+      output.note(
+        served
+          ? 'Leaving; the server goes on with them.'
+          : 'Coming to an end; "throughline task run" goes on with them.',
+      );
       leaving.abort();
     },
   });

@@ -4,6 +4,15 @@ import { sql as keys } from './0003-keys.ts';
 import { sql as sessionStorage } from './0004-session-storage.ts';
 import { sql as tasks } from './0005-tasks.ts';
 import { sql as erasures } from './0006-erasures.ts';
+import { sql as taskLimits } from './0007-task-limits.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
-export const MIGRATIONS: readonly string[] = [conversations, mirrors, keys, sessionStorage, tasks, erasures];
+export const MIGRATIONS: readonly string[] = [
+  conversations,
+  mirrors,
+  keys,
+  sessionStorage,
+  tasks,
+  erasures,
+  taskLimits,
+];

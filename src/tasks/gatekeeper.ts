@@ -1,0 +1,67 @@
+import type { Conversation } from '../core/conversation.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Task, TaskTurn } from '../core/task.ts';
+import type { GateResult } from '../core/task-gate.ts';
+import type { Engine, Submitted } from '../ports/engine.ts';
+import type { Room } from '../ports/sandbox.ts';
+import { openBench, runAgentGate } from './agent-gate.ts';
+import { runCommandGate } from './command-gate.ts';
+import type { TaskParts } from './parts.ts';
+import { Stopped } from './task-turn.ts';
+
+export interface Judging {
+  readonly task: Task;
+  readonly conversation: Conversation;
+  /** The turn of work that is judged. */
+  readonly turn: string;
+  /** Aborts with a `StopReason`. */
+  readonly stop: AbortSignal;
+  /** Told of the process of a command, before that runs. */
+  started(process: ProcessIdentity): Promise<void>;
+  /** Has a turn of the agent that judges. */
+  have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+}
+
+/** Has the turns of one task judged, by a command or by an agent; what that takes is opened for the first of them. */
+export class Gatekeeper {
+  readonly #parts: TaskParts;
+  readonly #engine: Engine;
+  /** Where the agent works. */
+  #room: Room | null = null;
+  /** The conversation of an agent that judges. */
+  #bench: string | null = null;
+
+  constructor(parts: TaskParts, engine: Engine) {
+    this.#parts = parts;
+    this.#engine = engine;
+  }
+
+  /** Null: the task has no gate. */
+  async judge(judging: Judging): Promise<GateResult | null> {
+    const { task, conversation, turn, stop, started, have } = judging;
+    const { gate } = task;
+    if (gate === null) return null;
+    const monotonic = () => this.#parts.clock.monotonic();
+    const room = await this.#opened(conversation);
+    if (gate.kind === 'command') {
+      const result = await runCommandGate({ gate, room, signal: stop, started, monotonic });
+      if (stop.aborted && stop.reason !== 'cancelled') throw new Stopped();
+      return result;
+    }
+    const { reply } = await this.#engine.answerOf(turn);
+    this.#bench ??= await openBench(this.#engine, task, gate, room.work);
+    return runAgentGate({ gate, task, engine: this.#engine, bench: this.#bench, reply, monotonic, have });
+  }
+
+  /** That a directory cannot be used is no fault of the storage that tasks are in: trying again would be no use. */
+  async #opened({ sandbox, cwd }: Conversation): Promise<Room> {
+    try {
+      this.#room ??= await this.#parts.sandboxes.open(sandbox, { cwd });
+      return this.#room;
+    } catch (cause) {
+      if (!(cause instanceof ThroughlineError)) throw cause;
+      throw new ThroughlineError('refused', cause.message, { cause });
+    }
+  }
+}
