@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
+import { Rounds } from '../core/rounds.ts';
 import type { TaskClaim, TaskFence } from '../ports/task-store.ts';
 import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
@@ -24,9 +25,8 @@ export class TaskRunner {
   readonly #wanted = new Set<string>();
   readonly #running = new Map<string, Running>();
   readonly #stopListening: () => void;
+  readonly #rounds = new Rounds(() => this.#claimAll());
   #timers: NodeJS.Timeout[] = [];
-  #claiming: Promise<void> | null = null;
-  #wokenAgain = false;
   #closed = false;
   #pause: NodeJS.Timeout | null = null;
   #reapedAt = Number.NEGATIVE_INFINITY;
@@ -48,7 +48,7 @@ export class TaskRunner {
     this.#stopListening();
     if (this.#pause !== null) clearTimeout(this.#pause);
     for (const { stop } of this.#running.values()) stop('shutdown');
-    await this.#claiming;
+    await this.#rounds.close();
     for (const { stop } of this.#running.values()) stop('shutdown');
     await Promise.all([...this.#running.values()].map(({ done }) => done));
     for (const timer of this.#timers) clearInterval(timer);
@@ -82,22 +82,15 @@ export class TaskRunner {
   }
 
   #wake(): void {
-    if (this.#closed) return;
-    this.#wokenAgain = true;
-    this.#claiming ??= this.#claimAll().finally(() => {
-      this.#claiming = null;
-    });
+    this.#rounds.wake();
   }
 
   async #claimAll(): Promise<void> {
-    while (this.#wokenAgain && !this.#closed) {
-      this.#wokenAgain = false;
-      try {
-        while (!this.#closed && (await this.#claim())) {}
-        if (!this.#closed && (await this.#reap())) this.#wokenAgain = true;
-      } catch (error) {
-        this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
-      }
+    try {
+      while (!this.#closed && (await this.#claim())) {}
+      if (!this.#closed && (await this.#reap())) this.#wake();
+    } catch (error) {
+      this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
     }
   }
 
