@@ -11,7 +11,6 @@ else {
     settings: codexAcp,
     storage: '.codex/sessions',
     again: 'load',
-    announcesTools: false,
     run: execCommand,
   });
 }

@@ -2,8 +2,10 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type ModelRequest } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-room.ts';
+import { allEvents } from '../e2e/support/conversations.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
 import { exportedOf } from './long-conversation.ts';
@@ -15,8 +17,6 @@ export interface AgentUnderTest {
   readonly storage: string;
   /** `load`: it opens a session again, and has it. `lies`: it says so. `none`: it cannot. `sometimes`: it depends on the time. */
   readonly again: 'load' | 'lies' | 'none' | 'sometimes';
-  /** False: it does not say when a tool begins. Codex tells of its shell only where a history is repeated. */
-  readonly announcesTools?: boolean;
   /** The line that makes it run a command. */
   readonly run: (command: string) => string;
   /** How long a scenario may take. */
@@ -29,11 +29,16 @@ function acknowledgementsIn(request: ModelRequest): string[] {
   return [...said.join('\n').matchAll(/Acknowledged [0-9a-z]+\./g)].map(([text]) => text);
 }
 
+async function tellsOfTool(tl: Throughline): Promise<boolean> {
+  const events = await allEvents(tl.engine, 'chat');
+  return events.some((one) => one.kind === 'turn.update' && one.payload.update.sessionUpdate.startsWith('tool_call'));
+}
+
 const WHICH = 'Which codewords have you seen?';
 const TRANSCRIPT = { rung: 'transcript', dropped: 0, modelCalls: 0, proof: 'counted' };
 
 export function acpScenarios(agent: AgentUnderTest): void {
-  const { name, settings, storage, again, announcesTools = true, run, limitMs = 120_000 } = agent;
+  const { name, settings, storage, again, run, limitMs = 120_000 } = agent;
   const make = () => AcpHome.make({ agent: settings });
 
   describe(`${name} keeps its context`, { timeout: limitMs }, () => {
@@ -121,9 +126,11 @@ export function acpScenarios(agent: AgentUnderTest): void {
       await host.calls.ask('chat', FIRST, { cwd });
       const asked = host.calls.ask('chat', run('echo line >> effects.log; sleep 60; echo late >> effects.log'));
       asked.catch(() => {});
-      await until('the tool runs', () => existsSync(effects), 30_000);
-      await host.kill();
       const tl = await home.open();
+      await until('the tool runs', () => existsSync(effects), 30_000);
+      // Codex tells of it a moment after it has begun.
+      await until('it was told of', () => tellsOfTool(tl), 30_000);
+      await host.kill();
       const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
       expect(reply).toContain('amber');
       const states = (await tl.engine.turns('chat')).map((turn) => turn.state);
@@ -133,7 +140,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       const request = home.model.lastRequest();
       const said = request ? conversationOf(request).map(({ text }) => text) : [];
       expect(said.join('\n')).toMatch(/\[turn 2\] did not complete: interrupted/);
-      if (announcesTools) expect(said.join('\n')).toMatch(/\[turn 2\] tool .*effects\.log.*: unknown/);
+      expect(said.join('\n')).toMatch(/\[turn 2\] tool .*effects\.log.*: unknown/);
       expect(readFileSync(effects, 'utf8')).toBe('line\n');
     });
 

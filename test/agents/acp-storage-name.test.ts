@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { storageName } from '../../src/agents/acp/storage-name.ts';
+import { type StorageOf, storageName } from '../../src/agents/acp/storage-name.ts';
 import { storageName as claudeStorageName } from '../../src/agents/claude/storage-name.ts';
 
 let home: string;
@@ -11,17 +11,36 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
+const named = (knownAs: string | null, env: Record<string, string>, more: Partial<StorageOf> = {}) =>
+  storageName({ knownAs, called: 'unknown', command: ['program'], env, cwd: home, ...more });
+
 test('one agent with one home has one storage, whatever it is called and whichever way leads there', () => {
   mkdirSync(join(home, 'real'));
   symlinkSync(join(home, 'real'), join(home, 'link'));
-  const at = (folder: string) => storageName('codex', ['codex-acp'], { HOME: join(home, folder) }, home);
+  const at = (folder: string) => named('codex', { HOME: join(home, folder) });
   expect(at('link')).toBe(at('real'));
   expect(at('other')).not.toBe(at('real'));
-  expect(storageName('pi', ['pi-acp'], { HOME: join(home, 'real') }, home)).not.toBe(at('real'));
+  expect(named('pi', { HOME: join(home, 'real') })).not.toBe(at('real'));
+});
+
+test('an agent that was set by its command is known by what it calls itself', () => {
+  const env = { HOME: home };
+  expect(named(null, env, { called: 'codex-acp', command: ['/opt/codex'] })).toBe(named('codex', env));
+  expect(named(null, env, { called: '@agentclientprotocol/claude-agent-acp' })).toBe(named('claude-code', env));
+  expect(named(null, env, { called: 'own', command: ['a'] })).toBe(named(null, env, { called: 'own', command: ['b'] }));
+  expect(named(null, env, { command: ['a'] })).not.toBe(named(null, env, { command: ['b'] }));
+});
+
+test('a variable that says where the sessions are counts, and not the home then', () => {
+  const there = { CODEX_HOME: join(home, 'there') };
+  expect(named('codex', { HOME: join(home, 'one'), ...there })).toBe(
+    named('codex', { HOME: join(home, 'two'), ...there }),
+  );
+  expect(named('codex', { HOME: home, ...there })).not.toBe(named('codex', { HOME: home }));
 });
 
 test('Claude’s sessions are the same with and without the protocol', () => {
   for (const env of [{ HOME: home }, { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'config') }]) {
-    expect(storageName('claude-code', ['claude-agent-acp'], env, home)).toBe(claudeStorageName(env, home));
+    expect(named('claude-code', env)).toBe(claudeStorageName(env, home));
   }
 });

@@ -77,7 +77,7 @@ export function acpAgent(settings: AcpSettings): Agent {
     const { command } = find();
     const { loginOf } = await import('./login.ts');
     const saw = (capabilities: Capabilities) => void memoryOf(command).saw(capabilities);
-    return loginOf({ ...looking, command, signal, auth: options.auth, saw });
+    return loginOf({ ...looking, command, signal, auth: options.auth, saw, known });
   };
   const traitsOf = (learnt: Learnt): AgentTraits => {
     const honest = lieOf(learnt) === null;
@@ -136,7 +136,10 @@ export function acpAgent(settings: AcpSettings): Agent {
       const { openSession } = await import('./open.ts');
       return openSession(request, opener);
     },
-    storage: async ({ work }) => storageName(knownAs, find().command, env, work),
+    async storage({ work: cwd }) {
+      const { name: called } = await learn();
+      return storageName({ knownAs, called, command: find().command, env, cwd });
+    },
     position: async () => null,
     tail: async () => null,
   };

@@ -1,12 +1,15 @@
 import type { Login } from '../../ports/agent.ts';
 import { asObject, type Capabilities } from './capabilities.ts';
 import { AgentGone } from './connection.ts';
+import type { KnownAgent } from './known.ts';
 import { type ProbeRequest, type Probing, probing } from './probe.ts';
 import { isAuthRequired, wordsOf } from './refusal.ts';
 
 export interface LoginRequest extends ProbeRequest {
   /** The way to log in that is asked for first; null: none. */
   readonly auth: string | null;
+  /** What is known of the agent; null: nothing. */
+  readonly known: Pick<KnownAgent, 'opensForAnybody'> | null;
   saw(capabilities: Capabilities): void;
 }
 
@@ -36,7 +39,9 @@ async function lookInto(agent: Probing, request: LoginRequest): Promise<Login> {
   const { kind } = asObject(asObject(status).authStatus);
   if (typeof kind === 'string') return kind === 'none' ? { loggedIn: false, hint: request.login } : LOGGED_IN;
   // One that knows no way to log in does not refuse anybody.
-  return can.auth.length > 0 ? LOGGED_IN : { loggedIn: null, hint: 'it does not say' };
+  return can.auth.length > 0 && !request.known?.opensForAnybody
+    ? LOGGED_IN
+    : { loggedIn: null, hint: 'it does not say' };
 }
 
 /** How long it may take to say so. */

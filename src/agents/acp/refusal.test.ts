@@ -26,6 +26,9 @@ describe('what agents mean when they do not open a session', () => {
   test('somebody has to log in', () => {
     expect(isAuthRequired(new RequestError(-32000, 'Authentication required'))).toBe(true);
     expect(isAuthRequired(new RequestError(-32000, 'Session not found'))).toBe(false);
+    // goose 1.50.0, to whoever opens or loads a session: that one is not lost for it.
+    const unset = { details: 'Failed to resolve provider: Configuration value not found: GOOSE_PROVIDER' };
+    expect(isAuthRequired(new RequestError(-32603, 'Internal error', unset))).toBe(true);
     expect(isAuthRequired(new Error('Authentication required'))).toBe(false);
   });
 });

@@ -31,8 +31,14 @@ export function refusalOf(error: unknown): Extract<Opened, { ok: false }> {
   return { ok: false, reason: notFound ? 'not_found' : 'refused', message };
 }
 
+/** goose has no login: somebody has to tell it which model it is to use, and with which key. */
+const SAYS_NOT_SET_UP = /failed to resolve provider|no provider (?:is )?(?:set|configured)/i;
+
+/** Whether somebody has to log in, or to set it up, before it opens any session. */
 export function isAuthRequired(error: unknown): boolean {
-  if (!(error instanceof RequestError) || SAYS_NOT_FOUND.test(wordsOf(error))) return false;
+  if (!(error instanceof RequestError)) return false;
+  if (SAYS_NOT_SET_UP.test(wordsOf(error))) return true;
+  if (SAYS_NOT_FOUND.test(wordsOf(error))) return false;
   return (
     error.code === AUTH_REQUIRED ||
     /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in required)/i.test(error.message)
