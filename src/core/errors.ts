@@ -55,6 +55,14 @@ export function noSuch(what: string, id: string, hint?: string): ThroughlineErro
   return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
 }
 
+export function noSuchConversation(idOrKey: string): ThroughlineError {
+  return noSuch('conversation', idOrKey, 'See "throughline list".');
+}
+
+export function noSuchTurn(id: string): ThroughlineError {
+  return noSuch('turn', id, '"throughline show KEY" has the turns of a conversation.');
+}
+
 export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
 }

@@ -2,7 +2,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { parsePrompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
-import { noSuch, noSuchAgent, noSuchPermission, ThroughlineError } from '../core/errors.ts';
+import {
+  noSuch,
+  noSuchAgent,
+  noSuchConversation,
+  noSuchPermission,
+  noSuchTurn,
+  ThroughlineError,
+} from '../core/errors.ts';
 import { checkName } from '../core/names.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
@@ -92,7 +99,7 @@ class EmbeddedEngine implements Engine {
 
   async conversation(idOrKey: string): Promise<Conversation> {
     const found = await this.#store.findConversation(this.owner, idOrKey);
-    if (found === null) throw noSuch('conversation', idOrKey, 'See "throughline list".');
+    if (found === null) throw noSuchConversation(idOrKey);
     return found;
   }
 
@@ -129,7 +136,7 @@ class EmbeddedEngine implements Engine {
 
   async turn(id: string): Promise<Turn> {
     const turn = await this.#store.findTurn(this.owner, id);
-    if (turn === null) throw noSuch('turn', id);
+    if (turn === null) throw noSuchTurn(id);
     return turn;
   }
 
@@ -272,7 +279,7 @@ class EmbeddedEngine implements Engine {
   async verify(conversation: string) {
     const found = await this.#store.findConversation(this.owner, conversation);
     return this.#store.verify(this.owner, found?.id ?? conversation).catch((error: unknown) => {
-      if (error instanceof ThroughlineError && error.code === 'not_found') throw noSuch('conversation', conversation);
+      if (error instanceof ThroughlineError && error.code === 'not_found') throw noSuchConversation(conversation);
       throw error;
     });
   }

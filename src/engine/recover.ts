@@ -16,7 +16,7 @@ import { eventsOfTurn } from './views.ts';
 export async function recover(hold: Hold, turn: Turn): Promise<void> {
   const { store, processes, clock, agents } = hold.parts;
   const { owner, id } = hold.conversation;
-  if (turn.sent?.process) await processes.end(turn.sent.process);
+  const ended = turn.sent?.process ? await processes.end(turn.sent.process) : 'ended';
   const agent = agents.get(turn.agent)?.agent;
   const sessions = await store.sessions(owner, id, { agent: turn.agent, limit: 20 });
   const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
@@ -31,7 +31,10 @@ export async function recover(hold: Hold, turn: Turn): Promise<void> {
   const tail = session && readable ? await unseen(hold, agent, session.id, turn) : null;
   const failure: Failure = {
     code: 'interrupted',
-    message: 'The program that ran this turn ended in the middle of it; whether the agent finished is not known.',
+    message:
+      ended === 'ended'
+        ? 'The program that ran this turn ended in the middle of it; whether the agent finished is not known.'
+        : 'The program that ran this turn ended in the middle of it; whether the agent finished, or runs on where we cannot end it, is not known.',
     hint: 'What is known of it is kept, and the next turn is told of it. "throughline retry" asks again.',
   };
   const parts = mergeParts(seen.parts(), tail?.found ?? []);

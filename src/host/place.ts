@@ -69,7 +69,7 @@ function pause(ms: number): void {
 
 function unusable(home: string, cause: unknown): unknown {
   const { code } = cause as NodeJS.ErrnoException;
-  const options = { cause, hint: 'set THROUGHLINE_HOME to a directory that can be written' };
+  const options = { cause, hint: 'Set THROUGHLINE_HOME to a directory that can be written.' };
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new ThroughlineError('storage_full', `No room left in ${home}.`, { cause });
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {

@@ -48,7 +48,7 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
 function traitsOf(options: ScriptedOptions): AgentTraits {
   if (!existsSync(PROGRAM)) {
     throw new ThroughlineError('agent_unavailable', `The scripted agent's program ${PROGRAM} is missing.`, {
-      hint: 'install Throughline again',
+      hint: 'Install Throughline again.',
     });
   }
   const onDisk = options.memory === 'disk';

@@ -144,7 +144,7 @@ export class ScriptedSession implements AgentSession {
   }
 
   #gone(how: string): void {
-    const hint = 'run the program by hand to see what it says';
+    const hint = 'Run the program by hand to see what it says.';
     const unopened = `The scripted agent ended ${how}, before its session was open.`;
     this.#answer.reject(new ThroughlineError('agent_unavailable', unopened, { hint }));
     if (this.#flight) this.#finish(this.#flight.whenGone(`the agent’s process ended ${how}`));

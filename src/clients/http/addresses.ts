@@ -1,19 +1,15 @@
-import { noSuch, noSuchPermission, ThroughlineError } from '../../core/errors.ts';
+import { noSuchPermission, noSuchTurn, ThroughlineError } from '../../core/errors.ts';
 
 /** What stands in the path of a request. What cannot stand there names nothing that there is. */
 
 const LONGEST = 512;
 
 export function turnIn(id: string): { turn: string } {
-  return { turn: checkSegment(id, (turn) => noSuch('turn', turn)) };
+  return { turn: checkSegment(id, noSuchTurn) };
 }
 
 export function permissionIn(id: string): { permission: string } {
   return { permission: checkSegment(id, noSuchPermission) };
-}
-
-export function noConversation(idOrKey: string): ThroughlineError {
-  return noSuch('conversation', idOrKey, 'See "throughline list".');
 }
 
 export function checkSegment(text: string, missing: (text: string) => ThroughlineError): string {

@@ -1,6 +1,7 @@
 import { checkAfter, checkLimit, checkText } from '../../core/arguments.ts';
 import { parsePrompt } from '../../core/content.ts';
 import type { Conversation } from '../../core/conversation.ts';
+import { noSuchConversation } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import { checkName } from '../../core/names.ts';
 import { inPages } from '../../core/pages.ts';
@@ -17,7 +18,7 @@ import type {
   SubmitOptions,
   Submitted,
 } from '../../ports/engine.ts';
-import { checkDirectory, checkSegment, noConversation, permissionIn, turnIn } from './addresses.ts';
+import { checkDirectory, checkSegment, permissionIn, turnIn } from './addresses.ts';
 import type { Caller } from './caller.ts';
 import { AGAIN } from './event-stream.ts';
 
@@ -216,9 +217,9 @@ export class HttpEngine implements Engine {
 
   /** A path cannot hold a name of dots alone: such a conversation is found by looking through all of them. */
   async #at(idOrKey: string): Promise<{ conversation: string }> {
-    if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noConversation) };
+    if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noSuchConversation) };
     const all = inPages<Conversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));
     for await (const { key, id } of all) if (key === idOrKey) return { conversation: id };
-    throw noConversation(idOrKey);
+    throw noSuchConversation(idOrKey);
   }
 }

@@ -40,7 +40,7 @@ export function directorySandboxes({ root, place, identify, endMarked = () => {}
 function checkedId(id: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
   throw new ThroughlineError('refused', `${JSON.stringify(id)} cannot name a sandbox.`, {
-    hint: 'use 1 to 64 letters, digits, "-" and "_"',
+    hint: 'Use 1 to 64 letters, digits, "-" and "_".',
   });
 }
 
@@ -69,7 +69,7 @@ function unusable(path: string, cause: unknown): ThroughlineError {
     case 'ENOENT':
     case 'ELOOP':
       return new ThroughlineError('refused', `The sandbox directory ${path} cannot be made: something is in the way.`, {
-        hint: 'move away the file or broken link that has its name, or that of a directory above it',
+        hint: 'Move away the file or broken link that has its name, or that of a directory above it.',
         cause,
       });
     default:

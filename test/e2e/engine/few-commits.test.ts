@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
 import { TurnWatch } from '../../../bench/support/turn-watch.ts';
 import { keptWarm } from '../support/kept-warm.ts';
@@ -6,11 +6,13 @@ import { keptWarm } from '../support/kept-warm.ts';
 // Time says little on a busy machine; how often the disk is waited for says the same everywhere.
 test('a turn in a warm session is accepted, begun, sent and heard of with two commits, and ended with a third', async () => {
   await using home = new BenchHome();
-  const { engine, queue, parts } = await home.open({ engine: { headStartMs: 60_000 } });
+  const { engine, queue, parts } = await home.open({ engine: { headStartMs: 60_000, leaseMs: 600_000 } });
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const commits: [number, number][] = [];
-  for (let i = 0; i < 6; i += 1) {
+  // A machine that is busy enough splits a batch that takes too long: here, none takes any time.
+  using _ = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  for (let i = 0; i < 20; i += 1) {
     const warm = keptWarm(parts.store);
     const before = queue.commits;
     const { turn } = await engine.submit(id, '/say Hello.');
@@ -20,9 +22,8 @@ test('a turn in a warm session is accepted, begun, sent and heard of with two co
     commits.push([toFirst, queue.commits - before]);
     await warm;
   }
-  // A machine that is busy enough splits a batch, or ends the turn before its first words are looked at: it can only be more.
-  expect(Math.min(...commits.map(([toFirst]) => toFirst))).toBe(2);
-  expect(Math.min(...commits.map(([, inAll]) => inAll))).toBe(3);
+  // The first one had to be claimed, and its session opened.
+  expect(commits.slice(1)).toEqual(Array(19).fill([2, 3]));
   await watch.stop();
 });
 

@@ -32,15 +32,7 @@ test('turns that two engines submit at the same moment end in order, each with a
 
 test('turns submitted at the same moment are accepted in the order in which they were submitted', async () => {
   await using home = new BenchHome();
-  let looking = Promise.resolve();
-  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs: 60_000 } });
-  const { id } = await engine.ensure({ key: 'chat' });
-  const watch = new TurnWatch(engine, id, 0);
-  const warm = keptWarm(parts.store);
-  await engine.submit(id, '/say Hello.');
-  await warm;
-  const look = Promise.withResolvers<void>();
-  looking = look.promise;
+  const { engine, id, watch, look } = await warmButUnseen(home, 60_000);
   const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
   await new Promise(setImmediate);
   submitted.push(engine.submit(id, '/say Four.'));
@@ -81,15 +73,7 @@ test('a turn whose number was foreseen wrongly is sent all the same, under its o
 
 test('a turn is accepted although nobody can look where its session stands', async () => {
   await using home = new BenchHome();
-  let looking = Promise.resolve();
-  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs: 1 } });
-  const { id } = await engine.ensure({ key: 'chat' });
-  const watch = new TurnWatch(engine, id, 0);
-  const warm = keptWarm(parts.store);
-  await engine.submit(id, '/say Hello.');
-  await warm;
-  const look = Promise.withResolvers<void>();
-  looking = look.promise;
+  const { engine, parts, id, watch, look } = await warmButUnseen(home, 1);
   const { turn } = await engine.submit(id, '/say Hello again.');
   expect((await parts.store.findTurn('local', turn.id))?.sent).toBe(null);
   look.resolve();
@@ -97,6 +81,20 @@ test('a turn is accepted although nobody can look where its session stands', asy
   expect((await engine.answerOf(turn.id)).receipt).toMatchObject({ rung: 'live', proof: 'proved' });
   await watch.stop();
 });
+
+/** A warm session of which nobody can see where it stands until `look` is resolved. */
+async function warmButUnseen(home: BenchHome, headStartMs: number) {
+  let looking = Promise.resolve();
+  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs } });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const warm = keptWarm(parts.store);
+  await engine.submit(id, '/say Hello.');
+  await warm;
+  const look = Promise.withResolvers<void>();
+  looking = look.promise;
+  return { engine, parts, id, watch, look };
+}
 
 /** The scripted agent, in whose storage one can only look when the promise of that moment is kept. */
 function looksWhen(allowed: () => Promise<void>): Agent {

@@ -28,6 +28,6 @@ function usable({ sdk, command, version, where, problem }: FoundClaude) {
   if (sdk !== null && command.length > 0 && version !== null) return { sdk, command, version, where };
   const missing = problem ?? 'The Agent SDK was not found.';
   throw new ThroughlineError('agent_unavailable', missing, {
-    hint: 'run "throughline agents install claude", or use the adapter "claude-cli"',
+    hint: 'Run "throughline agents install claude", or use the adapter "claude-cli".',
   });
 }

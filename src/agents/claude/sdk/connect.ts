@@ -39,7 +39,7 @@ function connectionOf(...given: ConstructorParameters<typeof SdkConnection>): Sd
     return new SdkConnection(...given);
   } catch (cause) {
     throw new ThroughlineError('agent_unavailable', `The Agent SDK does not start Claude: ${String(cause)}`, {
-      hint: 'check the agent\'s settings, or install it again with "throughline agents install claude"',
+      hint: 'Check the agent’s settings, or install it again with "throughline agents install claude".',
       cause,
     });
   }
@@ -111,7 +111,7 @@ async function whyNot(error: unknown, { how }: ConnectRequest, connection: SdkCo
   // Another way of restoring may still work; a new session is the last of them.
   if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
   return new ThroughlineError('agent_unavailable', message, {
-    hint: 'run "claude" by hand to see what it says',
+    hint: 'Run "claude" by hand to see what it says.',
     cause: error,
   });
 }

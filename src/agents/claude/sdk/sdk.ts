@@ -67,7 +67,7 @@ export function loadSdk(file: string): Sdk {
 
 function unusable(file: string, cause: unknown): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `The Agent SDK at ${file} cannot be used.`, {
-    hint: 'install it again with "throughline agents install claude"',
+    hint: 'Install it again with "throughline agents install claude".',
     cause,
   });
 }

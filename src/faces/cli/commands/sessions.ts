@@ -33,7 +33,7 @@ async function either(key: string | undefined, { agent, cwd }: { agent?: string;
   if (key !== undefined && agent === undefined && cwd === undefined) return sessions(key, cli);
   if (key === undefined && agent !== undefined) return nativeSessions(agent, cwd ?? process.cwd(), cli);
   throw new ThroughlineError('invalid', 'Name a conversation, or an agent with --agent.', {
-    hint: 'throughline sessions KEY, or throughline sessions --agent NAME [--cwd DIR]',
+    hint: 'Say "throughline sessions KEY", or "throughline sessions --agent NAME [--cwd DIR]".',
   });
 }
 
