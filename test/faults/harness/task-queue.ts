@@ -23,8 +23,8 @@ export interface QueueFacts {
   readonly outOfOrder: number;
   /** Events whose number is not the next one of their owner's board. */
   readonly gaps: number;
-  /** By how many first starts one owner was ever ahead of another, while all of them had something waiting. */
-  readonly mostAhead: number;
+  /** Times that an owner was passed over who had fewer tasks running, or as many and was served longer ago. */
+  readonly outOfTurn: number;
   readonly openTurns: number;
   readonly complaints: string;
 }
@@ -48,7 +48,7 @@ export async function workThroughQueue(place: Place, options: QueueOptions): Pro
     for (const i of victims) runners[i] = await start();
   }
   await until('all are done', () => done() === count, { ms: 300_000 });
-  return factsOf(place, count);
+  return factsOf(place);
 }
 
 /** By somebody who does not work on them. */
@@ -70,7 +70,7 @@ interface EventRow {
   readonly payload: string;
 }
 
-function factsOf(place: Place, count: number): QueueFacts {
+function factsOf(place: Place): QueueFacts {
   const events = place.rows<EventRow>('SELECT task, owner, seq, kind, payload FROM task_events ORDER BY no');
   const boards = OWNERS.map((owner) => events.filter((event) => event.owner === owner));
   const once = place.rows("SELECT conv FROM turns WHERE state = 'completed' GROUP BY conv HAVING count(*) = 1");
@@ -80,7 +80,7 @@ function factsOf(place: Place, count: number): QueueFacts {
     mostAtOnce: mostAtOnce(events),
     outOfOrder: sum(boards.map(outOfOrder)),
     gaps: sum(boards.map((own) => own.filter(({ seq }, i) => seq !== i + 1).length)),
-    mostAhead: mostAhead(events, count / OWNERS.length),
+    outOfTurn: outOfTurn(events),
     openTurns: place.rows('SELECT no FROM turns WHERE ended_at IS NULL').length,
     complaints: place.complaints,
   };
@@ -95,29 +95,55 @@ function outOfOrder(events: readonly EventRow[]): number {
   return starts.filter((task, i) => i > 0 && task < (starts[i - 1] as number)).length;
 }
 
-/** As the events tell it. */
-function mostAtOnce(events: readonly EventRow[]): number {
-  const running = new Set<number>();
-  let most = 0;
-  for (const { task, kind, payload } of events) {
-    if (kind === 'task.started') running.add(task);
-    if (kind === 'task.queued' || (kind === 'task.decided' && JSON.parse(payload).state !== 'running'))
-      running.delete(task);
-    most = Math.max(most, running.size);
+/** Goes through the events, and keeps in mind what waits and what runs; `starts` is called before each task that is taken up. */
+function replay(events: readonly EventRow[], starts: (owner: string, board: Board) => void): void {
+  const board: Board = { waits: new Map(), runs: new Map(), served: new Map() };
+  for (const owner of OWNERS) {
+    board.waits.set(owner, new Set());
+    board.runs.set(owner, new Set());
+    board.served.set(owner, 0);
   }
+  for (const [n, { task, owner, kind, payload }] of events.entries()) {
+    const [waits, runs] = [board.waits.get(owner), board.runs.get(owner)];
+    if (kind === 'task.started') {
+      starts(owner, board);
+      board.served.set(owner, n + 1);
+      waits?.delete(task);
+      runs?.add(task);
+    }
+    const ended = kind === 'task.decided' && JSON.parse(payload).state !== 'running';
+    if (ended || kind === 'task.queued') runs?.delete(task);
+    if (kind === 'task.added' || kind === 'task.queued') waits?.add(task);
+  }
+}
+
+interface Board {
+  readonly waits: Map<string, Set<number>>;
+  readonly runs: Map<string, Set<number>>;
+  /** When an owner's task was last taken up. */
+  readonly served: Map<string, number>;
+}
+
+function mostAtOnce(events: readonly EventRow[]): number {
+  let most = 0;
+  replay(events, (_, { runs }) => {
+    const before = [...runs.values()].reduce((sum, { size }) => sum + size, 0);
+    most = Math.max(most, before + 1);
+  });
   return most;
 }
 
-function mostAhead(events: readonly EventRow[], ofEach: number): number {
-  const started = new Map(OWNERS.map((owner) => [owner, 0]));
-  const seen = new Set<number>();
-  let most = 0;
-  for (const { task, owner, kind } of events) {
-    if (kind !== 'task.started' || seen.has(task)) continue;
-    seen.add(task);
-    started.set(owner, (started.get(owner) ?? 0) + 1);
-    const counts = [...started.values()];
-    if (Math.max(...counts) < ofEach) most = Math.max(most, Math.max(...counts) - Math.min(...counts));
-  }
-  return most;
+/** How often an owner was served although another one who had something waiting had fewer running, or had waited longer. */
+function outOfTurn(events: readonly EventRow[]): number {
+  let count = 0;
+  replay(events, (owner, { waits, runs, served }) => {
+    const rank = (one: string) => [runs.get(one)?.size ?? 0, served.get(one) ?? 0] as const;
+    const [running, since] = rank(owner);
+    const passedOver = OWNERS.some((other) => {
+      const [theirs, before] = rank(other);
+      return (waits.get(other)?.size ?? 0) > 0 && (theirs < running || (theirs === running && before < since));
+    });
+    if (passedOver) count += 1;
+  });
+  return count;
 }

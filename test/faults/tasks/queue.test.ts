@@ -12,15 +12,14 @@ test(`${count} queued tasks and ${kills} kills: each is done once, in order, nev
 }, async () => {
   const seed = seedOfRun();
   await using place = new Place();
-  const { mostAhead, ...facts } = await workThroughQueue(place, { count, kills, parallel, random: new Random(seed) });
+  const facts = await workThroughQueue(place, { count, kills, parallel, random: new Random(seed) });
   expect(facts, `seed ${seed}`).toEqual({
     doneOnce: count,
     mostAtOnce: parallel,
     outOfOrder: 0,
+    outOfTurn: 0,
     gaps: 0,
     openTurns: 0,
     complaints: '',
   });
-  // Whoever has fewer running is served first: nobody gets further ahead than can run at once.
-  expect(mostAhead, `seed ${seed}`).toBeLessThanOrEqual(parallel);
 });
