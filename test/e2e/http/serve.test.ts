@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
@@ -66,6 +75,15 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   const third = await serveProcess(home);
   expect((await third.caller.get('/conversations')).status).toBe(200);
   expect(third.token).toBe(first.token);
+});
+
+test('a server that is killed leaves what it has compiled to the next one', async () => {
+  const cache = join(home.path, 'cache');
+  const { running } = await serveProcess(home, { env: { NODE_COMPILE_CACHE: cache } });
+  const kept = () => (existsSync(cache) ? readdirSync(cache, { recursive: true }).length : 0);
+  await until('what was compiled is kept', () => kept() > 100);
+  running.kill('SIGKILL');
+  await running.ended;
 });
 
 test('what lies where the server keeps its files is told as what it is', async () => {

@@ -12,16 +12,18 @@ import { Reader } from './reader.ts';
 const ROUNDS = 50;
 const CONVERSATIONS = 20;
 
-/** From the start of the next server until every turn of the killed one has ended. */
+/** From the start of the next server until its readers have seen every turn of the killed one end. */
 const RECOVERED_MS = 2_000;
+/** On a busy machine: so many times what that very start took, until it served. */
+const STARTS = 3;
 
 /*
  * A server that streams twenty answers is killed, fifty times. After every kill the next server ends what was running, each
  * turn once, and goes on; readers come back by themselves and miss nothing.
  *
- * The bound is held to by the median, and the longest is printed: a single start may meet whatever else the machine does. Where
- * a server with nothing to recover, before the kills or after them, takes longer than a quarter of it to start, the machine is
- * busy, and the bound is four such starts.
+ * Every one of them is held to two seconds. Where the machine is so busy that a third of that is not even enough to start in, it
+ * is held to three times what its own start took: both meet the same load. Starting itself must not wait for what is to be
+ * recovered, so it is compared with starts that have nothing to recover.
  */
 test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 600_000 }, async () => {
   const mark = randomUUID();
@@ -46,7 +48,7 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
         },
       ),
   );
-  const recoveries: number[] = [];
+  const recoveries: Recovery[] = [];
   const accepted: string[] = [];
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -55,13 +57,11 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       await until('every turn streams', () => turns.every((turn) => streaming.has(turn)), { ms: 60_000 });
       server.running.kill('SIGKILL');
       await server.running.ended;
-      const [next, recoveryMs] = await timed(async () => {
-        const started = await start();
-        await until('every turn has ended', () => turns.every((turn) => ended.has(turn)), { ms: 60_000 });
-        return started;
-      });
+      const [next, startMs] = await timed(start);
+      const haveEnded = () => turns.every((turn) => ended.has(turn));
+      const [, restMs] = await timed(() => until('every turn has ended', haveEnded, { ms: 60_000 }));
       server = next;
-      recoveries.push(recoveryMs);
+      recoveries.push({ startMs, ms: startMs + restMs });
     }
     for (const [index, key] of keys.entries()) {
       const { lastSeq } = await server.caller.ok('GET', `/conversations/${key}`);
@@ -77,21 +77,34 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
     expect(endsPerTurn(join(home.path, 'home', 'throughline.db'))).toEqual([{ turns: accepted.length, ends: 1 }]);
     const [last, lastMs] = await timed(start);
     await end(last);
-    expectRecovered(recoveries, Math.max(firstMs, lastMs));
+    expectRecovered(recoveries, [firstMs, lastMs]);
   } finally {
     await Promise.all(readers.map((reader) => reader.close()));
     await home.remove();
   }
 });
 
-function expectRecovered(recoveries: readonly number[], startMs: number): void {
-  const sorted = recoveries.toSorted((a, b) => a - b);
-  const [median = Number.NaN, longest = Number.NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+interface Recovery {
+  /** Until the server served, and until everything was recovered. */
+  readonly startMs: number;
+  readonly ms: number;
+}
+
+function expectRecovered(recoveries: readonly Recovery[], plainMs: readonly number[]): void {
+  const all = recoveries.map(({ ms }) => ms);
+  const starts = recoveries.map(({ startMs }) => startMs);
   console.info(
-    `recovered after ${sorted.length} kills: median ${median.toFixed(0)} ms, longest ${longest.toFixed(0)} ms; ` +
-      `a start with nothing to recover: ${startMs.toFixed(0)} ms`,
+    `recovered after ${all.length} kills: median ${median(all)} ms, longest ${Math.round(Math.max(...all))} ms, ` +
+      `${all.filter((ms) => ms > RECOVERED_MS).length} of them beyond ${RECOVERED_MS} ms; until it served: median ${median(starts)} ms, ` +
+      `with nothing to recover ${plainMs.map(Math.round).join(' and ')} ms`,
   );
-  expect(median).toBeLessThan(Math.max(RECOVERED_MS, 4 * startMs));
+  const late = recoveries.filter(({ startMs, ms }) => ms > Math.max(RECOVERED_MS, STARTS * startMs));
+  expect(late).toEqual([]);
+  expect(median(starts)).toBeLessThan(Math.max(RECOVERED_MS / STARTS, STARTS * Math.max(...plainMs)));
+}
+
+function median(values: readonly number[]): number {
+  return Math.round(values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN);
 }
 
 async function end({ running }: ServedProcess): Promise<void> {
