@@ -4,7 +4,7 @@ import type { TurnRecord as RecordValue } from '../../core/record.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
 import { Prompt } from './prompt.ts';
-import { SessionOrigin } from './session.ts';
+import { Session } from './session.ts';
 import { TurnEnd } from './turn.ts';
 
 const RecordPart = z.union([
@@ -51,14 +51,6 @@ export const ExportedConversation = named(
       restore: RestoreOverride,
     }),
     records: z.array(TurnRecord),
-    sessions: z.array(
-      z.strictObject({
-        id: z.string(),
-        agent: z.string(),
-        origin: SessionOrigin,
-        parent: z.string().nullable(),
-        watermark: Count,
-      }),
-    ),
+    sessions: z.array(Session.pick({ id: true, agent: true, origin: true, parent: true, watermark: true })),
   }),
 ) satisfies z.ZodType<ExportedValue>;

@@ -6,7 +6,7 @@ import type { TaskReport as TaskReportValue } from '../../core/task-report.ts';
 import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/task-store.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
-import { SessionOrigin, SessionState } from './session.ts';
+import { Session } from './session.ts';
 import { PermissionMode, TurnEnd } from './turn.ts';
 
 const text = z.string();
@@ -116,16 +116,7 @@ export const TaskReport = named(
     turns: z.array(TaskTurn),
     gates: z.array(z.strictObject({ ...Step, result: GateResult, at: Time })),
     decisions: z.array(z.strictObject({ ...decision, ...Step, state: State, at: Time })),
-    sessions: z.array(
-      z.strictObject({
-        id: text,
-        agent: text,
-        origin: SessionOrigin,
-        state: SessionState,
-        watermark: Count,
-        turns: Count,
-      }),
-    ),
+    sessions: z.array(Session.pick({ id: true, agent: true, origin: true, state: true, watermark: true, turns: true })),
   }),
 ) satisfies z.ZodType<TaskReportValue>;
 
