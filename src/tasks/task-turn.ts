@@ -1,4 +1,6 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
+import type { ConversationEvent } from '../core/event.ts';
+import { inPages } from '../core/pages.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/task.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
@@ -57,9 +59,19 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     rung: last?.rung ?? null,
     // What a restore has cost was spent for this turn, too.
     usage: receipts.reduce((sum, receipt) => addUsage(sum, receipt.usage), turn.usage),
-    lockWaits: last?.lockWaits ?? { count: 0, ms: 0 },
+    lockWaits: last?.lockWaits ?? (await waitsOf(request.store, task.owner, turn)),
     endedAt: turn.endedAt ?? request.now(),
   };
+}
+
+/** Of a turn that was stopped while it waited there is no receipt, but every wait is an event, with how many there were by then. */
+async function waitsOf(store: Store, owner: string, turn: Turn): Promise<TaskTurn['lockWaits']> {
+  const read = (last: ConversationEvent | undefined) => store.turnEvents(owner, turn.id, { after: last?.seq ?? 0 });
+  let waits = { count: 0, ms: 0 };
+  for await (const { kind, payload } of inPages(read)) {
+    if (kind === 'session.locked') waits = { count: payload.waits, ms: payload.ms };
+  }
+  return waits;
 }
 
 /** What the caller's settings or the state of the agents can cause; the rest is the storage's fault, or ours. */

@@ -153,6 +153,24 @@ test('a session that is locked is waited for, and the report counts it', async (
   expect(turns[1]?.lockWaits).toEqual(task.progress.lockWaits);
 });
 
+test('a task that is cancelled while it waits for its session stops at once, and the report counts the waits', async () => {
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
+  const tl = await home.open({ maxWarm: 0, lock: { firstMs: 20, longestMs: 50, totalMs: 600_000 } });
+  const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'false' });
+  const { id } = only(tasks);
+  const waits = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length;
+  await until('it waits', () => waits() > 2);
+  await tl.tasks.cancel(id);
+  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
+  const { turns } = await tl.tasks.report(id);
+  expect(turns.map(({ outcome, sessionId }) => [outcome, sessionId !== null])).toEqual([
+    ['completed', true],
+    ['cancelled', false],
+  ]);
+  expect(turns[1]?.lockWaits.count).toBe(waits());
+  expect(turns[1]?.lockWaits.ms).toBeGreaterThan(60);
+});
+
 test('each task has a directory of its own, or the one that the caller names', async () => {
   await using home = new Home();
   const tl = await home.open();
