@@ -139,6 +139,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Agent {
     storage: async (room) => (await (await agent()).storage?.(room)) ?? name,
     tail: async (...args) => (await agent()).tail(...args),
     where: async () => (await (await agent()).where?.()) ?? null,
+    doubt: async () => (await (await agent()).doubt?.()) ?? null,
     list: async (...args) => (await (await agent()).list?.(...args)) ?? null,
     login: async (signal) => (await (await agent()).login?.(signal)) ?? null,
   };

@@ -178,7 +178,13 @@ function sessionIdOf(step: Step): string | null {
 }
 
 function refusal({ explicit, agent }: RestoreRequest, reason: string): Failure {
-  if (explicit === null) return { code: 'restore_failed', message: `The context cannot be restored: ${reason}.` };
+  if (explicit === null) {
+    return {
+      code: 'restore_failed',
+      message: `The context cannot be restored: ${reason}.`,
+      hint: 'Nothing was sent. Ask for no rung, or for another one, or name another agent.',
+    };
+  }
   return {
     code: 'refused',
     message: `The session ${explicit} of ${agent.name} cannot be used: ${reason}.`,

@@ -79,7 +79,7 @@ async function stateOf(agent: Agent, asked: boolean): Promise<Omit<AgentInfo, 'n
   try {
     const login = asked ? ((await agent.login?.(late)) ?? null) : null;
     const traits = await agent.traits();
-    return { where: (await agent.where?.()) ?? null, traits, problem: null, login };
+    return { where: (await agent.where?.()) ?? null, traits, problem: (await agent.doubt?.()) ?? null, login };
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     const said = late.aborted ? `It did not answer within ${PROBE_MS / 1_000} seconds.` : error.message;

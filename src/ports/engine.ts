@@ -158,6 +158,7 @@ export interface AgentInfo {
   readonly where: string | null;
   /** Null: not available, `problem` says why. */
   readonly traits: AgentTraits | null;
+  /** What is wrong with it, and what to do. Beside traits: why it is not asked for all that it says it can do. */
   readonly problem: string | null;
   /** Null: it was not asked for, or the agent needs none. */
   readonly login: Login | null;

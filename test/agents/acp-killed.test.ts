@@ -13,11 +13,7 @@ killedInTheMiddle({
   name: 'claude-agent-acp',
   settings: claudeAcp,
   run: bash,
-  needs(context) {
-    // Each command starts it anew, which takes seconds; its scenarios kill a process in the middle of a turn every time.
-    if (process.env.THROUGHLINE_LONG !== '1') context.skip('takes long: npm run test:long');
-    installed('@agentclientprotocol/claude-agent-acp')(context);
-  },
+  needs: installed('@agentclientprotocol/claude-agent-acp'),
 });
 killedInTheMiddle({
   name: 'codex-acp',
@@ -28,6 +24,12 @@ killedInTheMiddle({
 killedInTheMiddle({
   name: 'an agent without loadSession',
   settings: (model, root) => ownAgent(model, root, ['without-load']),
+  run: bash,
+  needs: () => {},
+});
+killedInTheMiddle({
+  name: 'an agent whose loadSession lies',
+  settings: (model, root) => ownAgent(model, root, ['lying', 'empty'], { quietMs: 200 }),
   run: bash,
   needs: () => {},
 });

@@ -1,5 +1,5 @@
 // Agents that say that a session is loaded, and what they have of it.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
@@ -33,9 +33,13 @@ describe('a loadSession that lies', { timeout: 60_000 }, () => {
     expect(states).toEqual(['live', 'lost']);
     expect(await traitsOf(again)).toMatchObject({ load: false, resume: false });
     await again.close();
-    // Another process knows it, too, and does not waste a start on it.
+    // Another process knows it, too, and does not waste a start on it. People are told.
     const later = await home.open();
     expect(await traitsOf(later)).toMatchObject({ load: false, resume: false });
+    const [{ problem } = { problem: null }] = await later.engine.agents();
+    expect(problem).toMatch(why);
+    const [, file = ''] = /delete (\S+)\.$/.exec(problem ?? '') ?? [];
+    expect(existsSync(file)).toBe(true);
     const last = await later.conversation('chat').ask(codeword('ebony'));
     expect(last.receipt).toMatchObject({ rung: 'transcript', carried: 4, tried: [] });
     home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');

@@ -67,6 +67,7 @@ describe('an agent of which nothing is proved', { timeout: 60_000 }, () => {
     expect(failure).toMatchObject({
       code: 'restore_failed',
       message: expect.stringMatching(/no proved no-tools profile/),
+      hint: expect.stringMatching(/Ask for no rung/),
     });
     const allowed = await chat.ask(WHICH, { restore: { rung: 'replay', allowTools: true } });
     expect(allowed.receipt).toMatchObject({ rung: 'replay', toolsRan: [expect.stringContaining('echo line')] });

@@ -10,6 +10,7 @@ export function showAgent(
 ): void {
   const state = traits === null ? styled('red', oneLine(problem ?? 'not available')) : traitsLine(traits);
   output.line(styled('bold', oneLine(name)), ` (${adapter}${isDefault ? ', default' : ''}): `, state);
+  if (traits !== null && problem !== null) output.line('  ', styled('red', oneLine(problem)));
   if (where !== null) output.line('  ', styled('dim', oneLine(where)));
   if (login !== null) output.line('  ', loginLine(login));
 }
