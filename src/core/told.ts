@@ -116,7 +116,8 @@ function holds(whole: string, texts: readonly string[]): boolean {
 }
 
 function lackingText(exchanges: readonly Exchange[], turn: ToldTurn, told: number): string {
-  if (exchanges.length === 0) return `it repeats nothing of the ${told} turns that it was told`;
+  if (exchanges.length === 0)
+    return `it repeats nothing of the ${told === 1 ? 'turn' : `${told} turns`} that it was told`;
   return `the history that it repeats lacks turn ${turn.n}, or has it otherwise`;
 }
 
