@@ -16,6 +16,7 @@ import type { Feed } from './event-stream.ts';
 import type { Principal } from './principal.ts';
 import type { Link } from './sign-in.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
+import { checkWholePath } from './whole-path.ts';
 
 type Operations = typeof OPERATIONS;
 
@@ -134,7 +135,10 @@ export const HANDLERS: {
 
 /** Directories and native sessions are the machine's, and not only the owner's: naming one takes more than a prompt. */
 function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; session?: string }): void {
-  if (cwd !== undefined) checkScope(principal, 'admin', 'Naming a directory');
+  if (cwd !== undefined) {
+    checkScope(principal, 'admin', 'Naming a directory');
+    checkWholePath(cwd);
+  }
   if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
 }
 

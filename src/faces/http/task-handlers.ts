@@ -1,9 +1,10 @@
-import { parsePlan } from '../../core/task-plan.ts';
+import { inWords, parsePlan, placesIn } from '../../core/task-plan.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
 import { checkScope } from './authenticate.ts';
 import type { Feed } from './event-stream.ts';
 import type { Call } from './handlers.ts';
 import type { Principal } from './principal.ts';
+import { checkWholePath } from './whole-path.ts';
 
 type Operations = typeof OPERATIONS;
 type TaskOperation = Extract<keyof Operations, `${string}Task${string}` | 'taskUsage'>;
@@ -40,4 +41,6 @@ function checkMachine(principal: Principal, plan: unknown): void {
   if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
   if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
   if (parallel !== null) checkScope(principal, 'admin', 'Setting how many tasks run at once');
+  const at = placesIn(plan, inWords);
+  for (const [i, { cwd }] of tasks.entries()) if (cwd !== null) checkWholePath(cwd, at(i, 'cwd'));
 }

@@ -47,6 +47,17 @@ test('a task is cancelled and tried again; what is unknown or wrong is said', as
   expect([...SERVED].toSorted()).toEqual(Object.keys(operations).toSorted());
 });
 
+test('a directory is a whole path: what is relative to a server is nowhere that its caller knows', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const plan = { tasks: [{ goal: 'x' }, { goal: 'y', cwd: '.' }] };
+  const task = await caller.ask('POST', '/tasks', { plan });
+  expect([task.status, task.body.detail]).toEqual([400, 'tasks[1].cwd: The working directory "." is not absolute.']);
+  const conversation = await caller.ask('POST', '/conversations', { key: 'k', cwd: '.' });
+  expect([conversation.status, conversation.body.hint]).toEqual([400, 'A server needs the whole path.']);
+  expect(await caller.ok('GET', '/tasks')).toMatchObject({ tasks: [] });
+});
+
 test('a command, a directory and a native session take more than the right to prompt; others see nothing', async () => {
   await using home = await ServedHome.start();
   const { caller: prompter } = await home.key('ann', ['read', 'prompt']);
