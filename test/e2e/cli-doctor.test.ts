@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { identify } from '../../src/host/processes.ts';
 import { CliHome, parseLines, until } from './cli-process.ts';
 
 let home: CliHome;
@@ -70,6 +73,34 @@ test('a session on record that no turn ever ran in is closed; one that had turns
   expect(subjects(lines)).toEqual(['sessions', 'sessions']);
   expect(query('SELECT state FROM sessions ORDER BY no')).toEqual([{ state: 'dormant' }, { state: 'closed' }]);
   expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
+});
+
+test('an agent that goes on though nobody holds it is ended, with all that it started; without --fix it is left', async () => {
+  await home.ok('send', 'notes', 'Hello.');
+  const agent = spawn('sh', ['-c', 'sleep 3600 & echo $!; wait'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [started] = (await once(agent.stdout, 'data')) as [Buffer];
+  const pids = [agent.pid as number, Number(started.toString())];
+  try {
+    const db = new DatabaseSync(at('throughline.db'));
+    db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(identify(agent.pid as number)));
+    db.close();
+    const looked = foundIn((await home.run('doctor', '--json')).stdout);
+    expect(looked).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
+    expect(looked[0].problem).toMatch(/^It is scripted in conversation \S+, and nobody holds it any more\.$/);
+    expect(pids.map(alive)).toEqual([true, true]);
+    expect(subjects(foundIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
+    expect(pids.map(alive)).toEqual([false, false]);
+  } finally {
+    if (alive(pids[0] as number)) process.kill(-(agent.pid as number), 'SIGKILL');
+  }
+});
+
+test('in a home that has nothing yet, there is nothing to repair', async () => {
+  expect(await home.ok('doctor', '--fix')).toMatch(/^Nothing is left over\.\n/);
+  expect(foundIn(await home.ok('doctor', '--fix', '--json'))).toEqual([]);
 });
 
 test('a sandbox of no conversation is put aside, with what is in it; what is not ours is left alone', async () => {
