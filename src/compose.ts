@@ -227,7 +227,11 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
     store,
     processes: systemProcesses,
     place: placeOf(home),
-    sandboxes: { root: sandboxRoot(settings, base, home), aside: join(home, 'aside') },
+    sandboxes: {
+      root: sandboxRoot(settings, base, home),
+      isOurs: settings.sandbox.root === undefined,
+      aside: join(home, 'aside'),
+    },
     reap: () => reapDeadWorkers({ store, processes: systemProcesses }),
   };
   const agents = async () => {

@@ -9,7 +9,12 @@ export interface DoctorParts {
   readonly processes: Processes;
   readonly place: string;
   /** Where sandboxes lie, and where those are put that nobody knows. */
-  readonly sandboxes: { readonly root: string; readonly aside: string };
+  readonly sandboxes: {
+    readonly root: string;
+    /** It lies in the data home; else other homes may have sandboxes there. */
+    readonly isOurs: boolean;
+    readonly aside: string;
+  };
   /** Ends what provably dead workers left running, and frees their leases. */
   reap(): Promise<boolean>;
 }

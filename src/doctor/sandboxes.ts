@@ -7,7 +7,7 @@ import type { Check } from './parts.ts';
 const OURS = /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
 /** Directories of conversations that are not in the store. They may hold work, so they are put aside and never deleted. */
-export const checkSandboxes: Check = async ({ sandboxes: { root, aside } }, census) => {
+export const checkSandboxes: Check = async ({ sandboxes: { root, isOurs, aside } }, census) => {
   const known = new Set(census.sandboxes);
   const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -17,8 +17,8 @@ export const checkSandboxes: Check = async ({ sandboxes: { root, aside } }, cens
   return orphaned.map((name) => ({
     check: 'sandboxes',
     subject: `directory ${join(root, name)}`,
-    problem: 'No conversation has it.',
-    remedy: `Move it to ${aside}.`,
+    problem: isOurs ? 'No conversation has it.' : 'No conversation here has it; one of another data home may.',
+    remedy: isOurs ? `Move it to ${aside}.` : null,
     repair: () => putAside(join(root, name), aside, name),
   }));
 };

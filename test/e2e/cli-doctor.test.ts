@@ -115,6 +115,16 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
 
+test('where other data homes may have sandboxes, too, none is moved', async () => {
+  const [root, orphan] = [join(home.path, 'shared'), '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398'];
+  mkdirSync(join(root, orphan), { recursive: true });
+  const settings = JSON.parse(readFileSync(home.config, 'utf8'));
+  writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root } }));
+  const { code, stdout } = await home.run('doctor', '--fix');
+  expect([code, stdout]).toEqual([1, expect.stringContaining('one of another data home may')]);
+  expect(readdirSync(root)).toEqual([orphan]);
+});
+
 test('a sandbox that was put aside before keeps its place; one that cannot be moved is told, and left', async () => {
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
   for (const word of ['first', 'second']) {
