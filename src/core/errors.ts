@@ -67,8 +67,8 @@ export function noSuchTask(idOrName: string): ThroughlineError {
   return noSuch('task', idOrName, 'See "throughline task list".');
 }
 
-export function noSuchPermission(): ThroughlineError {
-  return new ThroughlineError('not_found', 'There is no such permission.', { hint: 'See "throughline permissions".' });
+export function noSuchPermission(id: string): ThroughlineError {
+  return noSuch('permission', id, 'See "throughline permissions".');
 }
 
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {

@@ -223,7 +223,7 @@ class EmbeddedEngine implements Engine {
 
   async permission(id: string) {
     const found = await this.#store.findPermission(this.owner, id);
-    if (found === null) throw noSuchPermission();
+    if (found === null) throw noSuchPermission(id);
     return found;
   }
 

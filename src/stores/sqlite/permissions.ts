@@ -31,7 +31,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
 /** The first answer wins, whoever gives it; the holder of the lease sees it as an event. */
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
-  if (row === undefined) throw noSuchPermission();
+  if (row === undefined) throw noSuchPermission(id);
   checkOpen(row);
   const options: PermissionOption[] = JSON.parse(row.options);
   if (!options.some((option) => option.optionId === optionId)) {
@@ -51,7 +51,7 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
 export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
   const { tx, row } = ledger;
   const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
-  if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission();
+  if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
   tx.db.run(WITHDRAW, tx.now, asked.no);
   tx.db.run(GO_ON, asked.turn);

@@ -157,9 +157,14 @@ export function permissions(
   filter: PermissionFilter,
   { after, limit }: PermissionPage = {},
 ): Permission[] {
-  const last = after === undefined ? 0 : db.one<PermissionRow>(PERMISSION_BY_ID, after, owner)?.no;
-  if (last === undefined) throw noSuchPermission();
+  const last = after === undefined ? 0 : permissionNo(db, owner, after);
   return pageOf(wanted(permissionRows(db, owner, filter, last), filter), permissionOf, { limit });
+}
+
+function permissionNo(db: Database, owner: string, id: string): number {
+  const row = db.one<PermissionRow>(PERMISSION_BY_ID, id, owner);
+  if (row === undefined) throw noSuchPermission(id);
+  return row.no;
 }
 
 /** By the narrowest index there is; what it does not narrow is left out one by one. */
