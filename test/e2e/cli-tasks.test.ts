@@ -94,6 +94,18 @@ test('what is asked is answered by a retry, with words for the agent', async () 
   expect((await home.run('task', 'show', 'nobody')).code).toBe(4);
 });
 
+test('a retry that lets others begin says how to go on with them', async () => {
+  const file = join(home.path, 'tasks.yaml');
+  writeFileSync(
+    file,
+    '- {name: a, goal: x, gate: "test -f go || { touch go; false; }", maxIterations: 1}\n- {goal: y, after: a}\n',
+  );
+  expect((await home.run('task', 'run', '--file', 'tasks.yaml')).code).toBe(1);
+  const again = await home.run('task', 'retry', 'a');
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('"throughline task run" goes on with them') });
+  expect(await home.ok('task', 'run')).toContain('y  done, 1 turn');
+});
+
 test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', async () => {
   const left = home.start(['task', 'run', '/hang', '--name', 'long', '--retry-interrupted', '1']);
   await until(() => sent() === 1);

@@ -37,6 +37,11 @@ async function retry(id: string, { say, budget, maxIterations }: RetryFlags, cli
       ...(budget !== undefined && { budget }),
       ...(maxIterations !== undefined && { maxIterations }),
     });
-    return watchTasks(desk, [task], after, cli);
+    const code = await watchTasks(desk, [task], after, cli);
+    // What came after it waits no longer, and this process was asked for one task.
+    if (!desk.served && (await desk.tasks.list({ states: ['queued'], limit: 1 })).length > 0) {
+      cli.output.note('Others are queued; "throughline task run" goes on with them.');
+    }
+    return code;
   });
 }
