@@ -8,22 +8,38 @@ import { bash } from './acp-contract.ts';
 import { AcpHome } from './acp-home.ts';
 
 const OPTIONS = {
+  auth: 'key',
   mode: 'careful',
   config: { effort: 'high' },
   mcpServers: [{ name: 'notes', command: '/bin/true', args: [], env: [] }],
   directories: ['/'],
 };
 
-const raw = (said: readonly string[]) => (model: { url: string }, root: string) => {
-  const settings = ownAgent(model, root, ['raw'], OPTIONS);
-  return { ...settings, model: 'big', env: { ...settings.env, SAID: JSON.stringify(said) } };
-};
+const raw =
+  (said: readonly string[], options: object = {}) =>
+  (model: { url: string }, root: string) => {
+    const settings = ownAgent(model, root, ['raw'], { ...OPTIONS, ...options });
+    return { ...settings, model: 'big', env: { ...settings.env, SAID: JSON.stringify(said) } };
+  };
 
 const requestsOf = (home: AcpHome): { method: string; params: Record<string, unknown> }[] =>
   readFileSync(join(home.homeOf('agent'), 'requests.jsonl'), 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+
+/** What is said of every session, in its order. */
+const SETTINGS = [
+  ['session/set_config_option', { configId: 'model', value: 'big' }],
+  ['session/set_config_option', { configId: 'effort', value: 'high' }],
+  ['session/set_mode', { modeId: 'careful' }],
+];
+
+function settingsIn(requests: ReturnType<typeof requestsOf>, wanted = /^authenticate$|^session\/(?:new|load|set_)/) {
+  return requests
+    .filter(({ method }) => wanted.test(method))
+    .map(({ method, params: { sessionId: _, cwd: __, ...params } }) => [method, params]);
+}
 
 describe('an agent that says more than the protocol knows', { timeout: 60_000 }, () => {
   test('every update is kept as it came; what belongs to no turn, or to another session, passes for no answer', async () => {
@@ -83,18 +99,33 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
     const { receipt } = await (await home.open()).conversation('chat').ask('Two.');
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
     const after = requestsOf(home).slice(before.length);
-    const settingsIn = (requests: typeof before) =>
-      requests
-        .filter(({ method }) => /session\/(?:new|load|set_)/.test(method))
-        .map(({ method, params: { sessionId: _, cwd: __, ...params } }) => [method, params]);
     const place = { mcpServers: OPTIONS.mcpServers, additionalDirectories: OPTIONS.directories };
-    const settings = [
-      ['session/set_config_option', { configId: 'model', value: 'big' }],
-      ['session/set_config_option', { configId: 'effort', value: 'high' }],
+    expect(settingsIn(before)).toEqual([['authenticate', { methodId: 'key' }], ['session/new', place], ...SETTINGS]);
+    expect(settingsIn(after)).toEqual([['authenticate', { methodId: 'key' }], ['session/load', place], ...SETTINGS]);
+    // Whoever lets a session go says so.
+    const sessionId = receipt.sessionId ?? '';
+    expect(requestsOf(home)[before.length]).toEqual({ method: 'session/close', params: { sessionId } });
+  });
+
+  test('a session without tools has no servers either, and gets them back with its tools', async () => {
+    const noTools = { version: '1.0.0', mode: 'quiet' };
+    await using home = await AcpHome.make({ agent: raw(['One.'], { noTools }) });
+    const tl = await home.open();
+    await tl.conversation('chat').ask('One.');
+    const before = requestsOf(home).length;
+    const { receipt } = await tl.conversation('chat').ask('Two.', { restore: { rung: 'replay' } });
+    expect(receipt).toMatchObject({ rung: 'replay', carried: 1 });
+    const [place, rest] = [{ additionalDirectories: OPTIONS.directories }, SETTINGS.slice(0, -1)];
+    expect(settingsIn(requestsOf(home).slice(before), /^session\/(?:new|load|set_|prompt)/)).toEqual([
+      ['session/new', { ...place, mcpServers: [] }],
+      ...rest,
+      ['session/set_mode', { modeId: 'quiet' }],
+      ['session/prompt', { prompt: [{ type: 'text', text: 'One.' }] }],
       ['session/set_mode', { modeId: 'careful' }],
-    ];
-    expect(settingsIn(before)).toEqual([['session/new', place], ...settings]);
-    expect(settingsIn(after)).toEqual([['session/load', place], ...settings]);
+      ['session/load', { ...place, mcpServers: OPTIONS.mcpServers }],
+      ...SETTINGS,
+      ['session/prompt', { prompt: [{ type: 'text', text: 'Two.' }] }],
+    ]);
   });
 
   test.each([
@@ -154,6 +185,26 @@ describe('a program that is no agent', { timeout: 60_000 }, () => {
     const { failure } = await ended(tl.engine, turn);
     expect(failure).toMatchObject({ code: 'agent_unavailable', message: expect.stringMatching(why) });
     expect(failure?.hint).toMatch(/by hand/);
+  });
+});
+
+describe('a turn that is cancelled', { timeout: 60_000 }, () => {
+  test.each([
+    ['while the agent talks', {}, 'model: stream 1000 20ms', 'turn.update'],
+    ['while it waits for a permission', { asks: true }, bash('echo line >> effects.log'), 'permission.asked'],
+  ] as const)('%s: the agent stops, and need not be ended for it', async (_, behaviour, prompt, kind) => {
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['honest', JSON.stringify(behaviour)]),
+    });
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    const chat = tl.conversation('chat', { cwd });
+    const { turn } = await chat.send(prompt, { permissions: 'ask' }).accepted;
+    await event(tl.engine, 'chat', kind, { turn: turn.id });
+    await tl.engine.cancel(turn.id);
+    expect((await ended(tl.engine, turn)).state).toBe('cancelled');
+    expect((await chat.ask('Go on.')).receipt.rung).toBe('live');
+    expect(existsSync(join(cwd, 'effects.log'))).toBe(false);
   });
 });
 

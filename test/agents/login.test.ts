@@ -1,5 +1,5 @@
 // Whether somebody is logged in, as `throughline agents` and `throughline doctor` tell: with real agents, and no model anywhere.
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, parseLines } from '../e2e/cli-process.ts';
@@ -71,6 +71,19 @@ test('the doctor tells the same, and a missing agent is no fault', async () => {
     { check: 'agents', name: 'yes', traits: { load: true }, login: { loggedIn: true, hint: null } },
     { check: 'agents', name: 'absent', traits: null, problem: expect.stringContaining('was not found') },
   ]);
+});
+
+test('an agent is looked at in an empty folder of our own: what others put into a shared one would be obeyed', async () => {
+  const program = join(home.path, 'program');
+  writeFileSync(program, '#!/bin/sh\npwd -P > "$SEEN"; ls -A >> "$SEEN"; exit 1\n');
+  chmodSync(program, 0o755);
+  const seen = join(home.path, 'seen');
+  set({ agent: { adapter: 'acp', command: [program], env: { SEEN: seen } } });
+  await home.ok('agents');
+  const [folder = '', ...files] = readFileSync(seen, 'utf8').trim().split('\n');
+  expect(folder).toMatch(new RegExp(`^${join(home.path, 'home')}/`));
+  expect(files).toEqual([]);
+  expect(existsSync(folder)).toBe(false);
 });
 
 test('real agents behind ACP: with a key and without', { timeout: 60_000 }, async (context) => {

@@ -92,7 +92,7 @@ export function acpAgent(settings: AcpSettings): Agent {
       rehydrate: false,
       embeddedContext: learnt.embeddedContext,
       // One that ends only by opening the session again is of no use where that cannot be done.
-      noTools: profile !== null && (profile.kind === 'mode' || reopens),
+      noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,
       rewind: false,
       window: options.window ?? learnt.window ?? WINDOW,

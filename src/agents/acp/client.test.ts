@@ -219,10 +219,20 @@ describe('however much an agent asks for', () => {
   });
 
   test('a terminal that is made while the agent ends does not outlive it', async () => {
-    const making = terminal('echo $$ > pid; exec sleep 60');
-    const ending = client.end();
-    await Promise.allSettled([making, ending]);
-    await until('it has ended', () => !existsSync(at('pid')) || !isAlive(Number(readFileSync(at('pid'), 'utf8'))));
+    const gate = Promise.withResolvers<void>();
+    const spawn: Room['spawn'] = async (...args) => {
+      const child = await room.spawn(...args);
+      await gate.promise;
+      return child;
+    };
+    const slow = clientWith({ room: { ...room, spawn } });
+    const making = slow.handle('terminal/create', { command: 'echo $$ > pid; exec sleep 60' });
+    const pid = () => (existsSync(at('pid')) ? Number(readFileSync(at('pid'), 'utf8')) : 0);
+    await until('it runs', () => pid() > 0);
+    await slow.end();
+    gate.resolve();
+    await making;
+    await until('it has ended', () => !isAlive(pid()));
   });
 
   test('it has a hundred terminals at most', async () => {

@@ -28,9 +28,14 @@ export async function applySettings(
   const { currentModeId } = asObject(response.modes);
   const usual = options.mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
   await setMode(profile.mode);
-  session.isQuiet(profile.mode, async () => {
-    if (usual === null) throw new Unfit('the agent did not say which mode it was in');
-    await setMode(usual);
+  session.isQuiet({
+    mode: profile.mode,
+    async leave() {
+      if (usual === null) throw new Unfit('the agent did not say which mode it was in');
+      await setMode(usual);
+    },
+    // Servers are named when a session is opened, and one without tools was opened without them.
+    hasAll: options.mcpServers.length === 0,
   });
 }
 

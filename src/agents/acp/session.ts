@@ -21,6 +21,14 @@ export interface SessionSettings {
   readonly onWindow: (tokens: number) => void;
 }
 
+/** A mode in which no tool can run. */
+export interface QuietMode {
+  readonly mode: string;
+  leave(): Promise<void>;
+  /** Whether the session has all then that the settings say; else it has to be opened again. */
+  readonly hasAll: boolean;
+}
+
 /** One session, open in a process of its own. */
 export class AcpSession implements AgentSession {
   readonly connection: AcpConnection;
@@ -30,8 +38,7 @@ export class AcpSession implements AgentSession {
   readonly #questions = new Questions();
   #tokens = new TokenMeter({ name: '' });
   #can: Capabilities = NO_CAPABILITIES;
-  /** Leaves the mode in which no tool can run; null: it is in none. */
-  #leaveQuiet: (() => Promise<unknown>) | null = null;
+  #quiet: QuietMode | null = null;
   #flight: Flight | null = null;
   #closing: Promise<void> | null = null;
 
@@ -80,10 +87,10 @@ export class AcpSession implements AgentSession {
   }
 
   /** It is in a mode in which no tool can run. Some are left by the agent itself: it is ended then, before it can run any. */
-  isQuiet(mode: string, leave: () => Promise<unknown>): void {
-    this.#leaveQuiet = leave;
+  isQuiet(quiet: QuietMode): void {
+    this.#quiet = quiet;
     this.updates.onMode = (now) => {
-      if (now !== mode) this.connection.stop('it left the mode in which no tool can run');
+      if (now !== quiet.mode) this.connection.stop('it left the mode in which no tool can run');
     };
   }
 
@@ -106,15 +113,15 @@ export class AcpSession implements AgentSession {
 
   async allowTools(): Promise<boolean> {
     if (!this.client.withoutTools) return true;
-    if (this.#leaveQuiet === null || !this.alive) return false;
+    if (this.#quiet === null || !this.alive) return false;
     this.updates.onMode = null;
     try {
-      await this.#leaveQuiet();
+      await this.#quiet.leave();
     } catch {
       return false;
     }
-    this.client.withoutTools = false;
-    return true;
+    this.client.withoutTools = !this.#quiet.hasAll;
+    return this.#quiet.hasAll;
   }
 
   answer(permissionId: string, optionId: string | null): void {

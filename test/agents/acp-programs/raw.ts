@@ -16,8 +16,17 @@ const update = (sessionId: unknown, value: object) =>
 const chunk = (kind: string, text: string) => ({ sessionUpdate: kind, content: { type: 'text', text } });
 
 const SESSION = {
+  modes: { currentModeId: 'usual', availableModes: [] },
   configOptions: [{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'a' }],
 };
+const TOOL = {
+  sessionUpdate: 'tool_call_update',
+  toolCallId: 't1',
+  title: 'Look',
+  status: 'completed',
+  extra: { kept: true },
+};
+let mode: unknown = 'usual';
 const BANNER = 'raw v1.0.0\n---\n';
 /** What it was told, in order, for as long as it lives and in a variable of its environment afterwards. */
 const said: string[] = [];
@@ -25,10 +34,14 @@ const said: string[] = [];
 const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => object>> = {
   initialize: () => ({
     protocolVersion: 1,
-    agentCapabilities: { loadSession: true, sessionCapabilities: { additionalDirectories: {} } },
+    agentCapabilities: { loadSession: true, sessionCapabilities: { additionalDirectories: {}, close: {} } },
     agentInfo: { name: 'raw', version: '1.0.0' },
   }),
-  'session/new': () => ({ sessionId: 'raw-1', ...SESSION, _meta: { piAcp: { startupInfo: BANNER } } }),
+  'session/set_mode': ({ modeId }) => {
+    mode = modeId;
+    return {};
+  },
+  'session/new': () => ({ sessionId: `raw-${process.pid}`, ...SESSION, _meta: { piAcp: { startupInfo: BANNER } } }),
   'session/load': ({ sessionId }) => {
     for (const text of JSON.parse(process.env.SAID ?? '[]') as string[]) {
       update(sessionId, chunk('user_message_chunk', text));
@@ -43,13 +56,7 @@ const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => obje
     // As pi does: beside the first answer, whenever it gets to it.
     if (said.length === 1) update(sessionId, chunk('agent_message_chunk', BANNER));
     update(sessionId, { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } });
-    update(sessionId, {
-      sessionUpdate: 'tool_call_update',
-      toolCallId: 't1',
-      title: 'Look',
-      status: 'completed',
-      extra: { kept: true },
-    });
+    if (mode !== 'quiet') update(sessionId, TOOL);
     update('another-session', chunk('agent_message_chunk', 'not ours'));
     say({ method: '_vendor/event', params: { value: 1 } });
     update(sessionId, chunk('agent_message_chunk', `Heard: ${text}`));
