@@ -23,7 +23,7 @@ export function holdFile(file: string): HeldFile | null {
   } catch (cause) {
     connection?.close();
     if (isBusy(cause)) return null;
-    const hint = `Remove what lies there, and start again. (${(cause as Error).message})`;
+    const hint = `Make its path free and writable, and start again. (${(cause as Error).message})`;
     throw new ThroughlineError('refused', `${file} is not to be had.`, { hint, cause });
   }
 }

@@ -159,7 +159,17 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
   expect(JSON.stringify(await home.lines('--as', 'ann', 'keys', 'list'))).not.toContain(made.key.split('.')[1]);
   expect(await home.ok('keys', '--quiet')).toBe('');
   expect((await home.run('keys', 'revoke', made.id)).code).toBe(4);
+  const open = (token: string) =>
+    fetch(`${served.url}/v1/events`, { headers: { authorization: `Bearer ${token}` } }).then(({ body }) =>
+      (body as ReadableStream<Uint8Array>).getReader(),
+    );
+  const [others, hers] = [await open(served.token), await open(made.key)];
+  for (const reader of [others, hers]) expect((await reader.read()).done).toBe(false); // how soon to come back
+  const next = { others: others.read(), hers: hers.read() };
   await home.ok('--as', 'ann', 'keys', 'revoke', made.id);
+  const first = await Promise.race([next.others.then(() => 'a heartbeat'), next.hers.then(({ done }) => done)]);
+  expect(first).toBe(true);
+  await others.cancel();
   expect((await caller.get('/conversations')).status).toBe(401);
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
   const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
