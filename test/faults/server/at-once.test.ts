@@ -1,6 +1,9 @@
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { holdFile } from '../../../src/stores/sqlite/held-file.ts';
 import { CliHome, type Ended, type Running } from '../../e2e/cli-process.ts';
+import { until } from '../harness/until.ts';
 
 const ROUNDS = 4;
 
@@ -38,6 +41,40 @@ test.each([
       await running?.ended;
     }
   } finally {
+    await home.remove();
+  }
+});
+
+/** A server that has only begun, or is about to end: it holds the file, and does not say where it serves. */
+function silentServer(home: CliHome) {
+  const directory = join(home.path, 'home', 'server');
+  mkdirSync(directory, { recursive: true });
+  const held = holdFile(join(directory, 'lock'));
+  if (held === null) throw new Error('The file is held by somebody else.');
+  return { held, isLookedAt: () => (statSync(directory).mode & 0o777) === 0o700 };
+}
+
+test('one that gives up before it serves is followed by the next, which has waited', async () => {
+  const home = new CliHome();
+  try {
+    const { held, isLookedAt } = silentServer(home);
+    const next = home.start(['serve', '--json', '--port', '0', '--log-level', 'silent']);
+    await until('the next one has come to the lock', isLookedAt);
+    held.release();
+    expect(await outcomeOf(next)).toMatchObject({ url: expect.stringContaining('http://') });
+  } finally {
+    await home.remove();
+  }
+});
+
+test('one that holds the file and does not say where it serves is told of, after a while', async () => {
+  const home = new CliHome();
+  const { held } = silentServer(home);
+  try {
+    const { code, stderr } = await home.run('serve', '--port', '0');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is just starting, or about to end. Try again')]);
+  } finally {
+    held.release();
     await home.remove();
   }
 });
