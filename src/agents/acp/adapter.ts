@@ -83,6 +83,7 @@ export function acpAgent(settings: AcpSettings): Agent {
     const honest = lieOf(learnt) === null;
     const profile = profileOf(learnt, options, env);
     const reopens = honest && (learnt.load || learnt.resume);
+    const window = Object.hasOwn(learnt.windows, name) ? learnt.windows[name] : undefined;
     return {
       version: `${learnt.name} ${learnt.version}`,
       id: 'issued',
@@ -95,7 +96,7 @@ export function acpAgent(settings: AcpSettings): Agent {
       noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,
       rewind: false,
-      window: options.window ?? learnt.window ?? WINDOW,
+      window: options.window ?? window ?? WINDOW,
     };
   };
 
@@ -131,7 +132,7 @@ export function acpAgent(settings: AcpSettings): Agent {
         },
         lacked: (detail) => memory.lacked(detail),
         loaded: () => memory.loaded(),
-        onWindow: (tokens) => memory.window(tokens),
+        onWindow: (tokens) => memory.window(name, tokens),
       };
       const { openSession } = await import('./open.ts');
       return openSession(request, opener);

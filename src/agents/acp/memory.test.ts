@@ -19,9 +19,14 @@ test('what one process has learnt, the next one knows', () => {
   const one = memory();
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));
-  one.window(1_000);
+  one.window('agent', 1_000);
   one.lacked('it repeats nothing');
-  expect(memory().learnt).toMatchObject({ version: '1', load: true, window: 1_000, lacking: ['it repeats nothing'] });
+  expect(memory().learnt).toMatchObject({
+    version: '1',
+    load: true,
+    windows: { agent: 1_000 },
+    lacking: ['it repeats nothing'],
+  });
   expect(memory(['another']).learnt).toBeNull();
 });
 
@@ -62,10 +67,11 @@ test('two processes do not forget for each other', () => {
   one.saw(saying('1'));
   expect(other.learnt?.version).toBe('1');
   one.lacked('it repeats nothing');
-  other.window(1_000);
+  one.window('large', 2_000);
+  other.window('small', 1_000);
   other.saw(saying('1'));
   expect(lie()).toBe('it repeats nothing');
-  expect(memory().learnt?.window).toBe(1_000);
+  expect(memory().learnt?.windows).toEqual({ large: 2_000, small: 1_000 });
 });
 
 test('a program that was replaced is another one', () => {

@@ -6,8 +6,8 @@ import type { Capabilities } from './capabilities.ts';
 
 /** What was learnt of an agent, in one version of its program. */
 export interface Learnt extends Capabilities {
-  /** The window of its model as it last said; null: it never did. */
-  readonly window: number | null;
+  /** The window of its model as it last said, by the name of the agent that has this model. */
+  readonly windows: Readonly<Record<string, number>>;
   /** Whether it was ever seen to load a session with all that this was told. */
   readonly honest: boolean;
   /** What was wrong with sessions that it has loaded since, one after the other, without what they were told. */
@@ -46,8 +46,8 @@ export class AgentMemory {
   saw(capabilities: Capabilities): Learnt {
     const known = this.#now();
     const same = known !== null && known.name === capabilities.name && known.version === capabilities.version;
-    const { window, honest, lacking } = same ? known : UNKNOWN;
-    return this.#keep({ ...capabilities, window, honest, lacking });
+    const { windows, honest, lacking } = same ? known : UNKNOWN;
+    return this.#keep({ ...capabilities, windows, honest, lacking });
   }
 
   /** It said that a session is loaded which lacks what it was told. */
@@ -60,8 +60,9 @@ export class AgentMemory {
     this.#change(() => ({ honest: true, lacking: [] }));
   }
 
-  window(tokens: number): void {
-    this.#change(() => ({ window: tokens }));
+  /** Agents that are one program may have models of different size. */
+  window(agent: string, tokens: number): void {
+    this.#change(({ windows }) => ({ windows: { ...windows, [agent]: tokens } }));
   }
 
   #change(change: (now: Learnt) => Partial<Learnt>): void {
@@ -90,15 +91,15 @@ export class AgentMemory {
   }
 }
 
-const UNKNOWN = { window: null, honest: false, lacking: [] } as const;
+const UNKNOWN = { windows: {}, honest: false, lacking: [] } as const;
 
 /** Null: nothing was learnt, or what is there is no use. */
 function readLearnt(file: string): Learnt | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (!isObject(value) || typeof value.version !== 'string' || typeof value.load !== 'boolean') return null;
-    const { window = null, honest = false, lacking = [], ...can } = value as unknown as Learnt;
-    return { ...can, window, honest, lacking };
+    const { windows = {}, honest = false, lacking = [], ...can } = value as unknown as Learnt;
+    return { ...can, windows, honest, lacking };
   } catch {
     return null;
   }
