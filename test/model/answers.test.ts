@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { acknowledgement, startModel } from '../../src/testing/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { acknowledgement, conversationOf, startModel } from '../../src/testing/index.ts';
 import { assistant, messages, modelForTests, post, user } from './speaking.ts';
 
 const model = modelForTests();
@@ -108,6 +108,21 @@ test('a request beyond the window is refused, as the real model does it', async 
       type: 'invalid_request_error',
       message: expect.stringMatching(/^prompt is too long: \d+ tokens > 1000 maximum$/),
     });
+  } finally {
+    await small.close();
+  }
+});
+
+test('a stand-in that is to run for long keeps only the last requests', async () => {
+  const small = await startModel({ keep: 2 });
+  try {
+    for (const text of ['one', 'two', 'three']) {
+      await post(small, '/v1/messages', messages(user(text)));
+      await fetch(`${small.url}/api/${text}`);
+    }
+    await vi.waitFor(() => expect(small.others).toEqual(['GET /api/two', 'GET /api/three']));
+    const said = small.requests.map((request) => conversationOf(request).map(({ text }) => text));
+    expect(said).toEqual([['two'], ['three']]);
   } finally {
     await small.close();
   }

@@ -169,6 +169,13 @@ describe('a conversation of large prompts', () => {
     });
   });
 
+  test('a lineage is held to a bound as well', async () => {
+    for (const part of ['sessions', 'receipts'] as const) {
+      await expect(home.engine[part]('small', { most: 100 })).rejects.toMatchObject({ code: 'too_large' });
+      expect(await home.engine[part]('small', { most: 10_000 })).toHaveLength(1);
+    }
+  });
+
   test('is whole on the data home itself', async () => {
     expect((await home.engine.show('large')).turns).toHaveLength(10);
     expect((await home.engine.export('large')).records).toHaveLength(10);
