@@ -86,6 +86,32 @@ test('an agent is looked at in an empty folder of our own: what others put into 
   expect(existsSync(folder)).toBe(false);
 });
 
+test('without settings, agents on PATH are there by name, and none gets another’s key', async () => {
+  const bin = join(home.path, 'bin');
+  mkdirSync(bin);
+  const agent = ownAgent({ url: NOWHERE }, home.path, ['honest', '{"loggedIn":true}']).command?.map(
+    (word) => `'${word}'`,
+  );
+  for (const name of ['gemini', 'codex-acp']) {
+    writeFileSync(join(bin, name), `#!/bin/sh\nenv > '${home.path}/${name}.env'\nexec ${agent?.join(' ')}\n`);
+    chmodSync(join(bin, name), 0o755);
+  }
+  const secrets = { OPENAI_API_KEY: 'o', GEMINI_API_KEY: 'g', AWS_SECRET_ACCESS_KEY: 'a', THROUGHLINE_KEY: 't' };
+  const env = { ...secrets, PATH: `${bin}:/usr/bin:/bin`, THROUGHLINE_CONFIG: '' };
+  const { code, stdout, stderr } = await home.start(['agents', '--json'], { env }).ended;
+  expect(code, stderr).toBe(0);
+  const found = parseLines(stdout).filter(({ adapter }) => adapter === 'acp');
+  expect(found).toMatchObject([
+    { name: 'codex', where: `${bin}/codex-acp (PATH)`, traits: { load: true }, login: { loggedIn: true } },
+    { name: 'gemini', where: `${bin}/gemini (PATH)`, traits: { load: true }, login: { loggedIn: true } },
+  ]);
+  const given = (name: string) => {
+    const lines = readFileSync(join(home.path, `${name}.env`), 'utf8').split('\n');
+    return Object.keys(secrets).filter((secret) => lines.some((line) => line.startsWith(`${secret}=`)));
+  };
+  expect([given('gemini'), given('codex-acp')]).toEqual([['GEMINI_API_KEY'], ['OPENAI_API_KEY']]);
+});
+
 test('real agents behind ACP: with a key and without', { timeout: 60_000 }, async (context) => {
   const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@zed-industries/codex-acp');
   if (why !== null) context.skip(why);
