@@ -6,7 +6,7 @@ import { isBusy, storageFault } from './faults.ts';
 /*
  * Group commit. Verbs that write wait here; a drain runs all that wait in one transaction, so that they share one fsync.
  *
- *   idle ──write──▶ scheduled (end of this turn of the event loop: verbs of the same moment gather)
+ *   idle ──write──▶ scheduled (verbs of the same moment gather; just after a commit, those of this turn of the event loop)
  *        ──▶ begin  (locked by another process: wait without blocking, while more verbs gather)
  *        ──▶ all verbs ──▶ commit ──▶ promises resolve ──▶ idle, or scheduled again
  *             └─ one refuses: all is undone, and done again with every verb in a savepoint of its own
@@ -40,6 +40,8 @@ interface Waiting {
 
 /** A batch stops taking verbs after this long, so that a flood of them does not keep the event loop from everything else. */
 const BATCH_MS = 10;
+/** A commit so short ago says that more is being written just now. */
+const BUSY_MS = 5;
 
 export interface QueueOptions {
   readonly busyMs: number;
@@ -54,6 +56,7 @@ export class WriteQueue {
   #drain: Promise<void> | null = null;
   /** A verb of the batch that waits again has refused: this time each is given its savepoint. */
   #careful = false;
+  #committedAt = Number.NEGATIVE_INFINITY;
   /** How many transactions were committed: what tests and measurements count. */
   commits = 0;
 
@@ -81,7 +84,7 @@ export class WriteQueue {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await new Promise(setImmediate);
+      await this.#gathered();
       try {
         await whileBusy(() => this.#batch(), this.#options.busyMs);
       } catch (error) {
@@ -90,6 +93,11 @@ export class WriteQueue {
       }
     }
     this.#drain = null;
+  }
+
+  /** Where much is written, all that comes in this turn of the event loop shares a commit. A single verb is not kept waiting. */
+  async #gathered(): Promise<void> {
+    if (performance.now() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
   }
 
   /** One transaction. Throws only when it cannot be begun, or is locked out at its commit; then nobody is lost. */
@@ -102,6 +110,7 @@ export class WriteQueue {
       const results = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
+      this.#committedAt = performance.now();
       this.#careful = false;
       for (const [index, result] of results.entries()) settle(taken[index], result);
     } catch (error) {

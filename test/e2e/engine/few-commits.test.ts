@@ -10,9 +10,12 @@ test('a turn in a warm session is accepted, begun, sent and heard of with two co
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const commits: [number, number][] = [];
-  // A machine that is busy enough splits a batch that takes too long: here, none takes any time.
-  using _ = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  // A machine that is busy enough splits a batch that takes too long: here a turn takes no time, and comes a second after the last.
+  let time = performance.now();
+  using now = vi.spyOn(performance, 'now');
   for (let i = 0; i < 20; i += 1) {
+    time += 1_000;
+    now.mockReturnValue(time);
     const warm = keptWarm(parts.store);
     const before = queue.commits;
     const { turn } = await engine.submit(id, '/say Hello.');
