@@ -69,6 +69,19 @@ test('messages of nobody in between are no fault, nor is a prompt that an attemp
   expect(compareTold(repeated, TOLD).kind).toBe('consistent');
 });
 
+test('what somebody else asked between two turns of ours, and was answered, is beyond as well', () => {
+  const theirs = [person('Say four.'), agent('four')];
+  const between = [...REPEATED.slice(0, 2), ...theirs, ...REPEATED.slice(2)];
+  expect(compareTold(between, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
+  // A command of ours may be repeated in other words, and what did not complete may have been gone on with.
+  const [one, two, three] = TOLD as [ToldTurn, ToldTurn, ToldTurn];
+  const ours = turn(2, '/four', 'four');
+  expect(compareTold(between, [one, ours, { ...two, n: 3 }, { ...three, n: 4 }]).kind).toBe('consistent');
+  expect(compareTold(between, [{ ...one, certain: false }, two, three]).kind).toBe('consistent');
+  // What came before the first of ours was there when we took the session over.
+  expect(compareTold([...theirs, ...REPEATED], TOLD).kind).toBe('consistent');
+});
+
 test('what a summary stands for need not be repeated, and all since then must be', () => {
   const summed = [summary('One and two were said.'), ...REPEATED.slice(4)];
   expect(compareTold(summed, TOLD).kind).toBe('consistent');

@@ -36,28 +36,33 @@ export type Comparison =
 
 /**
  * Looks for every told turn, in order. Messages in between that nobody here knows of are no fault: agents add their own, and an
- * attempt that failed may have left its prompt.
+ * attempt that failed may have left its prompt. But what was asked and answered in between, and not by us, was somebody else's.
  */
 export function compareTold(repeated: readonly RepeatedMessage[], told: readonly ToldTurn[]): Comparison {
   const exchanges = exchangesOf(repeated);
   let before = exchanges.length;
   let found = 0;
+  /** Turns that need not be there, since the last one that was found. */
+  let passed = 0;
+  let others = 0;
   for (const [i, turn] of told.toReversed().entries()) {
     const at = lastMatch(exchanges, turn, before);
     if (at === -1) {
+      passed += 1;
       if (!mustBeThere(turn)) continue;
       // What an agent has summed up, it need not repeat; the turns since then it must.
-      if (found > 0 && exchanges.slice(0, before).some(({ summary }) => summary)) return { kind: 'consistent', found };
+      if (found > 0 && exchanges.slice(0, before).some(({ summary }) => summary)) break;
       return { kind: 'lacking', detail: lackingText(exchanges, turn, told.length) };
     }
-    const since = exchanges.slice(at + 1, before).filter(({ summary }) => !summary).length;
-    if (i === 0 && turn.certain && since > 0) {
-      return { kind: 'beyond', detail: `it has ${since} more ${since === 1 ? 'prompt' : 'prompts'} than we sent` };
-    }
+    const since = exchanges.slice(at + 1, before).filter(({ summary }) => !summary);
+    if (i === 0 && turn.certain && since.length > 0) return { kind: 'beyond', detail: beyondText(since.length) };
+    const answered = since.filter(({ prompt, reply }) => prompt !== '' && reply !== '').length;
+    if (turn.certain) others += Math.max(0, answered - passed);
     before = at;
     found += 1;
+    passed = 0;
   }
-  return { kind: 'consistent', found };
+  return others > 0 ? { kind: 'beyond', detail: beyondText(others) } : { kind: 'consistent', found };
 }
 
 interface Exchange {
@@ -113,6 +118,10 @@ function holds(whole: string, texts: readonly string[]): boolean {
     from = at + text.length;
   }
   return true;
+}
+
+function beyondText(others: number): string {
+  return `it has ${others} more ${others === 1 ? 'prompt' : 'prompts'} than we sent`;
 }
 
 function lackingText(exchanges: readonly Exchange[], turn: ToldTurn, told: number): string {

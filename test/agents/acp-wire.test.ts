@@ -140,16 +140,19 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
     expect(home.model.requests).toEqual([]);
   });
 
-  test('a session that somebody else has used is not used again', async () => {
-    await using home = await AcpHome.make({ agent: raw(['One.', 'Theirs.']) });
+  test.each([
+    ['since', ['One.', 'Two.', 'Theirs.']],
+    ['while it was warm', ['One.', 'Theirs.', 'Two.']],
+  ])('a session that somebody else has used %s is not used again', async (_, said) => {
+    await using home = await AcpHome.make({ agent: raw(said) });
     const tl = await home.open();
-    await tl.conversation('chat').ask('One.');
+    for (const prompt of ['One.', 'Two.']) await tl.conversation('chat').ask(prompt);
     await tl.close();
     const again = await home.open();
-    const { receipt } = await again.conversation('chat').ask('Two.');
+    const { receipt } = await again.conversation('chat').ask('Three.');
     expect(receipt).toMatchObject({
       rung: 'transcript',
-      carried: 1,
+      carried: 2,
       tried: [{ rung: 'resume', failure: expect.stringMatching(/1 more prompt/) }],
     });
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'diverged']);
