@@ -100,7 +100,8 @@ test('what lies where the server keeps its files is told as what it is', async (
   expect((await home.run('list')).code).toBe(0);
 });
 
-test('one that is not let start has touched no turn', async () => {
+// Eight processes, one after the other: a busy machine takes its time.
+test('one that is not let start has touched no turn', { timeout: 120_000 }, async () => {
   const first = await serveProcess(home, '--grace', '0');
   await first.caller.ok('POST', '/conversations', { key: 'chat' });
   for (const prompt of ['/hang', '/hang']) await first.caller.ok('POST', '/conversations/chat/turns', { prompt });
