@@ -13,7 +13,7 @@ interface Turn {
 
 /**
  * Sorts what an agent says: what belongs to the turn that runs, what is kept for the next one, what is a history repeated. Nothing
- * of it is changed, and nothing lost.
+ * of it is changed, and nothing is lost unsaid.
  */
 export class Updates {
   readonly #between = new BetweenTurns();
