@@ -11,6 +11,7 @@ const standing = (set: Partial<Standing> = {}): Standing => ({
   retryInterrupted: 0,
   budget: { costMicros: null, tokens: null },
   spent: NO_USAGE,
+  unpriced: false,
   ...set,
 });
 const gate = (verdict: GateResult['verdict']): GateResult => ({
@@ -46,6 +47,20 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
   ['spent tokens', spent(10, 0, { tokens: 10, costMicros: null }), completed, gate('fail'), 'give-up budget_spent'],
   ['spent money', spent(1, 9, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'give-up budget_spent'],
   ['an unknown cost', spent(1, 0, { tokens: null, costMicros: 9 }), completed, gate('fail'), 'ask cost_unknown'],
+  [
+    'a turn without a price',
+    { ...spent(5, 3, { tokens: null, costMicros: 9 }), unpriced: true },
+    completed,
+    gate('fail'),
+    'ask cost_unknown',
+  ],
+  [
+    'a turn that was cancelled for the budget',
+    spent(10, 0, { tokens: 9, costMicros: null }),
+    { outcome: 'cancelled', failure: null },
+    null,
+    'give-up budget_spent',
+  ],
   [
     'no budget to try again',
     { ...spent(10, 0, { tokens: 9, costMicros: null }), retryInterrupted: 1 },

@@ -47,6 +47,8 @@ export interface Standing {
   readonly retryInterrupted: number;
   readonly budget: Budget;
   readonly spent: Usage;
+  /** One of the turns since the last decision, of the agent or of the judge, has used tokens at no price that it told. */
+  readonly unpriced: boolean;
 }
 
 /** Before a turn: null, it may begin. Nothing is begun that there is no budget for. */
@@ -61,10 +63,10 @@ export function decideBefore(standing: Standing): Decision | null {
 }
 
 /** Before any turn, also of a judge: null, there is a budget for it. */
-export function decideBudget(standing: Pick<Standing, 'budget' | 'spent'>): Decision | null {
-  const { budget, spent } = standing;
+export function decideBudget(standing: Pick<Standing, 'budget' | 'spent' | 'unpriced'>): Decision | null {
+  const { budget, spent, unpriced } = standing;
   const decision = budgetSpent(standing);
-  if (decision !== null || budget.costMicros === null || spent.costMicros > 0 || tokensOf(spent) === 0) return decision;
+  if (decision !== null || budget.costMicros === null || !(unpriced || isUnpriced(spent))) return decision;
   return ask('cost_unknown', 'The budget is in USD, and the agent does not say what its turns cost. Set it in tokens.');
 }
 
@@ -137,6 +139,11 @@ function byRule(standing: Standing, failure: Failure | null): Decision {
       reason: `Its turn was interrupted: ${why} It may be tried again ${times(retryInterrupted - tries)}.`,
     }
   );
+}
+
+/** It has used tokens, and does not say what they cost. */
+export function isUnpriced(usage: Usage): boolean {
+  return usage.costMicros === 0 && tokensOf(usage) > 0;
 }
 
 export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {

@@ -1,13 +1,14 @@
 import type { Conversation } from '../core/conversation.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
-import type { Budget, Task, TaskEventDraft, TaskProgress, TaskTurn, TurnPurpose } from '../core/task.ts';
+import type { Budget, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/task.ts';
 import {
   type Decision,
   decideAfter,
   decideBefore,
   decideBudget,
   giveUp,
+  isUnpriced,
   STATE_AFTER,
   type Standing,
   tokensOf,
@@ -100,7 +101,7 @@ export class TaskWork {
     const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
     if (this.#stop.aborted) return this.#cancelled(turns);
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
-    const standing = this.#standing(withTurns(this.#task.progress, turns));
+    const standing = this.#standing(turns);
     const overspent = turn.outcome === 'cancelled' && this.#watch.work.over;
     await this.#decide(overspent ? OVERSPENT : decideAfter(standing, turn, judged), turns, judged);
   }
@@ -162,7 +163,7 @@ export class TaskWork {
     const started = (process: ProcessIdentity) =>
       this.#commit({ progress: this.#task.progress, gate: process, events: [] });
     const have = async (id: string, agent: string, submit: () => Promise<Submitted>) => {
-      const unaffordable = decideBudget(this.#standing(withTurns(this.#task.progress, turns)));
+      const unaffordable = decideBudget(this.#standing(turns));
       if (unaffordable !== null) {
         const reason = `${unaffordable.reason} Its last turn was not judged.`;
         throw new Unaffordable({ ...unaffordable, reason });
@@ -218,10 +219,12 @@ export class TaskWork {
     this.#task = await this.#parts.store.tasks.commit(this.#fence, change);
   }
 
-  #standing(progress: TaskProgress = this.#task.progress): Standing {
-    const { maxIterations, retryInterrupted, budget } = this.#task;
-    const { iteration, tries, spent } = progress;
-    return { iteration, tries, spent, maxIterations, retryInterrupted, budget };
+  /** Where the task stands after these turns, which are not counted yet. */
+  #standing(turns: readonly TaskTurn[] = []): Standing {
+    const { maxIterations, retryInterrupted, budget, progress } = this.#task;
+    const { iteration, tries, spent } = withTurns(progress, turns);
+    const unpriced = turns.some(({ usage }) => isUnpriced(usage));
+    return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 
   /** What the next turn may still spend, after these that are not counted yet. */

@@ -95,6 +95,25 @@ test('a budget in USD on an agent that does not say what it costs is for a perso
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'cost_unknown' } } });
 });
 
+test('so it is on a judge that does not say what it costs, whatever the agent says', async () => {
+  await using home = new Home();
+  const priced = (session: AgentSession) =>
+    changedPrompt(session, async function* (prompt) {
+      yield { type: 'usage', usage: { costMicros: 10 } };
+      yield* session.prompt(prompt);
+    });
+  let opened = 0;
+  const isFirst = () => ++opened === 1;
+  const engine = await home.engine({ agent: (agent) => changedOpen(agent, priced, isFirst) });
+  const other = await compose({ home: home.path, settings: { agents: { scripted: { adapter: 'scripted' } } } });
+  const tasks = createTasks({ ...other.parts, engine, settings: { ...other.parts.settings, parallel: 1 } });
+  const task = only(await tasks.run({ goal: 'x', gate: { agent: 'scripted' }, budget: '$1' }));
+  expect(task).toMatchObject({ state: 'asking', progress: { decision: { code: 'cost_unknown' } } });
+  expect(task.progress.spent.costMicros).toBe(10);
+  await tasks.close();
+  await other.engine.close();
+});
+
 test('a turn that is interrupted is for a person, who may have it gone on with', async () => {
   await using home = new Home();
   const tl = await home.open();
