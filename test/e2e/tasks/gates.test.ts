@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
+import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import type { TaskStore } from '../../../src/ports/task-store.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
@@ -68,6 +69,21 @@ test('a command runs only when its process is on record: killed before that, nob
   const task = only(await orchestrator.run({ goal: 'x', gate: `touch ${join(home.path, 'ran')}` }));
   expect(task.state).toBe('done');
   expect(seen).toEqual([{ ran: false }]);
+  await orchestrator.close();
+  await other.close();
+});
+
+test('a directory that cannot be used for the gate is for a person: taking the task up again would be no use', async () => {
+  await using home = new Home();
+  const engine = await home.engine({});
+  const { parts, engine: other } = await compose({ home: home.path, settings: ONE });
+  const open = () => Promise.reject(new ThroughlineError('storage_readonly', 'It cannot be made.'));
+  const sandboxes = { ...parts.sandboxes, open };
+  const settings = { ...parts.settings, parallel: 1 };
+  const orchestrator = createTasks({ ...parts, engine, sandboxes, settings });
+  const task = only(await orchestrator.run({ goal: 'x', gate: 'true' }));
+  expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'gate_broken' } } });
+  expect(task.progress.decision?.reason).toContain('It cannot be made.');
   await orchestrator.close();
   await other.close();
 });
