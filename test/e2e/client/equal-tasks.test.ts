@@ -59,8 +59,8 @@ async function story(tasks: Tasks, home: string) {
   const failed = await tasks.settled(['usage']);
   const cwd = join(home, 'inner');
   const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
-  const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await seen(tasks, (event) => event.kind === 'task.opened' && event.task === hanging[0]?.id);
+  const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await until('the agent is at work', () => existsSync(join(cwd, 'begun')));
   const open = await tasks.goOn();
   const left = await tasks.settled(['stuck'], { signal: AbortSignal.abort() });
