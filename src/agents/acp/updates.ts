@@ -93,9 +93,10 @@ export class Updates {
 
   /** False: no turn runs, or it is over. */
   #tellOrKeep(update: Update, length: number): boolean {
-    if (this.#running) this.#tell([update]);
+    const running = this.#running;
+    if (running) this.#turn?.push({ type: 'update', update });
     else this.#between.keep(update, length);
-    return this.#running;
+    return running;
   }
 
   #tell(updates: Iterable<Update>): void {
