@@ -26,6 +26,15 @@ export interface Delivered {
   readonly parent: string | null;
 }
 
+/** What a restore has cost and done, also one that came to nothing. */
+export type Spent = Pick<Delivered, 'usage' | 'toolsRan'>;
+
+export const NOTHING_SPENT: Spent = { usage: NO_USAGE, toolsRan: [] };
+
+export function addSpent(before: Spent, { usage, toolsRan }: Spent): Spent {
+  return { usage: addUsage(before.usage, usage), toolsRan: [...before.toolsRan, ...toolsRan] };
+}
+
 export const NOTHING_DELIVERED: Delivered = {
   preface: [],
   sent: null,
@@ -118,35 +127,24 @@ async function replay(open: OpenSession, request: RestoreRequest): Promise<Deliv
   const { records, dropped } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: 'none of the history fits into the budget' };
   const step = { rung: 'replay' } as const;
-  let usage = NO_USAGE;
-  const toolsRan: string[] = [];
+  let spent = NOTHING_SPENT;
   const passed = new PassedSessions(open, request);
   await progress(step, 0, records.length, request);
   for (const [i, record] of records.entries()) {
-    signal.throwIfAborted();
+    if (signal.aborted) return { failure: `it was stopped before turn ${record.n} was replayed`, spent };
     const said = await replayOne(open.session, record, passed, signal);
-    usage = addUsage(usage, said.usage);
-    toolsRan.push(...said.tools);
-    if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}` };
+    spent = addSpent(spent, { usage: said.failure === null ? counted(said.usage) : said.usage, toolsRan: said.tools });
+    if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}`, spent };
     if (said.tools.length > 0 && !request.settings.allowTools) {
-      return {
-        failure: `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`,
-      };
+      const failure = `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`;
+      return { failure, spent };
     }
     await progress(step, i + 1, records.length, request);
   }
   const session = traits.noTools ? await withTools(open, records, request) : null;
-  if (session && 'failure' in session) return session;
+  if (session && 'failure' in session) return { ...session, spent };
   if (hold.lease.lost.aborted) return { failure: 'the lease was lost' };
-  return {
-    ...NOTHING_DELIVERED,
-    turns: records.length,
-    dropped,
-    usage: counted(usage, records.length),
-    toolsRan,
-    session,
-    parent: passed.last,
-  };
+  return { ...NOTHING_DELIVERED, ...spent, turns: records.length, dropped, session, parent: passed.last };
 }
 
 /** Sessions that the agent named during a replay and left again: recorded when seen, for the record only (R1). */
@@ -221,9 +219,9 @@ async function withTools(
   return { failure: 'after the replay nothing proves that the reopened session has it' };
 }
 
-/** An agent that reports no calls made at least one for each prompt. */
-function counted(usage: Usage, prompts: number): Usage {
-  return usage.modelCalls >= prompts ? usage : { ...usage, modelCalls: prompts };
+/** An agent that reports no calls made at least one for a prompt that it has answered. */
+function counted(usage: Usage): Usage {
+  return usage.modelCalls > 0 ? usage : { ...usage, modelCalls: 1 };
 }
 
 async function progress(

@@ -7,7 +7,7 @@ import type { SessionOrigin } from '../core/session.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Sent } from '../core/turn.ts';
 import type { Agent, AgentSession, Rewind } from '../ports/agent.ts';
-import { type Delivered, deliver, NOTHING_DELIVERED } from './deliver.ts';
+import { addSpent, type Delivered, deliver, NOTHING_DELIVERED, NOTHING_SPENT, type Spent } from './deliver.ts';
 import type { Hold } from './hold.ts';
 import type { LockWait } from './lock-wait.ts';
 import { openStep } from './open-step.ts';
@@ -65,10 +65,12 @@ export interface OpenSession {
 
 /**
  * A step that did not work. `final`: no other step may be tried either. `dropped`: our reference of a session that may not be
- * used again, though its agent might let it pass: one that we close in good order can still put its storage back.
+ * used again, though its agent might let it pass: one that we close in good order can still put its storage back. `spent`: what
+ * it has cost all the same; left out: nothing.
  */
 export interface StepFailure {
   readonly failure: string;
+  readonly spent?: Spent;
   readonly final?: Failure;
   readonly dropped?: string;
 }
@@ -77,13 +79,18 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
   const { hold, settings, tried } = request;
   const started = hold.parts.clock.monotonic();
   const plan = await planFor(request);
+  /** By steps that did not work. */
+  let spent = NOTHING_SPENT;
   const receipt = (
     rung: ReceiptRung,
     sessionId: string | null,
     before: Proof,
     given: Delivered,
     dropped: number,
-  ): Receipt => receiptOf(request, started, { rung, sessionId, before, given, dropped });
+  ): Receipt => {
+    const all = { ...given, ...addSpent(spent, given) };
+    return receiptOf(request, started, { rung, sessionId, before, given: all, dropped });
+  };
   const fail = (failure: Failure): Restored => {
     const lost = hold.conversation.historyCount;
     return { ok: false, failure, receipt: receipt('none', null, 'none', NOTHING_DELIVERED, lost) };
@@ -98,9 +105,12 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
     if ('session' in step.open && dropped.has(step.open.session.ref)) continue;
     const taken = await takeStep(step, request);
     if ('failure' in taken) {
-      request.signal.throwIfAborted(); // it did not fail: it was stopped
+      // It did not fail: it was stopped. What it has cost by then is on record all the same.
+      if (taken.spent === undefined) request.signal.throwIfAborted();
+      else spent = addSpent(spent, taken.spent);
       const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
       tried.push(attempt);
+      if (request.signal.aborted) return fail(STOPPED);
       const event = { kind: 'restore.tried', turn: request.turn?.id ?? null, payload: attempt } as const;
       await hold.lease.write({ write: 'event', event });
       if (taken.dropped !== undefined) dropped.add(taken.dropped);
@@ -133,6 +143,8 @@ async function isElsewhere(id: string, { hold, agent }: RestoreRequest): Promise
   return hold.parts.store.sessionIsElsewhere(owner, conversation, { storage: await hold.storage(agent), id });
 }
 
+const STOPPED: Failure = { code: 'interrupted', message: 'Stopped while the context was being restored.' };
+
 type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };
 
 /** Opens and delivers. Whatever was opened is closed again when the delivery does not work. */
@@ -142,6 +154,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const given = await deliverTo(opened.open, step, request);
   if ('failure' in given) {
     if (step.open.how === 'live') await request.hold.letGo(request.agent);
+    else if (request.signal.aborted) await opened.open.session.kill();
     else await opened.open.session.close();
     return given;
   }

@@ -91,7 +91,9 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
       (await restore({ ...request, signal: signal.signal }).catch((error: unknown) => interrupted(error, signal)));
     if ('code' in restored && signal.reason) continue;
     if ('code' in restored) return giveUp(restored, null);
-    if (!restored.ok) return giveUp(restored.failure, restored.receipt);
+    if (!restored.ok && signal.reason === 'shutdown' && last === null)
+      return hold.lease.write({ write: 'receipt', receipt: restored.receipt, turn: turn.id, session: null });
+    if (!restored.ok) return giveUp(signal.reason ? stopped(signal) : restored.failure, restored.receipt);
     if (signal.reason && ahead === null) {
       await putBack(hold, agent, restored.open.session);
       continue;

@@ -25,6 +25,7 @@ export async function warm(
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined)
     throw new ThroughlineError('refused', 'It is not known which agent to warm up.', { hint: 'Name one.' });
+  const signal = AbortSignal.any([hold.lease.lost, shutdown]);
   const restored = await restore({
     hold,
     agent,
@@ -37,7 +38,7 @@ export async function warm(
     shrink: 0,
     tried: [],
     lock: new LockWait(settings.lock),
-    signal: AbortSignal.any([hold.lease.lost, shutdown]),
+    signal,
   });
   const write: Write = {
     write: 'receipt',
@@ -48,6 +49,7 @@ export async function warm(
   try {
     await hold.lease.write(write);
     if (restored.ok) await keep(hold, agent, restored);
+    else signal.throwIfAborted();
   } catch (error) {
     // Nobody else knows of a process that was opened just now.
     if (restored.ok) await restored.open.session.kill();

@@ -5,17 +5,7 @@ import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Throughline } from '../../../src/index.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
-import {
-  allEvents,
-  effects,
-  ended,
-  event,
-  expectSound,
-  known,
-  refusedWith,
-  run,
-  WHICH,
-} from '../support/conversations.ts';
+import { allEvents, effects, ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 5: the app is closed and opened again. The person sees the whole conversation, and the model has never heard of it.
@@ -276,25 +266,55 @@ test('what a replay answered is no part of a turn that breaks off after it', asy
   expect(reply).toBe('the beginning');
 });
 
-test('a replay that is cancelled leaves no process behind', async () => {
+test('what a replay has cost and which tools it ran is on the receipt also when it fails in the end', async () => {
+  await using home = new Home({ claude: { ...FORGETFUL, noTools: false } });
+  await talk(home, 1, '\n/tool write effects.log');
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  await refusedWith('agent_failed', chat.ask('/fail it'));
+  const { usage } = await chat.summary();
+  const { turn } = await run(tl.engine, 'chat', WHICH, { restore: { rung: 'replay', allowTools: true } });
+  expect(turn.failure).toMatchObject({ code: 'restore_failed' });
+  const { receipt } = await tl.engine.answerOf(turn.id);
+  expect(receipt).toMatchObject({ rung: 'none', modelCalls: 1, toolsRan: ['write effects.log'] });
+  expect((await chat.summary()).usage.modelCalls - usage.modelCalls).toBe(1);
+});
+
+test('a replay that is cancelled leaves no process behind, and a receipt of what it has cost', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
   const opened: AgentSession[] = [];
+  const third = Promise.withResolvers<void>();
+  const waitsAtThird = (session: AgentSession): AgentSession => {
+    const prompt = session.prompt.bind(session);
+    let prompts = 0;
+    session.prompt = async function* (request) {
+      prompts += 1;
+      if (prompts === 3) {
+        third.resolve();
+        await new Promise((resolve) => request.signal.addEventListener('abort', resolve, { once: true }));
+      }
+      yield* prompt(request);
+    };
+    return session;
+  };
   const engine = await home.engine({
     agent: (agent) => ({
       ...agent,
       async open(request) {
         const answer = await agent.open(request);
-        if (answer.ok) opened.push(answer.session);
+        if (answer.ok) opened.push(waitsAtThird(answer.session));
         return answer;
       },
     }),
   });
   const { turn } = await engine.submit('chat', WHICH, REPLAY);
-  await event(engine, 'chat', 'restore.progress', { turn: turn.id });
+  await third.promise;
   await engine.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
   expect(opened.map(({ alive }) => alive)).toEqual([false]);
+  const { receipt } = await engine.answerOf(turn.id);
+  expect(receipt).toMatchObject({ rung: 'none', modelCalls: 2, tried: [{ rung: 'replay' }] });
 });
 
 test('a prompt that was refused as too long does not stand in the way of the next', async () => {
