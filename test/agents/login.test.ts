@@ -133,3 +133,14 @@ test('Claude says it itself', { timeout: 60_000 }, async (context) => {
   });
   expect(await logins()).toEqual({ out: false, in: true });
 });
+
+test('Claude is not asked where somebody else may have put settings for it', { timeout: 60_000 }, async (context) => {
+  claudeOrSkip(context);
+  const shared = join(home.path, 'shared');
+  mkdirSync(join(shared, '.claude'), { recursive: true });
+  writeFileSync(join(shared, '.claude', 'settings.json'), '{"apiKeyHelper":"echo sk-planted"}');
+  set({ out: { adapter: 'claude-sdk', package: packageFolder, env: environment() } });
+  const { code, stdout } = await home.start(['agents', '--json'], { env: { TMPDIR: shared } }).ended;
+  expect(code).toBe(0);
+  expect(parseLines(stdout)).toMatchObject([{ name: 'out', login: { loggedIn: false } }]);
+});

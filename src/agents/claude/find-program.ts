@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 
+/** Claude obeys what lies in the folder that it is started in. Here nobody but the system's owner can put anything. */
+export const NEUTRAL_FOLDER = '/';
 const ASK_MS = 10_000;
 const MOST_BYTES = 1024 * 1024;
 
@@ -14,7 +16,7 @@ export async function versionOf(command: readonly string[], path: string): Promi
 export function said(command: readonly string[], path: string): Promise<string | null> {
   const [program = '', ...args] = command;
   const options = {
-    cwd: tmpdir(),
+    cwd: NEUTRAL_FOLDER,
     env: { PATH: path, HOME: homedir(), DISABLE_AUTOUPDATER: '1', NO_COLOR: '1' },
     timeout: ASK_MS,
     killSignal: 'SIGKILL',

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { homedir, tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { isObject } from '../../core/content.ts';
 import type { Login } from '../../ports/agent.ts';
+import { NEUTRAL_FOLDER } from './find-program.ts';
 
 export interface LoginRequest {
   readonly command: readonly string[];
@@ -28,7 +29,7 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
 /** To the end, however it ends: where nobody is logged in it says so and fails. */
 function printed(more: readonly string[], { command: [program = '', ...args], env, signal }: LoginRequest) {
   const options = {
-    cwd: tmpdir(),
+    cwd: NEUTRAL_FOLDER,
     env: { PATH: process.env.PATH, HOME: homedir(), NO_COLOR: '1', ...env },
     signal,
     killSignal: 'SIGKILL',
