@@ -142,6 +142,15 @@ describe('the end', () => {
     expect(reader.over).toBe(true);
   });
 
+  test('is not what Claude makes of something else while our prompt waits for its turn', () => {
+    const reader = turn();
+    const lifecycle = (state: string): ClaudeMessage => ({ type: 'command_lifecycle', command_uuid: PROMPT, state });
+    read(reader, [state('running'), lifecycle('queued'), result({ user_message_uuids: undefined, result: '' })]);
+    expect(reader.outcome).toBeNull();
+    read(reader, [lifecycle('started'), result(), state('idle')]);
+    expect(reader.outcome).toMatchObject({ kind: 'completed' });
+  });
+
   test('of a version that names no prompts is its result', () => {
     const reader = turn();
     read(reader, [result({ user_message_uuids: undefined })]);

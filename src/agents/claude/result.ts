@@ -3,9 +3,10 @@ import type { Usage } from '../../core/usage.ts';
 import type { AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
 
-/** The prompts that a result answers; null: this version does not say. */
+/** The prompts that a message is about, and a result answers; null: it does not say. */
 export function promptsOf(message: ClaudeMessage): readonly string[] | null {
   if (Array.isArray(message.user_message_uuids)) return message.user_message_uuids;
+  if (typeof message.command_uuid === 'string') return [message.command_uuid];
   return typeof message.user_message_uuid === 'string' ? [message.user_message_uuid] : null;
 }
 
