@@ -29,7 +29,7 @@ test('the promise is kept, whatever dies, wakes up, fails or interferes in whate
   let count = 0;
   await checkSequences({
     name: 'engine',
-    runs: 600,
+    runs: 400,
     setup: anySetup,
     command: anyCommand,
     longest: 18,
