@@ -280,9 +280,8 @@ test('what a replay has cost and which tools it ran is on the receipt also when 
   expect((await chat.summary()).usage.modelCalls - usage.modelCalls).toBe(1);
 });
 
-test('a replay that is cancelled leaves no process behind, and a receipt of what it has cost', async () => {
-  await using home = new Home({ claude: FORGETFUL });
-  await talk(home, 20);
+/** An engine in which a replay comes to its third prompt and no further until it is stopped, and the sessions it opened. */
+async function stuckAtThird(home: Home) {
   const opened: AgentSession[] = [];
   const third = Promise.withResolvers<void>();
   const waitsAtThird = (session: AgentSession): AgentSession => {
@@ -308,13 +307,34 @@ test('a replay that is cancelled leaves no process behind, and a receipt of what
       },
     }),
   });
+  return { engine, opened, third: third.promise };
+}
+
+const TWO_REPLAYED = { rung: 'none', modelCalls: 2, tried: [{ rung: 'replay' }] };
+
+test('a replay that is cancelled leaves no process behind, and a receipt of what it has cost', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  await talk(home, 20);
+  const { engine, opened, third } = await stuckAtThird(home);
   const { turn } = await engine.submit('chat', WHICH, REPLAY);
-  await third.promise;
+  await third;
   await engine.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
   expect(opened.map(({ alive }) => alive)).toEqual([false]);
-  const { receipt } = await engine.answerOf(turn.id);
-  expect(receipt).toMatchObject({ rung: 'none', modelCalls: 2, tried: [{ rung: 'replay' }] });
+  expect((await engine.answerOf(turn.id)).receipt).toMatchObject(TWO_REPLAYED);
+});
+
+test('a replay that ends with its program leaves such a receipt, and its turn to the next program', async () => {
+  await using home = new Home({ claude: FORGETFUL });
+  await talk(home, 20);
+  const { engine, opened, third } = await stuckAtThird(home);
+  const { turn } = await engine.submit('chat', WHICH, REPLAY);
+  await third;
+  await engine.close({ graceMs: 0 });
+  expect(opened.map(({ alive }) => alive)).toEqual([false]);
+  const tl = await home.open();
+  expect((await tl.engine.receipts('chat')).find((one) => one.turn === turn.n)).toMatchObject(TWO_REPLAYED);
+  expect(await tl.engine.turn(turn.id)).toMatchObject({ sent: null });
 });
 
 test('a prompt that was refused as too long does not stand in the way of the next', async () => {
