@@ -208,6 +208,9 @@ export interface SentPrompt {
 /** What follows from a prompt in the agent's storage, and nothing that anybody else has caused there. */
 export interface Tail {
   readonly updates: readonly Update[];
-  /** Where the storage stands now; null: not known, or at something that does not follow from the prompt. */
+  /**
+   * Where the storage stands now. At something that does not follow from the prompt: where it stood before that, so that the
+   * next look finds it elsewhere, or null. Null also: not known.
+   */
   readonly position: string | null;
 }

@@ -40,7 +40,7 @@ export function foreignHands(adapter: ClaudeAdapter, claude: InstalledClaude): v
     expect(receipt.tried[0]?.failure).toContain('somebody else has used it');
   });
 
-  test('we are killed, and they go on below what we had: none of theirs is in our record', async () => {
+  test('we are killed, and they go on below what we had: none of theirs is in our record, and the receipt says so', async () => {
     await using home = await ClaudeHome.make(adapter);
     const { cwd, host, tl, session, theirs } = await inTheMiddle(home);
     // Our Claude goes on alone; what they do hangs on the last that it wrote.
@@ -49,6 +49,10 @@ export function foreignHands(adapter: ClaudeAdapter, claude: InstalledClaude): v
     const { reply, receipt } = await tl.conversation('chat').ask(RECALL);
     expect(reply).toBe('I have seen these codewords: amber.');
     expect(receipt.sessionId).not.toBe(session?.id);
+    expect(receipt.tried).toMatchObject([{ rung: 'resume', sessionId: session?.id }]);
+    expect(receipt.tried[0]?.failure).toContain('somebody else has used it');
+    const sessions = await tl.engine.sessions('chat');
+    expect(sessions.find(({ id }) => id === session?.id)?.state).toBe('diverged');
     const [, turn] = await tl.engine.turns('chat');
     expect(turn && (await ended(tl.engine, turn)).state).toBe('interrupted');
     const { records } = await tl.engine.export('chat');

@@ -22,7 +22,10 @@ export async function readPosition(file: string): Promise<ColdPosition | null> {
 export interface EntriesFrom {
   /** In the order of the file, the prompt left out. */
   readonly entries: readonly Entry[];
-  /** Where the session stands now; null: at an entry that does not follow from the prompt. */
+  /**
+   * Where the session stands by what follows from the prompt; null: nowhere. When somebody else has gone on from there, this is
+   * not where the file stands, and whoever resumes it will see that.
+   */
   readonly position: string | null;
 }
 
@@ -39,5 +42,7 @@ export async function entriesFrom(file: string, { prompt, position }: SentPrompt
   if (!reader.present) return null;
   const { leaf } = reader.chain;
   const ours = reader.position === position || (leaf !== null && following?.has(leaf) === true);
-  return { entries, position: ours ? reader.position : null };
+  if (ours) return { entries, position: reader.position };
+  const last = following?.last ?? null;
+  return { entries, position: last === null ? position : reader.positionAt(last) };
 }

@@ -145,17 +145,17 @@ describe('a session that nobody has open', () => {
     expect(await from('u6', '5:u5')).toEqual(['6:u6']);
     // It never arrived: nothing has changed, or only by somebody else.
     expect(await from('nobody', '6:u6')).toEqual(['6:u6']);
-    expect(await from('nobody', '4:u4')).toEqual([null]);
+    expect(await from('nobody', '4:u4')).toEqual(['4:u4']);
     expect(await from(null, null)).toEqual([null]);
     const theirs = { type: 'user', uuid: 'theirs', parentUuid: 'u3', message: { role: 'user', content: 'Theirs.' } };
     for (const parentUuid of ['u3', 'u6']) {
       writeFileSync(file, lines(1, 6) + line({ ...theirs, parentUuid }) + line(entry(8, 0)));
-      expect(await from('u5', '4:u4')).toEqual(['u6', null]);
+      expect(await from('u5', '4:u4')).toEqual(['u6', '6:u6']);
     }
     // Nothing was sent: what is there came by itself, or from somebody else.
     writeFileSync(file, lines(1, 6));
     expect(await from(null, '5:u5')).toEqual(['u6', '6:u6']);
-    expect(await from(null, '4:u4')).toEqual([null]);
+    expect(await from(null, '4:u4')).toEqual(['4:u4']);
     rmSync(file);
     expect(await from('u4', null)).toBeNull();
   });
