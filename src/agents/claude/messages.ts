@@ -2,7 +2,7 @@ import { isObject } from '../../core/content.ts';
 import { RETRACTED, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
-import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensOf } from './result.ts';
+import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensAdded } from './result.ts';
 import { canRewind } from './rewind.ts';
 import { Spent } from './spent.ts';
 import type { EntryMessage } from './transcript/entries.ts';
@@ -170,7 +170,7 @@ export class TurnReader {
     this.cost = soFar;
     const modelCalls = this.#calls.size;
     this.#calls.clear();
-    return [{ type: 'usage', usage: { ...tokensOf(message), costMicros, modelCalls } }];
+    return [{ type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } }];
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { costOf, outcomeOf } from './result.ts';
+import { costOf, outcomeOf, tokensAdded } from './result.ts';
 
 describe('the outcome', () => {
   test.each([
@@ -50,6 +50,16 @@ describe('the outcome', () => {
       expect(outcomeOf(result, false)).toMatchObject({ kind: 'failed', again: false });
     },
   );
+});
+
+describe('the tokens', () => {
+  const added = (since?: unknown) =>
+    tokensAdded({ type: 'result', usage: { input_tokens: 5 }, model_usage_since_last_result: since }).inputTokens;
+
+  test('are those of all models since the last result, where Claude says so', () => {
+    expect(added({ a: { inputTokens: 10 }, b: { inputTokens: 2 } })).toBe(12);
+    for (const since of [undefined, {}, { a: 'no' }, { a: { costUSD: 1 } }]) expect(added(since)).toBe(5);
+  });
 });
 
 describe('the cost', () => {

@@ -46,7 +46,24 @@ export function complaintOf(result: ClaudeMessage): string {
   return typeof result.result === 'string' && result.result !== '' ? result.result : errors.join('\n');
 }
 
-/** The tokens of one result; they belong to its turn alone. */
+/**
+ * The tokens that a result adds. Its own `usage` leaves out subagents and compactions (2.1.325), whose cost it counts: so a
+ * version that says what all models were used for since the last result is believed.
+ */
+export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
+  const models = result.model_usage_since_last_result;
+  const each = isObject(models) ? Object.values(models).filter(isObject) : [];
+  if (each.length === 0 || !each.every(({ inputTokens }) => typeof inputTokens === 'number')) return tokensOf(result);
+  const sum = (name: string) => each.reduce((total, model) => total + count(model[name]), 0);
+  return {
+    inputTokens: sum('inputTokens'),
+    outputTokens: sum('outputTokens'),
+    cacheReadTokens: sum('cacheReadInputTokens'),
+    cacheWriteTokens: sum('cacheCreationInputTokens'),
+  };
+}
+
+/** The tokens that a message says were used. */
 export function tokensOf({ usage }: ClaudeMessage): Partial<Usage> {
   if (!isObject(usage)) return {};
   return {

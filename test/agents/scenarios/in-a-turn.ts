@@ -32,6 +32,16 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens);
   });
 
+  test('what a subagent uses is in the usage of the turn', async () => {
+    await using home = await ClaudeHome.make(adapter, { permissions: { allow: ['Agent'] } });
+    const tl = await home.open();
+    const errand = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
+    const { turn } = await tl.conversation('chat').ask(`model: tool Agent ${JSON.stringify(errand)}`);
+    const { answers, inputTokens, outputTokens } = home.model.served;
+    expect(answers).toBe(3);
+    expect(turn.usage).toMatchObject({ inputTokens, outputTokens });
+  });
+
   test('a cancelled turn ends as cancelled, and the next one is told of it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
@@ -43,6 +53,9 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect((await ended(tl.engine, turn)).state).toBe('cancelled');
     const { reply } = await chat.ask('Which codewords have you seen?');
     expect(reply).toContain('amber');
+    const told = JSON.stringify(home.model.lastRequest()?.messages);
+    expect(told).toContain('chunk 1');
+    expect(told).toContain('[turn 2] did not complete: cancelled');
   });
 
   test('a permission that is denied stops the tool and not the turn; one that is allowed lets it run', async () => {
