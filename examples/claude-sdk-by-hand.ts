@@ -19,7 +19,9 @@ if (home !== undefined && prompt !== undefined) {
   try {
     for (const said of ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?']) {
       const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), own, said], { stdio: 'inherit' });
-      if (status !== 0) process.exit(1);
+      if (status === 0) continue;
+      process.exitCode = 1;
+      break;
     }
   } finally {
     rmSync(own, { recursive: true });
@@ -52,6 +54,7 @@ async function ask(home: string, prompt: string): Promise<void> {
     }
   } catch (error) {
     await tracker.failRequest(request, String(error)); // kept in the history as failed; the lock is free
-    throw error;
+    console.error(String(error));
+    process.exitCode = 1;
   }
 }

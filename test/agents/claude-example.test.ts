@@ -9,6 +9,7 @@ import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './clau
 import { told } from './claude-home.ts';
 
 const NAME = 'claude-sdk-by-hand.ts';
+const SDK = '@anthropic-ai/claude-agent-sdk';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-example-')));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -40,8 +41,7 @@ async function run(cwd: string, env: Record<string, string>, ...args: string[]) 
 
 test('claude-sdk-by-hand: a program of its own for every prompt, and Claude knows what was said', async (context) => {
   claudeOrSkip(context);
-  const sdk = '@anthropic-ai/claude-agent-sdk';
-  const folder = project('with', [sdk, join(packageFolder, 'node_modules', sdk)]);
+  const folder = project('with', [SDK, join(packageFolder, 'node_modules', SDK)]);
   await using model = Object.assign(await startModel(), {
     [Symbol.asyncDispose]: () => model.close(),
   });
@@ -57,6 +57,20 @@ test('claude-sdk-by-hand: a program of its own for every prompt, and Claude know
   const last = model.lastRequest();
   const prompts = ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?'];
   expect(last && conversationOf(last)).toEqual(told(prompts));
+  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+}, 60_000);
+
+test('claude-sdk-by-hand: what Claude complains about is said in a line', async (context) => {
+  claudeOrSkip(context);
+  const folder = project('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
+  const { ANTHROPIC_API_KEY: _, ...nobody } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
+  const temporary = mkdtempSync(join(scratch, 'tmp-'));
+  const { code, stdout, stderr } = await run(folder, { ...nobody, TMPDIR: temporary });
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^Error: Not logged in.*\n$/),
+  });
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 }, 60_000);
 

@@ -125,13 +125,15 @@ test('real agents behind ACP: with a key and without', { timeout: 60_000 }, asyn
 });
 
 test('Claude says it itself', { timeout: 60_000 }, async (context) => {
-  claudeOrSkip(context);
+  const { program } = claudeOrSkip(context);
   const claude = (adapter: string, env: object) => ({ adapter, package: packageFolder, env });
   set({
     out: claude('claude-cli', environment()),
     in: claude('claude-sdk', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
   });
   expect(await logins()).toEqual({ out: false, in: true });
+  // It is not on PATH, so its name alone would not do.
+  expect(await home.ok('agents')).toContain(`not logged in: run "${program} auth login", or set`);
 });
 
 test('Claude is not asked where somebody else may have put settings for it', { timeout: 60_000 }, async (context) => {

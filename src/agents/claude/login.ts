@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { isObject } from '../../core/content.ts';
 import type { Login } from '../../ports/agent.ts';
+import { onPath } from '../shared/programs.ts';
 import { NEUTRAL_FOLDER } from './find-program.ts';
 
 export interface LoginRequest {
@@ -12,7 +13,6 @@ export interface LoginRequest {
 }
 
 const LOGGED_IN: Login = { loggedIn: true, hint: null };
-const LOGGED_OUT: Login = { loggedIn: false, hint: 'run "claude auth login", or set ANTHROPIC_API_KEY' };
 const UNKNOWN: Login = { loggedIn: null, hint: 'this version of Claude does not say' };
 const KEYS = ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'];
 
@@ -23,7 +23,14 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
     return KEYS.some((key) => request.env[key]) ? LOGGED_IN : UNKNOWN;
   }
   const { loggedIn } = parse(await printed(['auth', 'status', '--json'], request));
-  return typeof loggedIn !== 'boolean' ? UNKNOWN : loggedIn ? LOGGED_IN : LOGGED_OUT;
+  return typeof loggedIn !== 'boolean' ? UNKNOWN : loggedIn ? LOGGED_IN : loggedOut(request);
+}
+
+/** One that we have installed is not on the person's PATH: what is to be run is said so that it can be. */
+function loggedOut({ command }: LoginRequest): Login {
+  const [program = 'claude', ...args] = command;
+  const name = onPath('claude', process.env.PATH ?? '') === program ? 'claude' : program;
+  return { loggedIn: false, hint: `run "${[name, ...args].join(' ')} auth login", or set ANTHROPIC_API_KEY` };
 }
 
 /** To the end, however it ends: where nobody is logged in it says so and fails. */

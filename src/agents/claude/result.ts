@@ -28,7 +28,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
 /** "Not logged in · Please run /login", "Failed to authenticate. API Error: 401 …" (2.1.325); "Invalid API key" (1.0.30). */
 const NO_LOGIN = /not logged in|failed to authenticate|invalid api key|please run \/login/i;
 const LOG_IN =
-  'Run "claude" by hand and log in with /login, or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
+  '"throughline agents" says how to log in; or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the latter is seen.';
 
 /** Whether the API may answer the same request another time: not when it said that the request, or its key, is no good. */

@@ -48,6 +48,12 @@ test('an unfinished escape sequence of one answer does not reach into the next',
   expect(text.stdout).toBe('one\n31m is text here\n');
 });
 
+test('what to do stands apart from what an agent said', () => {
+  const { output, text } = written();
+  output.failure({ code: 'agent_failed', message: 'Not logged in', hint: 'Log in.' });
+  expect(text.stderr).toBe('throughline: Not logged in. Log in.\n');
+});
+
 test('quiet leaves out notes and progress, and never a failure or a question', () => {
   const { output, text } = written({ quiet: true, tty: true, color: false });
   output.note('a note');

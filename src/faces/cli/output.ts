@@ -1,4 +1,4 @@
-import type { Failure } from '../../core/errors.ts';
+import { asSentence, type Failure } from '../../core/errors.ts';
 import { jsonLine } from './json-line.ts';
 import { ControlStripper, stripControls } from './terminal-text.ts';
 
@@ -89,8 +89,10 @@ export class Output {
     if (this.json) {
       const { code, message, hint } = failure;
       this.#write(this.#options.stderr, `${jsonLine({ error: { code, message, ...(hint ? { hint } : {}) } })}\n`);
-    } else
-      this.#aside([styled('red', 'throughline: '), failure.message, ...(failure.hint ? [` ${failure.hint}`] : [])]);
+    } else {
+      const { message, hint } = failure;
+      this.#aside([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
+    }
   }
 
   /** A line that is replaced by the next thing written; only for people who watch. */
