@@ -9,6 +9,7 @@ import { foreignHands } from './scenarios/foreign-hands.ts';
 import { fullDisk } from './scenarios/full-disk.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
+import { mcpServers } from './scenarios/mcp-servers.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
 import { whileWarm } from './scenarios/while-warm.ts';
 
@@ -29,4 +30,5 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} and a full disk`, () => fullDisk(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
+  describe(`${adapter} and MCP servers`, () => mcpServers(adapter));
 }

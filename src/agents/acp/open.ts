@@ -82,10 +82,9 @@ async function opening(
   if (noTools && profile === null)
     return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
   if (options.directories.length > 0 && !can.directories) return refused('this agent takes no further directories');
-  const server = options.mcpServers.find(
-    ({ type = 'stdio' }) => type !== 'stdio' && !can.servers.includes(String(type)),
-  );
-  if (server !== undefined) return refused(`this agent takes no MCP server of the type "${server.type}"`);
+  const types = options.mcpServers.flatMap((server) => ('type' in server ? server.type : []));
+  const other = types.find((type) => !can.servers.includes(type));
+  if (other !== undefined) return refused(`this agent takes no MCP server of the type "${other}"`);
   session.client.withoutTools = noTools;
   const place = {
     cwd: room.work,

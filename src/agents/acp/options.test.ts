@@ -11,7 +11,7 @@ test.each([
   [{ moed: 'plan' }, /"moed" is not known; known are agent, mode/],
   [{ mode: 1 }, /"mode" must be a text/],
   [{ directories: ['relative'] }, /"directories" must be a list of whole paths/],
-  [{ mcpServers: [{}] }, /"mcpServers"/],
+  [{ mcpServers: [{}] }, /"mcpServers\[0\]\.name" must be a text/],
   [{ config: { effort: 3 } }, /"config"/],
   [{ window: 0 }, /"window"/],
   [{ noTools: { mode: 'plan' } }, /"noTools" must be an object with "version" and "mode"/],

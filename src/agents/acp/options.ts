@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { shown } from '../../core/shown.ts';
+import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
 
 /** What the settings may say of an agent that speaks the protocol. Applied to every session, and again after every restore. */
 export interface AcpOptions {
@@ -11,8 +12,7 @@ export interface AcpOptions {
   readonly mode: string | null;
   /** Config options by their id. */
   readonly config: Readonly<Record<string, string | boolean>>;
-  /** MCP servers, as the protocol has them. */
-  readonly mcpServers: readonly Readonly<Record<string, unknown>>[];
+  readonly mcpServers: readonly McpServer[];
   /** Further directories, whole paths, in which it may act. */
   readonly directories: readonly string[];
   /** The way to log in that is asked for before a session is opened; null: none. */
@@ -52,17 +52,13 @@ const isMs = (value: unknown) => Number.isSafeInteger(value) && (value as number
 const MILLISECONDS = [isMs, 'a whole number of milliseconds'] as const;
 
 const RULES: {
-  readonly [Name in keyof AcpOptions]: readonly [holds: (value: unknown) => boolean, must: string];
+  readonly [Name in keyof Omit<AcpOptions, 'mcpServers'>]: readonly [holds: (value: unknown) => boolean, must: string];
 } = {
   agent: [isText, 'a text'],
   mode: [isText, 'a text'],
   config: [
     (value) => isObject(value) && Object.values(value).every((one) => isText(one) || typeof one === 'boolean'),
     'an object of texts and truth values',
-  ],
-  mcpServers: [
-    (value) => Array.isArray(value) && value.every((one) => isObject(one) && isText(one.name)),
-    'a list of servers, each an object with a "name"',
   ],
   directories: [
     (value) => Array.isArray(value) && value.every((one) => isText(one) && isAbsolute(one)),
@@ -82,14 +78,15 @@ const RULES: {
 
 /** Fills in the defaults. Throws `invalid` that names the option and what it may be. */
 export function parseAcpOptions(input: Readonly<Record<string, unknown>> = {}): AcpOptions {
-  for (const [name, value] of Object.entries(input)) {
+  const { mcpServers = [], ...plain } = input;
+  for (const [name, value] of Object.entries(plain)) {
     if (!Object.hasOwn(RULES, name))
-      throw invalid(`"${name}" is not known; known are ${Object.keys(RULES).join(', ')}`);
-    const [holds, must] = RULES[name as keyof AcpOptions];
+      throw invalid(`"${name}" is not known; known are ${Object.keys(ACP_DEFAULTS).join(', ')}`);
+    const [holds, must] = RULES[name as keyof typeof RULES];
     const nullable = ACP_DEFAULTS[name as keyof AcpOptions] === null;
     if (!(value === null && nullable) && !holds(value)) throw invalid(`"${name}" must be ${must}, not ${shown(value)}`);
   }
-  return { ...ACP_DEFAULTS, ...input };
+  return { ...ACP_DEFAULTS, ...plain, mcpServers: parseMcpServers(mcpServers, 'mcpServers', invalid) };
 }
 
 function invalid(what: string): ThroughlineError {

@@ -36,7 +36,7 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
 const env = () => ({ HOME: rooms.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
   const probe = async () => ({ version: '2.1.325', where: 'here', assignsIds: true, noTools: false });
-  const options = { home: 'user', trustProject: false } as const;
+  const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
   const program = async () => ['claude'];
   return claudeAgent({ name: 'claude', connect, probe, program, env: env(), options, model: null, ...more });
 }
@@ -61,7 +61,7 @@ const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 test('the window follows the model, and the ids the version', async () => {
   expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
   expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
-  const options = { home: 'user', trustProject: false, window: 500_000 } as const;
+  const options = { home: 'user', trustProject: false, mcpServers: [], window: 500_000 } as const;
   expect((await agent({ model: 'sonnet[1m]', options }).traits()).window).toBe(500_000);
   const old = async () => ({ version: '1.0.30', where: 'here', assignsIds: false, noTools: false });
   expect((await agent({ probe: old }).traits()).id).toBe('issued');

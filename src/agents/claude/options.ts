@@ -1,5 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { shown } from '../../core/shown.ts';
+import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
 
 /** What the settings of an agent may say in `options`, for both ways of running Claude. */
 export interface ClaudeOptions {
@@ -13,12 +14,16 @@ export interface ClaudeOptions {
   readonly trustProject: boolean;
   /** The model's window in tokens; left out: as its name says. */
   readonly window?: number;
+  /** Started with every session, and again after every restore; no others are. */
+  readonly mcpServers: readonly McpServer[];
 }
+
+type PlainOptions = Omit<ClaudeOptions, 'mcpServers'>;
 
 const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'];
 const SOURCES = ['user', 'project', 'local'];
 
-const PARSERS: { readonly [name in keyof ClaudeOptions]-?: (value: unknown) => boolean } = {
+const PARSERS: { readonly [name in keyof PlainOptions]-?: (value: unknown) => boolean } = {
   permissionMode: (value) => MODES.includes(value as string),
   settingSources: (value) => Array.isArray(value) && value.every((one) => SOURCES.includes(one)),
   home: (value) => value === 'user' || value === 'sandbox',
@@ -26,7 +31,7 @@ const PARSERS: { readonly [name in keyof ClaudeOptions]-?: (value: unknown) => b
   window: (value) => Number.isSafeInteger(value) && (value as number) > 0,
 };
 
-const ALLOWED: Record<keyof ClaudeOptions, string> = {
+const ALLOWED: Record<keyof PlainOptions, string> = {
   permissionMode: `one of ${MODES.join(', ')}`,
   settingSources: `a list of ${SOURCES.join(', ')}`,
   home: 'user or sandbox',
@@ -36,16 +41,19 @@ const ALLOWED: Record<keyof ClaudeOptions, string> = {
 
 /** Throws `invalid` for options that Claude does not have. */
 export function parseClaudeOptions(agent: string, options: Readonly<Record<string, unknown>>): ClaudeOptions {
-  for (const [name, value] of Object.entries(options)) {
+  const { mcpServers = [], ...plain } = options;
+  for (const [name, value] of Object.entries(plain)) {
     if (!Object.hasOwn(PARSERS, name)) {
-      throw fault(`"agents.${agent}.options.${name}" is not known; known are ${Object.keys(PARSERS).join(', ')}`);
+      const all = [...Object.keys(PARSERS), 'mcpServers'].join(', ');
+      throw fault(`"agents.${agent}.options.${name}" is not known; known are ${all}`);
     }
-    const known = name as keyof ClaudeOptions;
+    const known = name as keyof PlainOptions;
     if (!PARSERS[known](value)) {
       throw fault(`"agents.${agent}.options.${name}" must be ${ALLOWED[known]}, not ${shown(value)}`);
     }
   }
-  return { home: 'user', trustProject: false, ...options };
+  const servers = parseMcpServers(mcpServers, `agents.${agent}.options.mcpServers`, fault);
+  return { home: 'user', trustProject: false, ...plain, mcpServers: servers };
 }
 
 function fault(what: string): ThroughlineError {

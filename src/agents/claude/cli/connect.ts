@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { type ClaudeConnection, ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
+import { cannotBeGiven, giveServers } from '../mcp-servers.ts';
 import type { ClaudeOptions } from '../options.ts';
 import { type Abilities, abilitiesOf } from './abilities.ts';
 import { argumentsFor, checkRequest } from './arguments.ts';
@@ -21,29 +22,36 @@ export function cliConnect(find: (work: string) => Promise<Program>, options: Cl
   return async (request) => {
     const { command, can } = await find(request.room.work);
     checkRequest(request, can);
+    // Their tools are tools as well.
+    const servers = request.noTools ? [] : options.mcpServers;
+    if (servers.length > 0 && !can.warm) throw cannotBeGiven(`version ${can.version} is too old`);
     throwIfAborted(request.signal);
     const start: Start = (how) =>
       request.room.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {
         env: environment(request),
       });
-    return can.warm ? connectWarm(request, start) : connectOneAPrompt(request, start);
+    return can.warm ? connectWarm(request, start, servers) : connectOneAPrompt(request, start);
   };
 }
 
 type Start = (how: ConnectRequest['how']) => Promise<Child>;
 
-async function connectWarm(request: ConnectRequest, start: Start): Promise<ClaudeConnection> {
+async function connectWarm(
+  request: ConnectRequest,
+  start: Start,
+  servers: ClaudeOptions['mcpServers'],
+): Promise<ClaudeConnection> {
   const child = await start(request.how);
   const connection = new WarmConnection(child, (question) => request.onPermission(question));
   const stop = () => child.kill('SIGKILL');
   request.signal.addEventListener('abort', stop, { once: true });
   if (request.signal.aborted) stop();
   try {
-    const started = await connection.start();
+    const up = (await connection.start()) && (await giveServers(servers, (given) => connection.setServers(given)));
     throwIfAborted(request.signal);
-    if ('ended' in started) throw refusalOf(started.ended) ?? notStarted(request, started.ended);
-    // A version that does not know how to be asked takes prompts all the same.
-    return connection;
+    if (up) return connection;
+    const ended = await connection.whyEnded();
+    throw refusalOf(ended) ?? notStarted(request, ended);
   } catch (error) {
     await connection.kill();
     throw error;

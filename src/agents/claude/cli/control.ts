@@ -6,12 +6,13 @@ import type { ClaudeMessage, ConnectRequest, PermissionDecision } from '../conne
  * The control protocol, as it was seen between SDK 0.3.325 and program 2.1.325, and by hand with 1.0.128 (less fields) and
  * 1.0.30 (which has none: "Expected message type 'user', got 'control_request'"). Lines of JSON both ways, among the messages.
  *
- * We ask:      {type: control_request, request_id, request: {subtype: initialize | interrupt}}
+ * We ask:      {type: control_request, request_id, request: {subtype: initialize | interrupt | mcp_set_servers}}
  * it answers:  {type: control_response, response: {subtype: success, request_id, response: {…}}}
  *              {type: control_response, response: {subtype: error, request_id, error}}   an unknown subtype, for example
  *   `initialize` is answered as soon as the session is loaded, before any prompt, with commands, models, pid and version; a
  *   session that cannot be opened ends the process instead, and no answer comes. `interrupt` is answered at once; the turn's
- *   result follows with `terminal_reason: aborted_…`, and then `session_state_changed: idle`.
+ *   result follows with `terminal_reason: aborted_…`, and then `session_state_changed: idle`. `mcp_set_servers` is answered with
+ *   {added, removed, errors: {NAME: why}} when every server is connected or has failed.
  * It asks:     {type: control_request, request_id, request: {subtype: can_use_tool, tool_name, input, tool_use_id,
  *               permission_suggestions, description, blocked_path, …}}                   only with --permission-prompt-tool stdio
  * we answer:   {type: control_response, response: {subtype: success, request_id, response: {behavior: allow, updatedInput,
@@ -34,7 +35,7 @@ export class Control {
   }
 
   /** Null: it ended before it answered. */
-  ask(request: { readonly subtype: string }): Promise<ControlAnswer | null> {
+  ask(request: { readonly subtype: string; readonly [field: string]: unknown }): Promise<ControlAnswer | null> {
     const id = randomUUID();
     const answer = new Promise<ControlAnswer | null>((resolve) => this.#asked.set(id, resolve));
     this.#send({ type: 'control_request', request_id: id, request });
@@ -69,7 +70,9 @@ export class Control {
     if (!isObject(response)) return;
     const id = String(response.request_id);
     this.#asked.get(id)?.(
-      response.subtype === 'success' ? { ok: true } : { ok: false, error: String(response.error ?? 'no reason given') },
+      response.subtype === 'success'
+        ? { ok: true, response: response.response }
+        : { ok: false, error: String(response.error ?? 'no reason given') },
     );
     this.#asked.delete(id);
   }
@@ -107,7 +110,9 @@ export class Control {
   }
 }
 
-export type ControlAnswer = { readonly ok: true } | { readonly ok: false; readonly error: string };
+export type ControlAnswer =
+  | { readonly ok: true; readonly response: unknown }
+  | { readonly ok: false; readonly error: string };
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestRooms } from '../../../../test/contracts/agent-room.ts';
 import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../options.ts';
 import type { Abilities } from './abilities.ts';
 import { cliConnect } from './connect.ts';
 
@@ -47,13 +48,17 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-async function connect(how: ConnectRequest['how']): Promise<void> {
+async function connect(how: ConnectRequest['how'], mcpServers: ClaudeOptions['mcpServers'] = []): Promise<void> {
   const room = await rooms.room();
   const env = { TRACE: join(root, 'trace') };
   const signal = new AbortController().signal;
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
   const command = [process.execPath, join(root, 'old.mjs')];
-  connection = await cliConnect(async () => ({ command, can, where: 'here' }), { home: 'user', trustProject: false })({
+  connection = await cliConnect(async () => ({ command, can, where: 'here' }), {
+    home: 'user',
+    trustProject: false,
+    mcpServers,
+  })({
     ...{ room, env, how, noTools: false, model: null, signal, onPermission },
   });
   messages = connection.messages[Symbol.asyncIterator]();
@@ -131,4 +136,14 @@ test('closing one that waits for its prompt does not prompt it', async () => {
   await connection.close();
   expect(connection.alive).toBe(false);
   expect(trace()).toHaveLength(1);
+});
+
+test('a version that cannot be given servers is refused before it is started', async () => {
+  await connect({ kind: 'resume', id: ID(5) });
+  await expect(
+    connect({ kind: 'resume', id: ID(5) }, [{ name: 'notes', command: 'notes', args: [], env: [] }]),
+  ).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: 'This Claude cannot be given MCP servers: version 1.0.30 is too old.',
+  });
 });

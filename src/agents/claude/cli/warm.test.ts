@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestRooms } from '../../../../test/contracts/agent-room.ts';
 import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../options.ts';
 import { abilitiesOf } from './abilities.ts';
 import { cliConnect } from './connect.ts';
 
@@ -18,6 +19,13 @@ if (mode === 'says-so') { say({ type: 'result', is_error: true, errors: ['No con
 for await (const line of createInterface({ input: process.stdin })) {
   const { type, request_id, request, message } = JSON.parse(line);
   if (type === 'control_request') {
+    if (request.subtype === 'mcp_set_servers') {
+      if (mode === 'ends') process.exit(5);
+      const answers = { old: { subtype: 'error', error: 'no such request' }, fails: { subtype: 'success', response: { errors: { notes: 'ENOENT of-notes' } } } };
+      say({ type: 'servers', servers: request.servers, args: process.argv });
+      say({ type: 'control_response', response: { request_id, ...(answers[mode] ?? { subtype: 'success', response: { errors: {} } }) } });
+      continue;
+    }
     say({ type: 'control_response', response: { subtype: 'success', request_id } });
     if (request.subtype === 'interrupt') say({ type: 'result', subtype: 'error_during_execution', is_error: false });
   }
@@ -42,13 +50,20 @@ afterEach(async () => {
 
 const id = '44444444-4444-4444-8444-444444444444';
 
-async function connect(mode = '', kind: 'new' | 'resume' = 'resume', more: Partial<ConnectRequest> = {}) {
+const NOTES = { name: 'notes', command: 'notes', args: [], env: [{ name: 'TOKEN', value: 'of-notes' }] };
+
+async function connect(
+  mode = '',
+  kind: 'new' | 'resume' = 'resume',
+  more: Partial<ConnectRequest> = {},
+  mcpServers: ClaudeOptions['mcpServers'] = [],
+) {
   const command = [process.execPath, join(root, 'claude.mjs')];
   const can = await abilitiesOf(command, '2.1.325', '');
   if (can === null) throw new Error('this version has everything');
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
   const find = async () => ({ command, can, where: 'here' });
-  return cliConnect(find, { home: 'user', trustProject: false })({
+  return cliConnect(find, { home: 'user', trustProject: false, mcpServers })({
     ...{ room: await rooms.room(), env: { MODE: mode }, how: { kind, id }, noTools: false, model: null, onPermission },
     signal: new AbortController().signal,
     ...more,
@@ -121,4 +136,30 @@ test('an opening that is aborted leaves nothing running', async () => {
   const opening = connect('', 'new', { signal: abort.signal });
   abort.abort();
   await expect(opening).rejects.toMatchObject({ reason: 'refused', message: 'opening was cancelled' });
+});
+
+test('servers are given through the input, not by the arguments; without tools there are none', async () => {
+  const connection = await connect('', 'new', {}, [NOTES]);
+  const [given] = await heard(connection, 'noise', ({ type }) => type === 'servers');
+  expect(given).toMatchObject({
+    servers: { notes: { type: 'stdio', command: 'notes', args: [], env: { TOKEN: 'of-notes' } } },
+    args: expect.arrayContaining(['--strict-mcp-config']),
+  });
+  expect(JSON.stringify(given?.args)).not.toContain('notes');
+  await connection.kill();
+  const without = await connect('', 'new', { noTools: true }, [NOTES]);
+  const said = await heard(without, 'noise', ({ type }) => type === 'result');
+  expect(said.map(({ type }) => type)).not.toContain('servers');
+  await without.kill();
+});
+
+test.each([
+  ['fails', /did not come up\. "notes": ENOENT …$/],
+  ['old', /cannot be given MCP servers: no such request/],
+  ['ends', /Claude ended with code 5/],
+])('where servers cannot be given, Claude is not available: it %s', async (mode, message) => {
+  await expect(connect(mode, 'new', {}, [NOTES])).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: expect.stringMatching(message),
+  });
 });

@@ -50,12 +50,20 @@ export class WarmConnection implements ClaudeConnection {
     return this.#ending;
   }
 
-  /** Whether it is up; else how it ended, with everything that it complained about. */
-  async start(): Promise<{ readonly up: ControlAnswer } | { readonly ended: string }> {
-    const up = await this.#control.ask({ subtype: 'initialize' });
-    if (up !== null) return { up };
+  /** Whether it is up; else it has ended. A version that does not know how to be asked takes prompts all the same. */
+  async start(): Promise<boolean> {
+    return (await this.#control.ask({ subtype: 'initialize' })) !== null;
+  }
+
+  /** Null: it ended before it answered. */
+  setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer | null> {
+    return this.#control.ask({ subtype: 'mcp_set_servers', servers });
+  }
+
+  /** How it ended, with everything that it complained about. */
+  async whyEnded(): Promise<string> {
     const { text } = await this.#gone.promise;
-    return { ended: this.#complaint === '' ? text : `${text}\n${this.#complaint}` };
+    return this.#complaint === '' ? text : `${text}\n${this.#complaint}`;
   }
 
   send(message: ClaudeUserMessage): void {

@@ -19,8 +19,13 @@ beforeEach(async () => {
 });
 afterEach(() => rooms.dispose());
 
-/** An SDK that starts a program of ours and is up when that has said so. */
-function fakeSdk(script: string, seen: { options?: SdkOptions } = {}): Sdk {
+interface Seen {
+  options?: SdkOptions;
+  servers?: object;
+}
+
+/** An SDK that starts a program of ours and is up when that has said so; it answers about servers what `about` does. */
+function fakeSdk(script: string, seen: Seen = {}, about: () => Promise<unknown> = async () => ({ errors: {} })): Sdk {
   return {
     query({ prompt, options }) {
       seen.options = options;
@@ -39,7 +44,11 @@ function fakeSdk(script: string, seen: { options?: SdkOptions } = {}): Sdk {
         for await (const message of prompt) yield { type: 'echo', uuid: message.uuid };
         child.stdin.end();
       })();
-      return Object.assign(messages, { interrupt: async () => {}, initializationResult: () => up });
+      const setMcpServers = (servers: object) => {
+        seen.servers = servers;
+        return about();
+      };
+      return Object.assign(messages, { interrupt: async () => {}, initializationResult: () => up, setMcpServers });
     },
   };
 }
@@ -57,7 +66,7 @@ function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}) {
     onPermission: async () => ({ behavior: 'deny', message: 'no' }),
     ...more,
   };
-  const known = { home: 'user', trustProject: false, ...options } as const;
+  const known = { home: 'user', trustProject: false, mcpServers: [], ...options } as const;
   return sdkConnect(async () => ({ sdk, command: ['claude'] }), known)(request);
 }
 
@@ -68,7 +77,7 @@ const failure = (promise: Promise<unknown>) =>
   );
 
 test('a process is ours: in the room, with our environment, and gone after close', async () => {
-  const seen: { options?: SdkOptions } = {};
+  const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { model: 'm' }, { permissionMode: 'plan' });
   expect(connection.alive).toBe(true);
   expect(connection.process?.pid).toBeGreaterThan(0);
@@ -103,11 +112,47 @@ test('a process is ours: in the room, with our environment, and gone after close
 });
 
 test('without tools there are none, and no settings that could run something', async () => {
-  const seen: { options?: SdkOptions } = {};
+  const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { noTools: true }, { settingSources: ['user'] });
   await connection.kill();
   expect(seen.options).toMatchObject({ tools: [], settingSources: [] });
   expect(connection.ending).toBe('by SIGKILL');
+});
+
+const NOTES = { name: 'notes', command: 'notes', args: [], env: [{ name: 'TOKEN', value: 'of-notes' }] };
+
+test('servers are given to a Claude that is up, and not by its arguments; without tools there are none', async () => {
+  const seen: Seen = {};
+  const connection = await connect(fakeSdk(UP, seen), {}, { mcpServers: [NOTES] });
+  await connection.kill();
+  expect(seen.servers).toEqual({ notes: { type: 'stdio', command: 'notes', args: [], env: { TOKEN: 'of-notes' } } });
+  expect(JSON.stringify(seen.options)).not.toContain('of-notes');
+  const without: Seen = {};
+  await (await connect(fakeSdk(UP, without), { noTools: true }, { mcpServers: [NOTES] })).kill();
+  expect(without.servers).toBeUndefined();
+});
+
+test('a server that does not come up, or an SDK that takes none, makes Claude unavailable and leaves no process behind', async () => {
+  const pids: number[] = [];
+  const watched: Room = {
+    ...room,
+    spawn: async (...given) => {
+      const child = await room.spawn(...given);
+      pids.push(child.identity.pid);
+      return child;
+    },
+  };
+  const fails = fakeSdk(UP, {}, async () => ({ errors: { notes: 'ENOENT of-notes' } }));
+  expect(await failure(connect(fails, { room: watched }, { mcpServers: [NOTES] }))).toMatchObject({
+    code: 'agent_unavailable',
+    message: expect.stringMatching(/did not come up\. "notes": ENOENT …$/),
+  });
+  const old = fakeSdk(UP, {}, () => Promise.reject(new Error('no such request')));
+  expect(await failure(connect(old, { room: watched }, { mcpServers: [NOTES] }))).toMatchObject({
+    code: 'agent_unavailable',
+    message: 'This Claude cannot be given MCP servers: no such request.',
+  });
+  expect(pids.map(isAlive)).toEqual([false, false]);
 });
 
 test.each([

@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { forbiddenTools } from '../by-itself.ts';
 import { refusalOf } from '../cli/refusal.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
+import { giveServers } from '../mcp-servers.ts';
 import type { ClaudeOptions } from '../options.ts';
 import type { Sdk, SdkOptions, SdkSpawn, ToolQuestion } from './sdk.ts';
 import { SdkConnection } from './sdk-connection.ts';
@@ -23,6 +24,8 @@ export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: Cl
     if (request.signal.aborted) stop();
     try {
       await connection.up;
+      // Their tools are tools as well.
+      if (!request.noTools) await giveServers(options.mcpServers, (servers) => connection.setServers(servers));
       return connection;
     } catch (error) {
       await connection.kill();
@@ -103,7 +106,7 @@ function present(env: Readonly<Record<string, string | undefined>>): Record<stri
 
 /** What Claude said when it did not come up: about the session, or about itself. */
 async function whyNot(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Promise<Error> {
-  if (connection.fault instanceof ThroughlineError) return connection.fault;
+  for (const fault of [connection.fault, error]) if (fault instanceof ThroughlineError) return fault;
   const words = [connection.complaint, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
   const refusal = refusalOf(words);
   if (refusal !== null) return refusal;

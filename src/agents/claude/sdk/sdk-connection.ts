@@ -1,5 +1,6 @@
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
 import { Inbox } from '../inbox.ts';
+import type { ServersAnswer } from '../mcp-servers.ts';
 import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
 import type { SpawnedClaude } from './spawned.ts';
 
@@ -47,6 +48,16 @@ export class SdkConnection implements ClaudeConnection {
 
   send(message: ClaudeUserMessage): void {
     this.#input.push(message);
+  }
+
+  /** Rejects when Claude ends before it has answered. */
+  async setServers(servers: Readonly<Record<string, object>>): Promise<ServersAnswer> {
+    try {
+      return { ok: true, response: await this.#query.setMcpServers(servers) };
+    } catch (error) {
+      if (!this.alive) throw error;
+      return { ok: false, error: error instanceof Error ? error.message : String(error) };
+    }
   }
 
   async interrupt(): Promise<void> {

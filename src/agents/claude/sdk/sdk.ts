@@ -13,6 +13,8 @@ export interface SdkQuery extends AsyncIterable<ClaudeMessage> {
   interrupt(): Promise<unknown>;
   /** Settles when Claude has answered for the first time, or has ended before. */
   initializationResult(): Promise<unknown>;
+  /** Answers when they are connected, or are known not to be. */
+  setMcpServers(servers: Readonly<Record<string, object>>): Promise<unknown>;
 }
 
 export interface SdkOptions {

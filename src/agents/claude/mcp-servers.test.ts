@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { giveServers, type ServersAnswer } from './mcp-servers.ts';
+
+const SERVERS = [
+  { name: 'notes', command: 'npx', args: ['notes'], env: [{ name: 'TOKEN', value: 'token-of-notes' }] },
+  {
+    type: 'http' as const,
+    name: 'web',
+    url: 'https://me:password-of-web@a.example/mcp?key=key-of-web',
+    headers: [{ name: 'Authorization', value: 'Bearer header-of-web' }],
+  },
+];
+const answered = (response: unknown) => async (): Promise<ServersAnswer> => ({ ok: true, response });
+
+test('servers are told by name, as Claude has them', async () => {
+  let told: object = {};
+  await giveServers(SERVERS, async (servers) => {
+    told = servers;
+    return { ok: true, response: {} };
+  });
+  expect(told).toEqual({
+    notes: { type: 'stdio', command: 'npx', args: ['notes'], env: { TOKEN: 'token-of-notes' } },
+    web: { type: 'http', url: SERVERS[1]?.url, headers: { Authorization: 'Bearer header-of-web' } },
+  });
+});
+
+test('without servers Claude is told nothing', async () => {
+  expect(await giveServers([], () => expect.unreachable())).toBe(true);
+});
+
+test('whether Claude is still there is told', async () => {
+  expect(await giveServers(SERVERS, answered({ errors: {} }))).toBe(true);
+  expect(await giveServers(SERVERS, async () => null)).toBe(false);
+});
+
+test('servers that did not come up are named with the reason, and without secrets', async () => {
+  const why = 'no password-of-web, key-of-web, Bearer header-of-web, header-of-web';
+  const giving = giveServers(SERVERS, answered({ errors: { notes: 'wrong token-of-notes', web: why } }));
+  await expect(giving).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: 'An MCP server of Claude’s did not come up. "notes": wrong …; "web": no …, …, …, …',
+    hint: expect.stringContaining('options.mcpServers'),
+  });
+});
+
+test('a Claude that takes none says why', async () => {
+  await expect(giveServers(SERVERS, async () => ({ ok: false, error: 'what?' }))).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: 'This Claude cannot be given MCP servers: what?',
+  });
+});
