@@ -123,7 +123,7 @@ class EmbeddedEngine implements Engine {
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
     const blocks = parsePrompt(prompt);
     this.#knownAgent(options.agent);
-    const found = await this.conversation(conversation);
+    const found = this.#machinery.worker.held(this.owner, conversation) ?? (await this.conversation(conversation));
     if (found.driver === 'tracker') throw drivenElsewhere(found);
     return this.#enqueue(found.id, {
       requestId: options.requestId ?? null,

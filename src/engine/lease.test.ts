@@ -1,9 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { ThroughlineError } from '../core/errors.ts';
-import type { Store, Write } from '../ports/store.ts';
+import type { Accepted, NewTurn, Store, Write } from '../ports/store.ts';
 import { Lease } from './lease.ts';
 
 const FENCE = { conversation: 'c', owner: 'local', epoch: 1 };
+
+const TURN: NewTurn = {
+  id: 't',
+  conversation: 'c',
+  requestId: null,
+  agent: null,
+  defaultAgent: null,
+  prompt: [],
+  options: {},
+  retryOf: null,
+};
 
 function event(name: string): Write {
   return {
@@ -27,7 +38,11 @@ function slowStore() {
     commits.push({ counter, names });
     return { seq: counter + writes.length - 1 };
   };
-  return { commits, goOn: first.resolve, store: { commit } as Store };
+  const accept: Store['accept'] = async (_, __, { fence, counter, ahead }) => {
+    await commit(fence, counter, ahead?.writes ?? []);
+    return { written: true } as Accepted;
+  };
+  return { commits, goOn: first.resolve, store: { commit, accept } as Store };
 }
 
 describe('the pen of a lease', () => {
@@ -67,20 +82,32 @@ describe('the pen of a lease', () => {
     expect(lease.lost.aborted).toBe(false);
   });
 
-  test('offers writes once: refused, they leave the lease and what follows as they were', async () => {
+  test('has a turn accepted once: refused, it leaves the lease and what follows as they were', async () => {
     const { store, commits, goOn } = slowStore();
     const lease = new Lease(store, FENCE, 1_000);
-    const refused = lease.offer(event('conflict'));
+    const next = (name: string) => ({ agents: ['a'], ahead: { n: 1, agent: 'a', writes: [event(name)] } });
+    const refused = lease.accept('local', TURN, next('conflict'));
     const behind = lease.write(event('behind it'));
-    expect(await refused).toBe(false);
+    expect(await refused).toBe(null);
     await behind;
     await lease.settled();
-    expect(await lease.offer(event('taken'))).toBe(true);
+    expect(await lease.accept('local', TURN, next('taken'))).toMatchObject({ written: true });
+    await lease.settled();
     const slow = lease.write(event('first'));
-    expect(await lease.offer(event('while others are written'))).toBe(false);
+    expect(await lease.accept('local', TURN, next('while others are written'))).toBe(null);
     goOn();
     await slow;
     expect(commits.flatMap(({ names }) => names)).toEqual(['behind it', 'taken', 'first']);
+    expect(new Set(commits.map(({ counter }) => counter)).size, 'no counter is used twice').toBe(commits.length);
+    expect(lease.lost.aborted).toBe(false);
+  });
+
+  test('loses nothing when a turn cannot be accepted: whoever submitted it is told', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease({ ...store, accept: () => Promise.reject(new Error('as asked')) }, FENCE, 1_000);
+    await expect(lease.accept('local', TURN, { agents: [], ahead: null })).rejects.toThrow('as asked');
+    await lease.write(event('after it'));
+    expect(commits.flatMap(({ names }) => names)).toEqual(['after it']);
     expect(lease.lost.aborted).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErrorCode, ThroughlineError } from '../core/errors.ts';
-import type { Fence, Store, Write } from '../ports/store.ts';
+import type { Accepted, Fence, NewTurn, Onward, Store, Write } from '../ports/store.ts';
 
 /** Faults of the storage that may pass: a full disk gets room, a lock is let go. */
 const PASSING: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];
@@ -48,14 +48,17 @@ export class Lease {
   }
 
   /**
-   * Writes that may turn out not to apply: tried once, in a commit of their own. False: they were refused or could not be
-   * written, and nothing has changed; or other writes are under way, and these were not tried. Rejects with `lease_lost`.
+   * Has a turn accepted, begun and, where it is as foreseen, these writes made, in one commit; tried once. Null: it was refused,
+   * or could not be written just now, and nothing has changed; or other writes are under way, and it was not tried.
    */
-  offer(...writes: Write[]): Promise<boolean> {
-    if (this.#committing) return Promise.resolve(false);
-    return new Promise((resolve, reject) => {
-      this.#committing = this.#drain({ writes, resolve, reject });
-    });
+  accept(owner: string, turn: NewTurn, next: Pick<Onward, 'agents' | 'ahead'>): Promise<Accepted | null> {
+    if (this.#committing) return Promise.resolve(null);
+    const counter = this.#counter;
+    this.#counter += next.ahead?.writes.length ?? 0;
+    const accepted = this.#store.accept(owner, turn, { fence: this.fence, counter, ...next }).catch(orRefused);
+    const drain = () => this.#drain();
+    this.#committing = accepted.then(drain, drain);
+    return accepted;
   }
 
   /** Resolves when there is room for more: a fast agent must not outrun the disk without bound. */
@@ -75,9 +78,8 @@ export class Lease {
     if (!this.#lost.signal.aborted) this.#lost.abort(reason);
   }
 
-  async #drain(offer: Offer | null = null): Promise<void> {
+  async #drain(): Promise<void> {
     try {
-      if (offer !== null) await this.#try(offer);
       while (this.#waiting.length > 0) {
         const batch = this.#takeBatch();
         try {
@@ -90,19 +92,6 @@ export class Lease {
       }
     } finally {
       this.#committing = null;
-    }
-  }
-
-  async #try({ writes, resolve, reject }: Offer): Promise<void> {
-    const counter = this.#counter;
-    this.#counter += writes.length;
-    try {
-      await this.#store.commit(this.fence, counter, writes);
-      resolve(true);
-    } catch (error) {
-      if (isRefusal(error)) return resolve(false);
-      this.#lost.abort(error);
-      reject(error);
     }
   }
 
@@ -162,15 +151,10 @@ interface Group {
   reject(error: unknown): void;
 }
 
-interface Offer {
-  readonly writes: readonly Write[];
-  resolve(taken: boolean): void;
-  reject(error: unknown): void;
-}
-
-/** The store said no, or cannot just now: either way it has changed nothing. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ThroughlineError && [...REFUSALS, ...PASSING].includes(error.code);
+/** Null: the store said no, or cannot just now. Either way it has changed nothing. */
+function orRefused(error: unknown): null {
+  if (error instanceof ThroughlineError && [...REFUSALS, ...PASSING].includes(error.code)) return null;
+  throw error;
 }
 
 function isConflict(error: unknown): boolean {

@@ -4,8 +4,10 @@ import type { ReceiptRung } from '../core/restore-settings.ts';
 import type { Delivered } from './deliver.ts';
 import type { RestoreRequest } from './restore.ts';
 
+type PlanRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'traits' | 'settings' | 'explicit' | 'rewind'>;
+
 /** The ways to restore, from what the store and the hold know now. */
-export async function planFor({ hold, agent, traits, settings, explicit, rewind }: RestoreRequest): Promise<Plan> {
+export async function planFor({ hold, agent, traits, settings, explicit, rewind }: PlanRequest): Promise<Plan> {
   const { owner, id, head } = hold.conversation;
   const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
   const named = explicit === null ? [] : await hold.parts.store.findSessions(owner, explicit);
@@ -26,7 +28,9 @@ export interface Went {
   readonly dropped: number;
 }
 
-export function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
+type ReceiptRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'turn' | 'attempt' | 'tried' | 'lock'>;
+
+export function receiptOf(request: ReceiptRequest, started: number, went: Went): Receipt {
   const { hold, agent, turn, attempt, tried, lock } = request;
   const { rung, sessionId, before, given, dropped } = went;
   return {

@@ -1,11 +1,12 @@
+import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Turn } from '../core/turn.ts';
-import type { Claim, Enqueued, NewTurn } from '../ports/store.ts';
+import type { Accepted, Claim, Enqueued, NewTurn } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 import { Claims } from './claims.ts';
 import { endUnsent } from './end-turn.ts';
 import { isStorageFault } from './faults.ts';
-import { type HeadStart, headStartSoon } from './head-start.ts';
+import { type HeadStart, headStartSoon, lookAhead, type Outlook } from './head-start.ts';
 import { Hold } from './hold.ts';
 import { Lease } from './lease.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
@@ -52,6 +53,12 @@ export class Worker {
     if (parts.settings.claims === 'all') this.#claims.wake();
   }
 
+  /** The owner's conversation, as far as it is held here: what never changes of it need not be read. */
+  held(owner: string, id: string): Conversation | null {
+    const conversation = this.#holds.get(id)?.hold.conversation;
+    return conversation?.owner === owner ? conversation : null;
+  }
+
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
     this.#claims.want(owner, conversation, turn);
@@ -71,11 +78,12 @@ export class Worker {
       entry.looking = null;
     });
     const accepted = Promise.withResolvers<Enqueued>();
-    const accept = () => {
-      accepted.resolve(enqueue());
+    const accept = (taken: Promise<Enqueued | null>) => {
+      // Where it was refused together with what was to follow, it is accepted without that, or its submitter hears why not.
+      accepted.resolve(taken.then((done) => done ?? enqueue()));
       looked.resolve();
     };
-    this.#resume(entry, { turn, enqueue: accept });
+    this.#resume(entry, { owner, turn, accept });
     return accepted.promise;
   }
 
@@ -89,6 +97,7 @@ export class Worker {
     const entry = held ?? (claim && this.#hold(claim, 1));
     if (entry === null) return null;
     this.#warm.take(entry);
+    entry.outlook = null;
     const done = entry.busy.then(() =>
       this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold, this.#shutdown.signal))),
     );
@@ -133,7 +142,15 @@ export class Worker {
     const { store, settings } = this.#parts;
     const lease = new Lease(store, claim.fence, settings.storageMs);
     const hold = new Hold(this.#parts, lease, claim.conversation);
-    const entry: Entry = { hold, busy: Promise.resolve(), waiting, rung: false, last: null, looking: null };
+    const entry: Entry = {
+      hold,
+      busy: Promise.resolve(),
+      waiting,
+      rung: false,
+      last: null,
+      outlook: null,
+      looking: null,
+    };
     this.#holds.set(claim.conversation.id, entry);
     entry.busy = this.#runTurns(entry, claim);
     return entry;
@@ -154,12 +171,15 @@ export class Worker {
         await recover(hold, claim.unfinished);
         this.#claims.settle(hold.conversation.id, claim.unfinished.id);
       }
-      const first = expected === null ? null : await this.#beginExpected(entry, expected);
+      const first = expected === null ? null : await this.#acceptExpected(entry, expected);
       let start = first?.start ?? null;
       let turn = claim?.turn ?? (first === null ? await this.#next(entry) : first.turn);
       for (; turn !== null; turn = await this.#next(entry)) {
+        entry.outlook = null;
         await this.#run(hold, turn, start);
         start = null;
+        // Whoever waits for its end has read of it by then.
+        await new Promise(setImmediate);
         entry.last = { n: turn.n, agent: turn.agent };
         this.#claims.settle(hold.conversation.id, turn.id);
       }
@@ -171,18 +191,21 @@ export class Worker {
     else await this.#letGo(entry);
   }
 
-  /** Accepting the turn, beginning and sending it are verbs of their own, which share a commit by coming at the same time. */
-  async #beginExpected(entry: Entry, { turn, enqueue }: Expected): Promise<Begun> {
+  async #acceptExpected(entry: Entry, { owner, turn, accept }: Expected): Promise<Begun> {
+    const { hold } = entry;
     let start: HeadStart | null = null;
+    let taken: Promise<Accepted | null> = Promise.resolve(null);
     try {
-      start = await headStartSoon(entry.hold, turn, entry.last);
+      start = await headStartSoon(hold, turn, entry.last, entry.outlook);
+      const next = { agents: [...this.#parts.agents.keys()], ahead: start?.ahead ?? null };
+      if (!this.#closed) taken = hold.lease.accept(owner, turn, next);
     } finally {
-      enqueue();
+      accept(taken);
     }
-    const begun = this.#next(entry, true);
-    const offered = start === null || this.#closed ? false : entry.hold.lease.offer(...start.writes);
-    const [next, isSent] = await Promise.all([begun, offered]);
-    return { turn: next, start: isSent ? start : null };
+    // Whoever submitted it hears of a fault: no reason to end a session.
+    const accepted = await taken.catch(() => null);
+    if (accepted?.begun) return { turn: accepted.begun, start: accepted.written ? start : null };
+    return { turn: await this.#next(entry, true), start: null };
   }
 
   /** A turn is open and was not given to us: its agent is one that only others know. It must not wait for us to be idle. */
@@ -194,6 +217,8 @@ export class Worker {
   /** A turn may have come after we last looked: then its bell rang for a hold that was still busy. */
   #keepWarm(entry: Entry): void {
     this.#warm.keep(entry);
+    // Nobody waits for anything just now, and the next turn need not wait for this.
+    if (entry.last !== null) entry.outlook ??= lookAhead(entry.hold, entry.last.agent).catch(() => null);
     if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
     this.#claims.wake(); // one turn less is running: another conversation may have waited for that
   }
@@ -289,15 +314,18 @@ interface Entry {
   rung: boolean;
   /** The last turn that was run here; null: none yet. */
   last: Pick<Turn, 'n' | 'agent'> | null;
+  /** What is known of its next turn while it is warm; null: nobody has looked. */
+  outlook: Promise<Outlook | null> | null;
   /** Resolves when the turn for which its session is looked at is accepted: later ones must not overtake it; null: there is none. */
   looking: Promise<void> | null;
 }
 
 /** A turn that is about to be accepted. */
 interface Expected {
+  readonly owner: string;
   readonly turn: NewTurn;
-  /** Asks the store to accept it. Called once, whatever happens. */
-  enqueue(): void;
+  /** Told once, whatever happens, what the store is asked to do with it; null: nothing, and it is still to be accepted. */
+  accept(taken: Promise<Enqueued | null>): void;
 }
 
 interface Begun {

@@ -72,11 +72,19 @@ function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
 }
 
 function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
+  return { ...turnOf(ledger.tx.db, turn), ...startTurn(ledger, turn) };
+}
+
+/** Returns what the turn is from then on. */
+export function startTurn(
+  ledger: Ledger,
+  turn: Pick<TurnRow, 'no' | 'id' | 'n' | 'attempt'>,
+): Pick<Turn, 'state' | 'attempt' | 'startedAt'> {
   const { tx } = ledger;
-  const begun = { ...turn, state: 'running', attempt: turn.attempt + 1, started_at: tx.now } as const;
-  tx.db.run(BEGIN, begun.attempt, begun.started_at, turn.no);
-  ledger.append('turn.started', turn, { n: turn.n, attempt: begun.attempt });
-  return turnOf(tx.db, begun);
+  const attempt = turn.attempt + 1;
+  tx.db.run(BEGIN, attempt, tx.now, turn.no);
+  ledger.append('turn.started', turn, { n: turn.n, attempt });
+  return { state: 'running', attempt, startedAt: tx.now };
 }
 
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */

@@ -17,7 +17,6 @@ const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
-const TOO_FAR = 'SELECT id FROM sessions WHERE conv = ? AND ref = ? AND watermark > ?';
 
 /**
  * All writes, in order, or none. Every write has one counter of the epoch, and all its events carry it; the events of one
@@ -28,13 +27,18 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
   const repeated = earlierAnswer(ledger, counter, writes.length);
   if (repeated !== null) return repeated;
-  const names: Names = new Map();
-  for (const [index, write] of writes.entries()) {
-    apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 }, names);
-  }
-  checkWatermarks(ledger, writes);
+  applyAll(ledger, counter, writes, new Map());
   ledger.save();
   return { seq: ledger.row.next_seq - 1 };
+}
+
+/** Under the lease that the ledger was found under. `names`: the turns that are known without looking. */
+export function applyAll(ledger: Ledger, counter: number, writes: readonly Write[], names: Names): void {
+  const { epoch } = ledger.row;
+  for (const [index, write] of writes.entries()) {
+    apply(ledger, write, { epoch, counter: counter + index, part: 0 }, names);
+  }
+  checkWatermarks(ledger, writes);
 }
 
 /** The answer of then, when this commit was made before and only its reply was lost (R5). */
@@ -89,7 +93,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
 }
 
 type NumberedTurn = TurnName & { readonly n: number };
-type Names = Map<string, NumberedTurn>;
+export type Names = Map<string, NumberedTurn>;
 
 /** Looked up once a commit: a batch of updates is mostly of one turn. */
 function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {
@@ -109,13 +113,17 @@ function begunTurn({ tx, row }: Ledger, id: string): TurnRow {
   return turn;
 }
 
-/** No session can have been told more than the history has (R9). */
-function checkWatermarks({ tx, row }: Ledger, writes: readonly Write[]): void {
+/** No session can have been told more than the history has (R9): what is said of it last counts. */
+function checkWatermarks({ row }: Ledger, writes: readonly Write[]): void {
+  const watermarks = new Map<string, number>();
   for (const write of writes) {
-    const ref =
-      write.write === 'open-session' ? write.session.ref : write.write === 'change-session' ? write.ref : null;
-    if (ref === null || tx.db.one(TOO_FAR, row.conv, ref, row.head) === undefined) continue;
-    throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
+    if (write.write === 'open-session') watermarks.set(write.session.ref, write.session.watermark);
+    if (write.write === 'change-session' && write.change.watermark !== undefined)
+      watermarks.set(write.ref, write.change.watermark);
+  }
+  for (const watermark of watermarks.values()) {
+    if (watermark > row.head)
+      throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
   }
 }
 

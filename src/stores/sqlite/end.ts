@@ -7,7 +7,7 @@ import type { Database } from './database.ts';
 import type { Ledger, Stamp } from './ledger.ts';
 import { withdrawOpen } from './permissions.ts';
 import type { RecordBody, TurnRow } from './rows.ts';
-import { addSessionUsage, useSession } from './sessions.ts';
+import { endUse } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
 const END = `
@@ -22,9 +22,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   checkRecord(turn, record);
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  const id = session === null ? null : useSession(ledger, session, turn.agent);
+  const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
   tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
-  if (session !== null) addSessionUsage(ledger, session, record === null ? 0 : 1, usage);
   if (record !== null) {
     addRecord(ledger, turn, record);
     countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
@@ -49,8 +48,8 @@ function addRecord({ tx, row }: Ledger, turn: TurnRow, record: TurnRecord): void
 
 function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
   const { prompt, ...rest } = record;
-  const known = readValue(db, turn.owner, turn.prompt, turn.prompt_refs);
-  return JSON.stringify(prompt) === JSON.stringify(known) ? rest : record;
+  const known = turn.prompt_refs === 0 ? turn.prompt : JSON.stringify(readValue(db, turn.owner, turn.prompt, 1));
+  return JSON.stringify(prompt) === known ? rest : record;
 }
 
 /** The history is the turns that were sent and have ended: a record for each of them, and for no other. */

@@ -1,3 +1,4 @@
+import type { TitleSource } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../core/event.ts';
 import type { Fence } from '../../ports/store.ts';
@@ -11,6 +12,7 @@ export interface LeaseRow {
   readonly id: string;
   readonly driver: string;
   readonly place: string;
+  readonly title_source: TitleSource;
   next_n: number;
   next_seq: number;
   chain: Uint8Array;
@@ -29,15 +31,16 @@ export interface Stamp {
   part: number;
 }
 
-const LEASE = 'SELECT l.*, c.id FROM leases l JOIN conversations c ON c.no = l.conv';
+const LEASE = 'SELECT l.*, c.id, c.title_source FROM leases l JOIN conversations c ON c.no = l.conv';
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
 const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
-// Apart from the first and from each other, because naming an indexed column rewrites its index, and most writes change none.
-const SAVE_READY = 'UPDATE leases SET pending = ?, ready_at = ? WHERE conv = ?';
+// Apart, because naming an indexed column rewrites its index, and most writes change none.
+const SAVE_READY = `
+  UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ? WHERE conv = ?`;
 const SAVE_WORKER = 'UPDATE leases SET worker = ? WHERE conv = ?';
 const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
 
@@ -69,8 +72,13 @@ export class Ledger {
   static under(tx: Tx, fence: Fence): Ledger {
     const row = tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
     if (row === undefined || (row.owner !== fence.owner && !isErased(row))) throw noConversation();
-    if (row.epoch !== fence.epoch || row.worker === null) throw leaseLost();
-    return new Ledger(tx, row);
+    const ledger = new Ledger(tx, row);
+    if (!ledger.isUnder(fence)) throw leaseLost();
+    return ledger;
+  }
+
+  isUnder({ epoch }: Fence): boolean {
+    return this.row.epoch === epoch && this.row.worker !== null;
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
@@ -109,10 +117,10 @@ export class Ledger {
   save(): void {
     const { row, tx } = this;
     const before = this.#before;
-    tx.db.run(SAVE, row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch, row.conv);
+    const values = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
     if (row.pending !== before.pending || row.ready_at !== before.ready_at) {
-      tx.db.run(SAVE_READY, row.pending, row.ready_at, row.conv);
-    }
+      tx.db.run(SAVE_READY, ...values, row.pending, row.ready_at, row.conv);
+    } else tx.db.run(SAVE, ...values, row.conv);
     if (row.worker !== before.worker) tx.db.run(SAVE_WORKER, row.worker, row.conv);
   }
 }

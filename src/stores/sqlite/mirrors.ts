@@ -7,16 +7,15 @@ import type { SessionRow } from './rows.ts';
 
 const ADD = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES (?, ?, ?, ?)';
 const FORGET = 'DELETE FROM mirrors WHERE session = ?';
-const COUNT = 'UPDATE sessions SET mirrored = ? WHERE no = ?';
 const PIECES = `
   SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = ? AND s.conv = ? ORDER BY m.start`;
 
-/** A file grows at its end: each turn adds one piece, so its cost does not grow with the file. */
+/** A file grows at its end: each turn adds one piece, so its cost does not grow with the file. Returns how much there is then. */
 export function addToMirror(
   { tx, row }: Ledger,
   session: SessionRow,
   { from, bytes }: NonNullable<SessionChange['mirror']>,
-): void {
+): number {
   if (from !== session.mirrored && from !== 0) {
     throw new ThroughlineError(
       'invalid',
@@ -25,7 +24,7 @@ export function addToMirror(
   }
   if (from === 0 && session.mirrored > 0) tx.db.run(FORGET, session.no);
   if (bytes.byteLength > 0) tx.db.run(ADD, session.no, from, row.owner, bytes);
-  tx.db.run(COUNT, from + bytes.byteLength, session.no);
+  return from + bytes.byteLength;
 }
 
 export function transcript(db: Database, owner: string, conversation: string, ref: string): Uint8Array | null {

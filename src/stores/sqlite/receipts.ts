@@ -32,7 +32,7 @@ export function writeReceipt(
   const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
   const added = difference(receipt.usage, earlier);
   if (Object.values(added).some((amount) => amount !== 0)) {
-    if (session !== null) addSessionUsage(ledger, session, 0, added);
+    if (session !== null) addSessionUsage(ledger, session, added);
     countSpent(tx, row.owner, receipt.agent, 0, added);
     countTurns(ledger, [], added);
   }

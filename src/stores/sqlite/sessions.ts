@@ -8,19 +8,19 @@ import { SESSION, type SessionRow } from './rows.ts';
 import { countSession } from './totals.ts';
 
 const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
-const NAME = 'SELECT no, id, agent FROM sessions WHERE ref = ? AND conv = ?';
-const USAGE = 'SELECT no, usage FROM sessions WHERE ref = ? AND conv = ?';
+const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = ? AND conv = ?';
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, storage,
     turns, usage, opened_at, used_at, used_seq)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
-const CHANGE = 'UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ? WHERE no = ?';
+const CHANGE = `
+  UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
 // Apart, because naming the state rewrites the index of usable sessions.
-const CHANGE_MEMO = 'UPDATE sessions SET memo = ? WHERE no = ?';
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
-const COUNT = 'UPDATE sessions SET turns = turns + ?, usage = ? WHERE no = ?';
+const END_USE = 'UPDATE sessions SET used_at = ?, used_seq = ?, turns = turns + ?, usage = ? WHERE no = ?';
+const COUNT = 'UPDATE sessions SET usage = ? WHERE no = ?';
 const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
 
 /** A session of this conversation, as much of it as the statement reads. Throws `not_found`. */
@@ -34,6 +34,7 @@ interface SessionName {
   readonly no: number;
   readonly id: string;
   readonly agent: string;
+  readonly usage: string;
 }
 
 export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
@@ -82,9 +83,9 @@ export function changeSession(
   const watermark = change.watermark ?? session.watermark;
   const position = change.position === undefined ? session.position : change.position;
   const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
-  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, session.no);
-  if (change.memo !== undefined && change.memo !== session.memo) db.run(CHANGE_MEMO, change.memo, session.no);
-  if (change.mirror !== undefined) addToMirror(ledger, session, change.mirror);
+  const memo = change.memo === undefined ? session.memo : change.memo;
+  const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
+  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, memo, mirrored, session.no);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
@@ -95,15 +96,33 @@ export function changeSession(
  */
 export function useSession(ledger: Ledger, ref: string, agent: string): string {
   const { tx, row } = ledger;
-  const { no, id, agent: own } = found<SessionName>(ledger, NAME, ref);
-  if (own !== agent) throw new ThroughlineError('conflict', `The session is of the agent "${own}", not of "${agent}".`);
+  const { no, id } = sessionOf(ledger, ref, agent);
   tx.db.run(USE, tx.now, row.next_seq, no);
   return id;
 }
 
-export function addSessionUsage(ledger: Ledger, ref: string, turns: number, usage: Usage): void {
-  const session = found<{ no: number; usage: string }>(ledger, USAGE, ref);
-  ledger.tx.db.run(COUNT, turns, JSON.stringify(addUsage(usage, JSON.parse(session.usage))), session.no);
+/** The same at the end of the turn, which counts for the session: `turns` is 0 for one that is no part of the history. */
+export function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): string {
+  const { tx, row } = ledger;
+  const session = sessionOf(ledger, ref, agent);
+  tx.db.run(END_USE, tx.now, row.next_seq, turns, sum(session, usage), session.no);
+  return session.id;
+}
+
+/** What was spent beside its turns. */
+export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void {
+  const session = found<SessionName>(ledger, NAME, ref);
+  ledger.tx.db.run(COUNT, sum(session, usage), session.no);
+}
+
+function sessionOf(ledger: Ledger, ref: string, agent: string): SessionName {
+  const session = found<SessionName>(ledger, NAME, ref);
+  if (session.agent === agent) return session;
+  throw new ThroughlineError('conflict', `The session is of the agent "${session.agent}", not of "${agent}".`);
+}
+
+function sum(session: SessionName, usage: Usage): string {
+  return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
 }
 
 /** The index of usable sessions said no: it belongs to another conversation, or this one has it already (R1). */

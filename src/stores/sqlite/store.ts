@@ -18,7 +18,7 @@ import {
 } from './conversations.ts';
 import { fork, importConversation } from './copy.ts';
 import type { Database } from './database.ts';
-import { enqueue } from './enqueue.ts';
+import { accept, enqueue } from './enqueue.ts';
 import { eraseConversation, verifiedOwner } from './erase.ts';
 import { storageFault } from './faults.ts';
 import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
@@ -101,6 +101,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     eraseConversation: (owner, id) => write((tx) => eraseConversation(tx, owner, id)),
 
     enqueue: (owner, turn) => write((tx) => enqueue(tx, owner, turn)),
+    accept: (owner, turn, next) => write((tx) => accept(tx, owner, turn, next)),
     requestCancel: (owner, turn, by) => write((tx) => requestCancel(tx, owner, turn, by)),
     answer: (owner, permission, optionId, by) => write((tx) => answer(tx, owner, permission, optionId, by)),
 

@@ -41,7 +41,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'send', agent: 'plain', ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, agent: 'rotating', ends: ['completed', 'interrupted'], ran: [1, 0] },
-  { verb: 'commit', write: 'send', second: true, warm: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'accept', write: 'send', second: true, warm: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
   { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
@@ -88,7 +88,7 @@ describe('a process that is killed at an exact step', () => {
       action: 'kill',
       ...(write ? { write } : {}),
       ...(since ? { since } : {}),
-      call: second ? 2 : 1,
+      call: second && !warm ? 2 : 1,
     };
     const leaseMs = verb === 'renew' ? 300 : LEASE_MS;
     const settings = warm ? { leaseMs, maxWarm: 1, headStartMs: LEASE_MS } : { leaseMs, maxWarm: 0 };

@@ -145,6 +145,8 @@ export class World {
     const body = JSON.stringify([conversation.id, named, command.text, session]);
     const known = request === null ? undefined : this.#requests.get(request);
     const agent = named ?? conversation.turns.at(-1)?.agent ?? 'a';
+    const pen = command.holder === null ? null : this.#pen(command.holder, conversation);
+    const onward = pen && this.#onward(conversation, { id: turn.id, agent }, pen, command);
     await this.#expect(
       'submit',
       () => {
@@ -153,20 +155,51 @@ export class World {
           return { turn: known.turn, seq: known.seq, duplicate: true };
         }
         if (session.session !== undefined) this.#refuseElsewhere(conversation, agent, session.session);
-        const accepted = model.submit(conversation, turn.id, agent);
-        const seq = conversation.events.length;
+        const after = structuredClone(conversation);
+        const accepted = model.submit(after, turn.id, agent);
+        const seq = after.events.length;
+        const next = onward === null ? {} : model.goOnWith(after, this.#others(conversation), accepted, onward);
+        Object.assign(conversation, after);
         if (request !== null) this.#requests.set(request, { body, turn: accepted.id, seq });
-        return { turn: accepted.id, seq, duplicate: false };
+        return { turn: accepted.id, seq, duplicate: false, ...next };
       },
       async () => {
-        const { turn: accepted, seq, duplicate } = await this.#store(command.text).enqueue('owner', turn);
-        return { turn: accepted.id, seq, duplicate };
+        const store = this.#store(command.holder ?? command.text);
+        if (onward === null || pen === null) {
+          const { turn: accepted, seq, duplicate } = await store.enqueue('owner', turn);
+          return { turn: accepted.id, seq, duplicate };
+        }
+        const ahead = onward.ahead && {
+          ...onward.ahead,
+          writes: onward.ahead.writes.map((one) => toStore(one, conversation)),
+        };
+        const answer = await store.accept('owner', turn, { ...onward, fence: pen.fence, ahead });
+        const { turn: accepted, seq, duplicate, begun, written } = answer;
+        return { turn: accepted.id, seq, duplicate, ...(duplicate ? {} : { begun: begun !== null, written }) };
       },
     );
   }
 
+  #onward(
+    conversation: model.Conversation,
+    { id, agent }: { id: string; agent: string },
+    pen: Pen,
+    { holder, foresees }: Extract<Command, { do: 'submit' }>,
+  ): model.Onward {
+    const n = foresees === 'wrong' ? conversation.nextN + 1 : conversation.nextN;
+    const writes = foresees === 'nothing' ? [] : this.#sending(conversation, { id, agent, attempt: 1 });
+    const { counter } = pen;
+    pen.counter += writes.length;
+    const agents = this.#pick(KNOWN, holder ?? 0);
+    return { epoch: pen.fence.epoch, counter, agents, ahead: foresees === 'nothing' ? null : { n, agent, writes } };
+  }
+
+  #others(conversation: model.Conversation): model.Conversation[] {
+    return this.#conversations.filter((one) => one !== conversation);
+  }
+
   #refuseElsewhere(conversation: model.Conversation, agent: string, id: string): void {
-    const others = this.#conversations.filter((one) => one !== conversation).flatMap((one) => one.sessions);
+    const others = this.#others(conversation).flatMap((one) => one.sessions);
     if (others.some((one) => one.id === id && one.agent === agent && model.isUsable(one)))
       throw new model.Refused('refused');
   }
@@ -312,7 +345,7 @@ export class World {
     counter: number,
     writes: readonly model.Write[],
   ): Promise<void> {
-    const others = this.#conversations.filter((one) => one !== conversation);
+    const others = this.#others(conversation);
     const inStore: StoreWrite[] = writes.map((write) => toStore(write, conversation));
     await this.#expect(
       `commit ${counter} by ${worker}: ${writes.map((write) => write.write).join(', ')}`,
@@ -346,7 +379,7 @@ export class World {
     return session !== undefined && model.isUsable(session);
   }
 
-  #sending(conversation: model.Conversation, turn: model.Turn): model.Write[] {
+  #sending(conversation: model.Conversation, turn: Pick<model.Turn, 'id' | 'agent' | 'attempt'>): model.Write[] {
     const usable = model.byUse(conversation).find((one) => one.agent === turn.agent && model.isUsable(one));
     const receipt = { write: 'receipt', turn: turn.id, attempt: turn.attempt } as const;
     if (usable) return [receipt, { write: 'send', turn: turn.id, ref: usable.ref }];
