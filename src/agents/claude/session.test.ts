@@ -266,6 +266,20 @@ test('a session that Claude names late has a name by the end of its first turn',
   expect(await one.position()).toBe('1:p1');
 });
 
+test('a file that is deleted in the middle of a turn begins with the rest of it, and proves nothing', async () => {
+  write('old', null);
+  const one = session({ empty: false });
+  claude.onSend = ({ uuid }) => {
+    rmSync(fileOf(ID));
+    write(uuid, 'old');
+    write('a1', uuid);
+    say(state('running'), answer('a1'), result(uuid), state('idle'));
+  };
+  const { outcome, events } = await prompt(one, 'p1', '1:old');
+  expect(outcome).toEqual({ kind: 'completed', position: null });
+  expect(events.findLast((event) => event.type === 'proof')).toMatchObject({ proof: 'counted' });
+});
+
 test('a file that somebody has replaced is read anew', async () => {
   mkdirSync(folder, { recursive: true });
   write('old', null);

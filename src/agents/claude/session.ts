@@ -274,7 +274,8 @@ export class ClaudeSession implements AgentSession {
     const deadline = performance.now() + patience;
     for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
       await this.#prove(flight);
-      if (expected.every((uuid) => this.#file?.has(uuid))) return true;
+      // A file that was deleted in the middle of the turn begins with the rest of it: what came before is in no file then.
+      if (expected.every((uuid) => this.#file?.has(uuid))) return this.#file?.chain?.rootReached === true;
       if (flight.turn.writesLost || performance.now() >= deadline) return false;
       await sleep(pause);
     }

@@ -1,9 +1,21 @@
 // What happens to Claude and its files while its process waits for the next turn.
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { conversationOf } from '../../../src/testing/index.ts';
+import { until } from '../../contracts/agent-room.ts';
 import { type InstalledClaude, runClaude } from '../claude.ts';
-import { type ClaudeAdapter, ClaudeHome, codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from '../claude-home.ts';
+import {
+  bash,
+  type ClaudeAdapter,
+  ClaudeHome,
+  codeword,
+  FIRST,
+  FOURTH,
+  SECOND,
+  THIRD,
+  threeTurns,
+} from '../claude-home.ts';
 
 export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void {
   test('somebody resumes the session while it is warm: it is let go, and nothing of theirs is taken over', async () => {
@@ -27,6 +39,26 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     const { receipt } = await tl.conversation('chat').ask(FOURTH);
     home.expectTold(FIRST, SECOND, THIRD, FOURTH);
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
+  });
+
+  test('its files are deleted in the middle of a turn: nothing passes for proved, and what was said is put back', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(FIRST);
+    writeFileSync(join(cwd, 'hold'), '');
+    const asked = chat.ask(`${bash('touch begun; while [ -e hold ]; do sleep 0.1; done')}\n${SECOND}`);
+    await until('the tool runs', () => existsSync(join(cwd, 'begun')));
+    rmSync(join(home.config, 'projects'), { recursive: true });
+    rmSync(join(cwd, 'hold'));
+    expect((await asked).receipt.proof).not.toBe('proved');
+    await tl.close();
+    const { receipt } = await (await home.open()).conversation('chat').ask(THIRD);
+    expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 2, proof: 'proved' });
+    const request = home.model.lastRequest();
+    const told = JSON.stringify(request && conversationOf(request));
+    for (const prompt of [FIRST, SECOND, THIRD]) expect(told).toContain(prompt);
   });
 
   test('with a home in the sandbox nothing is kept in the person’s own', async () => {
