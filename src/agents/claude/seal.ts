@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { setImmediate as breathe } from 'node:timers/promises';
 
 /** What the beginning of a file was: so many bytes, with this hash. */
@@ -64,7 +64,7 @@ export class Sealer {
 
 function openOrNull(path: string): number | null {
   try {
-    return openSync(path, 'r');
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch {
     return null;
   }

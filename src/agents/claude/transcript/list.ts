@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from '../../../core/content.ts';
@@ -14,19 +15,26 @@ export async function listTranscripts(folder: string): Promise<NativeSession[]> 
     throw error;
   });
   const ids = names.flatMap((name) => SESSION.exec(name)?.[1] ?? []);
-  const sessions = await Promise.all(ids.map((id) => look(join(folder, `${id}.jsonl`), id)));
-  return sessions.filter((session) => session !== null);
+  const sessions: NativeSession[] = [];
+  // One after the other: there may be thousands, and all at once they would be more open files than a process may have.
+  for (const id of ids) {
+    const session = await look(join(folder, `${id}.jsonl`), id);
+    if (session !== null) sessions.push(session);
+  }
+  return sessions;
 }
 
-/** Null: there is nothing in it that anybody said, or it is gone. */
+/** Null: there is nothing in it that anybody said, or it is gone, or something else: a pipe must not keep us waiting. */
 async function look(file: string, id: string): Promise<NativeSession | null> {
-  const handle = await open(file).catch(() => null);
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (handle === null) return null;
   try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return null;
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(LOOKED_AT), 0, LOOKED_AT, 0);
     const title = firstWords(buffer.toString('utf8', 0, bytesRead));
     if (title === null && bytesRead < LOOKED_AT) return null;
-    return { id, title, updatedAt: Math.round((await handle.stat()).mtimeMs) };
+    return { id, title, updatedAt: Math.round(stats.mtimeMs) };
   } finally {
     await handle.close();
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -72,6 +73,15 @@ describe('putting a transcript in place', () => {
     expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
     expect(readdirSync(outside).toSorted()).toEqual(['-work', 'target']);
     expect(readdirSync(join(outside, '-work'))).toEqual([]);
+  });
+
+  test('does not wait for a pipe, a directory or anything else in its place', async () => {
+    mkdirSync(dir, { recursive: true });
+    execFileSync('mkfifo', [file]);
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
+    rmSync(file);
+    mkdirSync(file);
+    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
   });
 
   test('says when nothing can be written, and leaves no half of a file', async () => {

@@ -77,7 +77,10 @@ function removeQuietly(file: string): void {
 /** Adds a line to a transcript that no process has open; null: it is there, else why not. Never through a link. */
 export async function appendLine(file: string, entry: object): Promise<string | null> {
   try {
-    await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    await using handle = await open(
+      file,
+      constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    );
     await handle.appendFile(`${JSON.stringify(entry)}\n`);
     return null;
   } catch (error) {
@@ -145,7 +148,8 @@ async function compared(temporary: string, file: string): Promise<Put> {
 
 async function sameContent(one: string, other: string): Promise<boolean> {
   await using ours = await open(one);
-  await using theirs = await open(other, constants.O_RDONLY | constants.O_NOFOLLOW);
+  // A pipe in its place must not keep us waiting.
+  await using theirs = await open(other, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const [{ size }, there] = await Promise.all([ours.stat(), theirs.stat()]);
   if (!there.isFile() || there.size !== size) return false;
   for (let at = 0; at < size; at += WRITE_BYTES) {

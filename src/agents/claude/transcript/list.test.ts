@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { listTranscripts } from './list.ts';
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'throughline-list-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+test('a session is listed with its first words; what nobody said anything in, and what is no file, is not', async () => {
+  const path = folder();
+  const [spoken, silent, pipe, directory] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  const said = { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'Hello.' }] } };
+  writeFileSync(join(path, `${spoken}.jsonl`), `{"type":"summary"}\n${JSON.stringify(said)}\n`);
+  writeFileSync(join(path, `${silent}.jsonl`), '{"type":"summary"}\n');
+  writeFileSync(join(path, 'notes.jsonl'), `${JSON.stringify(said)}\n`);
+  execFileSync('mkfifo', [join(path, `${pipe}.jsonl`)]);
+  mkdirSync(join(path, `${directory}.jsonl`));
+  expect(await listTranscripts(path)).toEqual([{ id: spoken, title: 'Hello.', updatedAt: expect.any(Number) }]);
+});
+
+test('where no session ever was there are none', async () => {
+  expect(await listTranscripts(join(folder(), 'none'))).toEqual([]);
+});
