@@ -2,7 +2,7 @@ import { isObject } from '../../core/content.ts';
 import { RETRACTED, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
-import { type CostSoFar, costOf, outcomeOf, promptsOf, tokensAdded } from './result.ts';
+import { type CostSoFar, costOf, outcomeOf, promptsOf, stoppedByHook, tokensAdded } from './result.ts';
 import { canRewind } from './rewind.ts';
 import { Spent } from './spent.ts';
 import type { EntryMessage } from './transcript/entries.ts';
@@ -28,6 +28,8 @@ export class TurnReader {
   #version: string;
   readonly #rewinds: boolean;
   #said: ClaudeMessage | null = null;
+  /** A hook of the settings stopped the prompt, with this reason; null: none did. */
+  #stopped: string | null = null;
   #namesPrompts = false;
   #running = false;
   #idle = false;
@@ -52,6 +54,7 @@ export class TurnReader {
 
   /** How it ended, once the result has come; null: it has not. `over` tells whether it may be believed already. */
   get outcome(): AgentOutcome | null {
+    if (this.#said !== null && this.#stopped !== null) return stoppedByHook(this.#stopped);
     if (this.#said !== null) return outcomeOf(this.#said, this.#rewinds);
     if (!this.#idle) return null;
     return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
@@ -138,6 +141,12 @@ export class TurnReader {
       case 'session_state_changed':
         this.#state(message.state);
         return [];
+      case 'informational': {
+        // The result that follows says that all went well; but the model was not asked.
+        const { prompt_submit_outcome: stopped } = message;
+        if (isObject(stopped)) this.#stopped = String(stopped.reason ?? message.content ?? 'it gave no reason');
+        return [];
+      }
       case 'session_writes_lost':
         this.writesLost = true;
         return [];

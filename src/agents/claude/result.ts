@@ -31,6 +31,17 @@ const LOG_IN =
   '"throughline agents" says how to log in; or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the latter is seen.';
 
+/** The model has not seen the prompt, or not answered it, by the will of whoever set the hook. */
+export function stoppedByHook(reason: string): AgentOutcome {
+  return {
+    kind: 'failed',
+    code: 'agent_failed',
+    message: `A hook of Claude’s settings (UserPromptSubmit) stopped the prompt: ${reason}`,
+    hint: 'The next prompt comes with a record of this one, which the hook sees, too: "throughline fork" goes on from before it.',
+    again: false,
+  };
+}
+
 /** Whether the API may answer the same request another time: not when it said that the request, or its key, is no good. */
 function mayPass(status: unknown): boolean {
   return typeof status !== 'number' || status === 408 || status === 409 || status === 429 || status >= 500;

@@ -81,6 +81,22 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(existsSync(join(cwd, '.claude'))).toBe(false);
   });
 
+  test('a prompt that a hook of the person’s settings stops has failed, with the reason', async () => {
+    const command = 'if grep -q "Not this"; then echo "house rules" >&2; exit 2; fi';
+    const hooks = { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] };
+    await using home = await ClaudeHome.make(adapter, { hooks });
+    const tl = await home.open();
+    await tl.conversation('chat').ask(FIRST);
+    const { turn } = await tl.conversation('chat').send('Not this.').accepted;
+    const { state, failure } = await ended(tl.engine, turn);
+    expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
+    expect(failure?.message).toContain('house rules');
+    // The hook would see the record of what it stopped; from before that, all goes on.
+    await tl.engine.fork('chat', { turn: 1, key: 'fork' });
+    await tl.conversation('fork').ask(SECOND);
+    home.expectTold(FIRST, SECOND);
+  });
+
   test('where Claude could not write its transcript, nothing is sent', async () => {
     await using home = await ClaudeHome.make(adapter);
     writeFileSync(join(home.config, 'projects'), 'in the way');
