@@ -17,63 +17,66 @@ const ALLOWED = { permissions: { allow: ['mcp__notes'] }, enableAllProjectMcpSer
 /** Claude would offer a tool by which the model finds these; the stand-in looks for none. */
 const OFFERED = { ENABLE_TOOL_SEARCH: 'false' };
 
-/** Every start of the server, and every call of its tool. */
-function notes(root: string, more: Record<string, string> = {}) {
-  const trace = join(root, 'notes.log');
-  const env = Object.entries({ TRACE: trace, TOKEN, ...more }).map(([name, value]) => ({ name, value }));
-  const server = { name: 'notes', command: process.execPath, args: [PROGRAM], env };
-  const happened = () => (existsSync(trace) ? readFileSync(trace, 'utf8').trimEnd().split('\n') : []);
-  return { server, happened };
-}
-
 async function withServers(adapter: ClaudeAdapter, servers: (root: string) => unknown): Promise<ClaudeHome> {
   const home = await ClaudeHome.make(adapter, ALLOWED, OFFERED);
   home.settings = { agents: { claude: { ...home.claude, options: { mcpServers: servers(home.path) } } } };
   return home;
 }
 
+const traceIn = (root: string) => join(root, 'notes.log');
+
+/** With a server that keeps a trace. */
+function withNotes(adapter: ClaudeAdapter, more: Record<string, string> = {}): Promise<ClaudeHome> {
+  return withServers(adapter, (root) => {
+    const env = Object.entries({ TRACE: traceIn(root), TOKEN, ...more }).map(([name, value]) => ({ name, value }));
+    return [{ name: 'notes', command: process.execPath, args: [PROGRAM], env }];
+  });
+}
+
+/** Every start of that server, and every call of its tool. */
+function happened({ path }: ClaudeHome): string[] {
+  const trace = traceIn(path);
+  return existsSync(trace) ? readFileSync(trace, 'utf8').trimEnd().split('\n') : [];
+}
+
+/** Reads the note in one more turn, and says how its session came about and what the server saw meanwhile. */
+async function reads(home: ClaudeHome, tl: Throughline, key = 'chat', restore = {}): Promise<string[]> {
+  const before = happened(home).length;
+  const { receipt } = await tl.conversation(key).ask(READ, { restore });
+  expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
+  return [receipt.rung, ...happened(home).slice(before)];
+}
+
 export function mcpServers(adapter: ClaudeAdapter): void {
-  test('they are there with every session: new, resumed, put back, forked; a replay without tools starts none', async () => {
-    let trace = () => [] as string[];
-    await using home = await withServers(adapter, (root) => {
-      const { server, happened } = notes(root);
-      trace = happened;
-      return [server];
-    });
+  test('they are there in a new session, in one that was resumed, and in one that was put back; a project’s own are not', async () => {
+    await using home = await withNotes(adapter);
     const cwd = home.directory('work');
     const spy = { command: 'touch', args: [join(home.path, 'spied')] };
     writeFileSync(join(cwd, '.mcp.json'), JSON.stringify({ mcpServers: { spy } }));
-    /** Reads the note in one more turn, and says what the server saw of it and how the session came about. */
-    const reads = async (tl: Throughline, key = 'chat', restore = {}) => {
-      const before = trace().length;
-      const { receipt } = await tl.conversation(key, { cwd }).ask(READ, { restore });
-      expect(
-        home.model
-          .lastRequest()
-          ?.messages.flatMap(({ toolResults }) => toolResults)
-          .at(-1)?.text,
-      ).toBe(NOTE);
-      return [receipt.rung, ...trace().slice(before)];
-    };
     const tl = await home.open();
     await tl.conversation('chat', { cwd }).ask(FIRST);
-    expect(trace()).toEqual(['started']);
-    expect(await reads(tl)).toEqual(['live', 'called']);
+    expect(happened(home)).toEqual(['started']);
+    expect(await reads(home, tl)).toEqual(['live', 'called']);
     await tl.close();
     const again = await home.open();
-    expect(await reads(again)).toEqual(['resume', 'started', 'called']);
-    await again.engine.fork('chat', { turn: 2, key: 'fork' });
-    expect(await reads(again, 'fork')).toEqual(['rehydrate', 'started', 'called']);
+    expect(await reads(home, again)).toEqual(['resume', 'started', 'called']);
     await again.close();
     rmSync(join(home.config, 'projects'), { recursive: true });
-    const last = await home.open();
-    expect(await reads(last)).toEqual(['rehydrate', 'started', 'called']);
-    expect(await reads(last, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
+    expect(await reads(home, await home.open())).toEqual(['rehydrate', 'started', 'called']);
     expect(existsSync(join(home.path, 'spied'))).toBe(false);
   });
 
+  test('they are there in a fork and after a replay, which itself starts none', async () => {
+    await using home = await withNotes(adapter);
+    const tl = await home.open();
+    expect(await reads(home, tl)).toEqual(['new', 'started', 'called']);
+    await tl.engine.fork('chat', { turn: 1, key: 'fork' });
+    expect(await reads(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
+    expect(await reads(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
+  });
+
   test('their secrets are neither in the arguments and the environment of Claude, nor in any file or answer of ours', async () => {
-    await using home = await withServers(adapter, (root) => [notes(root).server]);
+    await using home = await withNotes(adapter);
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').ask(READ);
     if (process.platform === 'linux') {
@@ -116,15 +119,10 @@ export function mcpServers(adapter: ClaudeAdapter): void {
   });
 
   test('one that is slow to come up does not keep a turn from being cancelled', async () => {
-    let trace = () => [] as string[];
-    await using home = await withServers(adapter, (root) => {
-      const { server, happened } = notes(root, { SLOW_MS: '600000' });
-      trace = happened;
-      return [server];
-    });
+    await using home = await withNotes(adapter, { SLOW_MS: '600000' });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').send(FIRST).accepted;
-    await until('the server is being waited for', () => trace().length > 0);
+    await until('the server is being waited for', () => happened(home).length > 0);
     await tl.engine.cancel(turn.id);
     expect((await ended(tl.engine, turn)).state).toBe('cancelled');
     expect(home.model.requests).toEqual([]);

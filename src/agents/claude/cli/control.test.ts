@@ -30,8 +30,8 @@ test('a request of ours is answered by its id, also with an error', async () => 
   const [first, second] = sent.map(({ request_id }) => request_id);
   const error = { subtype: 'error', request_id: second, error: 'Unsupported' };
   expect(control.read({ type: 'control_response', response: error })).toBe(true);
-  control.read({ type: 'control_response', response: { subtype: 'success', request_id: first, response: {} } });
-  expect(await one).toMatchObject({ ok: true });
+  control.read({ type: 'control_response', response: { subtype: 'success', request_id: first, response: { pid: 7 } } });
+  expect(await one).toEqual({ ok: true, response: { pid: 7 } });
   expect(await two).toEqual({ ok: false, error: 'Unsupported' });
 });
 
