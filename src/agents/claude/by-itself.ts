@@ -13,7 +13,14 @@ export const KEPT_TO_ITSELF: Readonly<Record<string, string>> = {
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
 };
 
+/**
+ * Claude offers it to whoever answers for permissions, and wants the answers back with the leave: a permission has none, so it
+ * would be told that nobody answered (2.1.325). What it asks in its reply instead, the next prompt answers.
+ */
+const QUESTIONS = 'AskUserQuestion';
+
 /** The tools that Claude is started without. */
 export function forbiddenTools(env: Readonly<Record<string, string>>): readonly string[] {
-  return /^(?:1|true|yes|on)$/i.test(env[VARIABLE]?.trim() ?? '') ? WAKING_TOOLS : [];
+  const kept = /^(?:1|true|yes|on)$/i.test(env[VARIABLE]?.trim() ?? '');
+  return kept ? [...WAKING_TOOLS, QUESTIONS] : [QUESTIONS];
 }

@@ -10,7 +10,7 @@ const background = (command: string) =>
   `model: tool! Bash ${JSON.stringify({ command, run_in_background: true })}\nmodel: say It runs.`;
 
 export function byItself(adapter: ClaudeAdapter): void {
-  test('nothing goes on in the background, and Claude is given no tool that would wake it', async () => {
+  test('nothing goes on in the background, and Claude is given no tool that would wake it, or ask what nobody can answer', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const { reply } = await tl.conversation('chat').ask(background('echo no'));
@@ -18,7 +18,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     const request = home.model.lastRequest();
     const [result] = request?.messages.at(-1)?.toolResults ?? [];
     expect(result).toMatchObject({ isError: true, text: expect.stringContaining('run_in_background') });
-    expect(JSON.stringify(request?.raw)).not.toMatch(/Monitor|ScheduleWakeup|CronCreate/);
+    expect(JSON.stringify(request?.raw)).not.toMatch(/Monitor|ScheduleWakeup|CronCreate|AskUserQuestion/);
   });
 
   test('where background tasks are asked for, Claude is ended as soon as it speaks without a prompt', async () => {

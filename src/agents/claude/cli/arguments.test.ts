@@ -52,15 +52,17 @@ test('an old version gets nothing that it does not know', () => {
 
 test('without tools there are no setting files and no servers either', () => {
   const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, noTools: true }, {}, ALL);
-  expect(args.join(' ')).toContain('--strict-mcp-config --tools  --setting-sources  --resume');
+  expect(args.join(' ')).toMatch(/--strict-mcp-config .*--tools {2}--setting-sources {2}--resume/);
 });
 
-test('tools that would wake Claude up are left out, unless background tasks are asked for', () => {
-  const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, ...ALONE }, {}, ALL);
-  expect(args[args.indexOf('--disallowedTools') + 1]).toBe('Monitor,ScheduleWakeup,CronCreate');
+test('tools that would wake Claude up are left out, unless background tasks are asked for; its tool for questions always', () => {
+  const forbidden = (env: Record<string, string>) => {
+    const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, env }, {}, ALL);
+    return args[args.indexOf('--disallowedTools') + 1];
+  };
+  expect(forbidden({ ...KEPT_TO_ITSELF })).toBe('Monitor,ScheduleWakeup,CronCreate,AskUserQuestion');
   for (const value of ['0', 'false', '']) {
-    const env = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: value };
-    expect(argumentsFor({ how: { kind: 'resume', id }, ...plain, env }, {}, ALL)).not.toContain('--disallowedTools');
+    expect(forbidden({ CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: value })).toBe('AskUserQuestion');
   }
 });
 
