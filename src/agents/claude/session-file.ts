@@ -11,6 +11,8 @@ export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
 const NEWLINE = 10;
 /** A transcript that is longer is not mirrored in one piece of memory. */
 const MOST_BYTES = 512 * 1024 * 1024;
+/** What a turn wrote is copied from what was read of it; when it is more than this, it is read again. */
+const MOST_KEPT_BYTES = 256 * 1024;
 
 /** The transcript of one open session. Reads only what is new, one read at a time. */
 export class SessionFile {
@@ -24,6 +26,8 @@ export class SessionFile {
   #fresh = new Map<string, string | null>();
   /** Of these, what follows from the prompt; null: there was none. */
   #following: Following | null;
+  /** What was read and not copied yet, as long as it is little: whole lines that follow on each other. */
+  #uncopied: { readonly from: number; readonly pieces: Uint8Array[]; length: number } | null = null;
 
   /** `prompt`: the one in flight, when Claude has gone on to this file with it. */
   constructor(path: string, prompt: string | null = null) {
@@ -114,7 +118,9 @@ export class SessionFile {
 
   /** The bytes of all whole lines from `from` on, to be copied, and sealed with what lies before them; null: they cannot be read. */
   async copy(from: number): Promise<Uint8Array | null> {
-    const bytes = this.#bytes(from);
+    const read = this.#uncopied;
+    this.#uncopied = null;
+    const bytes = read?.from === from ? Buffer.concat(read.pieces) : this.#bytes(from);
     if (bytes !== null) await this.#sealer.extend(from, bytes);
     return bytes;
   }
@@ -140,9 +146,19 @@ export class SessionFile {
   }
 
   async #readOn(): Promise<void> {
-    for await (const { entries } of this.#reader.read()) {
+    for await (const { from, bytes, entries } of this.#reader.read()) {
       for (const entry of entries) this.#note(entry);
+      this.#keep(from, bytes);
     }
+  }
+
+  #keep(from: number, bytes: Uint8Array): void {
+    const before = this.#uncopied;
+    const follows = before !== null && before.from + before.length === from;
+    const kept = follows ? before : { from, pieces: [], length: 0 };
+    kept.pieces.push(bytes);
+    kept.length += bytes.length;
+    this.#uncopied = bytes.at(-1) === NEWLINE && kept.length <= MOST_KEPT_BYTES ? kept : null;
   }
 
   #note(entry: Entry): void {

@@ -8,6 +8,7 @@ import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { SessionFile } from './session-file.ts';
+import { FileWatch } from './transcript/file-watch.ts';
 import { probeWritable } from './transcript/write.ts';
 import { userMessage } from './user-message.ts';
 
@@ -44,6 +45,8 @@ interface Flight {
   ending: boolean;
   /** Runs from the moment Claude was asked to stop; null: it was not. */
   grace: NodeJS.Timeout | null;
+  /** Of its transcript; null: it is not known yet which that is. */
+  watch: FileWatch | null;
 }
 
 /** How long an interrupted Claude may take to end its turn; it closes tools and writes them down. */
@@ -54,6 +57,8 @@ const WRITE_GRACE_MS = 3_000;
 const QUIET_MS = 250;
 const LOOK_AGAIN_MS = 10;
 const LOOK_AGAIN_MOST_MS = 200;
+/** Where nobody says that the file has changed, what is left is read in the end. */
+const READ_ALONG_MS = 10_000;
 
 /**
  * One session, open in a running Claude.
@@ -168,6 +173,7 @@ export class ClaudeSession implements AgentSession {
       proved: false,
       ending: false,
       grace: null,
+      watch: null,
     };
     return this.#flight;
   }
@@ -186,9 +192,15 @@ export class ClaudeSession implements AgentSession {
     flight.sent = true;
     this.#parts.questions.begin((event) => flight.events.push(event));
     this.#connection.send(userMessage(content, id, this.#id ?? ''));
-    for (let pause = LOOK_AGAIN_MS; !flight.proved && !flight.events.closed; pause = longer(pause)) {
-      await sleep(pause);
-      await this.#prove(flight);
+    await this.#readAlong(flight);
+  }
+
+  /** Reads what Claude writes when it writes it: with the result there is nothing left to read, and nobody waits for that. */
+  async #readAlong(flight: Flight): Promise<void> {
+    for (let pause = LOOK_AGAIN_MS; !flight.events.closed; pause = longer(pause)) {
+      flight.watch ??= this.#file && new FileWatch(this.#file.path);
+      await (flight.watch?.next(flight.proved ? READ_ALONG_MS : pause) ?? sleep(pause));
+      if (!flight.ending) await this.#prove(flight);
     }
   }
 
@@ -247,6 +259,8 @@ export class ClaudeSession implements AgentSession {
     if (id === this.#id) return;
     this.#id = id;
     this.#file = this.#fileOf(id, flight?.request.id);
+    flight?.watch?.close();
+    if (flight) flight.watch = null;
     flight?.events.push({ type: 'session', id });
   }
 
@@ -294,6 +308,7 @@ export class ClaudeSession implements AgentSession {
 
   #finish(flight: Flight, outcome: AgentOutcome): void {
     if (flight.grace !== null) clearTimeout(flight.grace);
+    flight.watch?.close();
     this.#parts.questions.end();
     this.#flight = null;
     flight.events.push({ type: 'ended', outcome });

@@ -1,0 +1,62 @@
+import { type FSWatcher, watch } from 'node:fs';
+
+/**
+ * Says when a file has changed, a moment before its reader would have looked. Only a hint: where the system cannot tell, or the
+ * file is not there yet, nothing is said, and whoever waits sets a time.
+ */
+export class FileWatch {
+  readonly #path: string;
+  #watcher: FSWatcher | null = null;
+  #changed = false;
+  #closed = false;
+  #wake: (() => void) | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#watch();
+  }
+
+  /** Resolves when it has changed since the last call, after so many ms at the latest, and when nobody watches any more. */
+  async next(ms: number): Promise<void> {
+    if (this.#watcher === null) this.#watch();
+    if (!this.#changed && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = null;
+    this.#changed = false;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watcher?.close();
+    this.#watcher = null;
+    this.#wake?.();
+  }
+
+  #watch(): void {
+    if (this.#closed) return;
+    try {
+      const watcher = watch(this.#path, { persistent: false }, (what) => {
+        // Deleted or replaced: what lies there now is another file.
+        if (what === 'rename') this.#unwatch(watcher);
+        this.#changed = true;
+        this.#wake?.();
+      });
+      watcher.on('error', () => this.#unwatch(watcher));
+      this.#watcher = watcher;
+    } catch {
+      // not there yet, or too many are watched
+    }
+  }
+
+  #unwatch(watcher: FSWatcher): void {
+    watcher.close();
+    if (this.#watcher === watcher) this.#watcher = null;
+  }
+}
