@@ -5,6 +5,7 @@ import { systemProcesses } from '../../../src/host/processes.ts';
 import { conversationOf } from '../../../src/testing/index.ts';
 import { until } from '../../contracts/agent-room.ts';
 import { isAlive } from '../../contracts/liveness.ts';
+import { ended } from '../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
 
 export function crashes(adapter: ClaudeAdapter): void {
@@ -30,6 +31,29 @@ export function crashes(adapter: ClaudeAdapter): void {
     const request = home.model.lastRequest();
     expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
+  });
+
+  test('Claude alone is killed while a tool runs: the tool ends with it, and the turn says how it ended', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const tl = await home.open();
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(FIRST);
+    const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 60')).accepted;
+    await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
+    const [session] = await tl.engine.sessions('chat');
+    process.kill(session?.process?.pid ?? expect.unreachable(), 'SIGKILL');
+    const { state, failure } = await ended(tl.engine, turn);
+    expect({ state, message: failure?.message }).toEqual({
+      state: 'interrupted',
+      message: 'Claude’s process ended by SIGKILL.',
+    });
+    expect(isAlive(Number(readFileSync(join(cwd, 'pid'), 'utf8')))).toBe(false);
+    const { receipt } = await chat.ask('Which codewords have you seen?');
+    expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });
+    const request = home.model.lastRequest();
+    expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
+    expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
   });
 
   test('Throughline is killed while Claude is warm: the next one ends it, though nobody prompts it', async () => {

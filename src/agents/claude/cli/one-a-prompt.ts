@@ -102,7 +102,7 @@ export class OneAPromptConnection implements ClaudeConnection {
     const done = this.#answered || refusal !== null;
     this.#prompt = null;
     this.#answered = false;
-    if (!done || this.#closing) this.#end(`Claude ended ${ending.text}`);
+    if (!done || this.#closing) this.#end(ending.text);
     else this.#starting = this.#next();
   }
 
@@ -120,7 +120,7 @@ export class OneAPromptConnection implements ClaudeConnection {
     } catch (error) {
       this.#starting = null;
       this.#messages.push({ type: 'system', subtype: 'session_state_changed', state: 'idle' });
-      this.#end(error instanceof Error ? error.message : String(error));
+      this.#end(`because the next could not be started: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 

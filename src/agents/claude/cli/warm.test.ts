@@ -86,7 +86,7 @@ test('what is no message is passed over', async () => {
   const connection = await connect();
   expect(await heard(connection, 'noise', ({ type }) => type === 'result')).toHaveLength(1);
   await connection.close();
-  expect(connection.ending).toBe('Claude ended with code 0');
+  expect(connection.ending).toBe('with code 0');
 });
 
 test('everything that it said is handed on before its end is told', async () => {

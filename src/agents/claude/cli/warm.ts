@@ -26,7 +26,7 @@ export class WarmConnection implements ClaudeConnection {
         this.#messages.push(message.type === 'result' ? this.#result(message) : message);
       },
       gone: (ending) => {
-        this.#ending = `Claude ended ${ending.text}`;
+        this.#ending = ending.text;
         this.#control.end();
         this.#messages.close();
         this.#gone.resolve(ending);
