@@ -10,8 +10,8 @@ const PROMPT = 'model: say Hello.';
 const SLOWLY = 'model: stream 20 25ms';
 /** Claude still works for a while after its answer; the next turn, of another Claude, must not have to share with it. */
 const REST_MS = 100;
-const PAIRS = 5;
-const ROUNDS = 20;
+const PAIRS = 10;
+const ROUNDS = 10;
 
 /**
  * A turn in a warm session of the real Claude, with the stand-in model: through Throughline, through the SDK alone, and with
@@ -49,8 +49,8 @@ const measure: Measure = async ({ quick }) => {
     };
     for (let i = 0; i < 5; i += 1) [await warm.ask(PROMPT), await direct.ask(PROMPT)];
     for (let i = 0; i < ROUNDS / 2; i += 1) for (const turn of [theirs, ours, ours, theirs]) await turn();
-    for (let i = 0; i < 2; i += 1) times.each.push(await each());
-    for (let i = 0; i < 4; i += 1) {
+    times.each.push(await each());
+    for (let i = 0; i < 2; i += 1) {
       await delay(REST_MS);
       slow.theirs.push((await direct.ask(SLOWLY)).ended);
       await delay(REST_MS);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,4 +67,48 @@ test('many readers at once see the same', async () => {
     undefined,
     '2:b',
   ]);
+});
+
+test('copies what it has read, and what lies before it as well where that is asked for', async () => {
+  const file = new SessionFile(path);
+  appendFileSync(path, line('p1', null));
+  await file.read();
+  const first = await file.copy(0);
+  expect(String(first)).toBe(line('p1', null));
+  appendFileSync(path, line('a1', 'p1'));
+  await file.read();
+  appendFileSync(path, `${line('p2', 'a1')}{"type":"half a li`);
+  await file.read();
+  const second = await file.copy(first?.length ?? 0);
+  expect(String(second)).toBe(line('a1', 'p1') + line('p2', 'a1'));
+  const whole = await file.copy(0);
+  expect(String(whole)).toBe(line('p1', null) + line('a1', 'p1') + line('p2', 'a1'));
+  expect(file.seal?.bytes).toBe(whole?.length);
+  expect(await new SessionFile(path).holds(file.seal ?? expect.unreachable())).toBe(true);
+});
+
+test('copies more than it keeps in memory all the same', async () => {
+  const file = new SessionFile(path);
+  const long = line('p1', null, { more: 'x'.repeat(300_000) });
+  appendFileSync(path, long);
+  await file.read();
+  appendFileSync(path, line('a1', 'p1'));
+  await file.read();
+  expect(String(await file.copy(0))).toBe(long + line('a1', 'p1'));
+});
+
+test('of a file that was replaced, what was read of the old one is not copied', async () => {
+  const file = new SessionFile(path);
+  appendFileSync(path, line('old', null));
+  await file.read();
+  rmSync(path);
+  await file.read();
+  appendFileSync(path, line('other', null));
+  await file.read();
+  expect(String(await file.copy(0))).toBe(line('other', null));
+});
+
+test('a pipe in place of the file cannot be copied, and keeps nobody waiting', async () => {
+  execFileSync('mkfifo', [path]);
+  expect(String((await new SessionFile(path).copy(0)) ?? '')).toBe('');
 });

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../ports/agent.ts';
 import { type Seal, Sealer } from './seal.ts';
 import { type Chain, leafOf } from './transcript/chain.ts';
@@ -128,7 +128,7 @@ export class SessionFile {
   #bytes(from: number): Uint8Array | null {
     let fd: number;
     try {
-      fd = openSync(this.path, 'r');
+      fd = openSync(this.path, constants.O_RDONLY | constants.O_NONBLOCK); // a pipe in its place must not keep us waiting
     } catch {
       return null;
     }
