@@ -11,6 +11,7 @@ import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
 import { mcpServers } from './scenarios/mcp-servers.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
+import { sweep } from './scenarios/sweep.ts';
 import { whileWarm } from './scenarios/while-warm.ts';
 
 /** What the real program does with a conversation of ours, however it is run. */
@@ -28,6 +29,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} by itself`, () => byItself(adapter));
   describe(`${adapter} and somebody else`, () => foreignHands(adapter, claude));
   describe(`${adapter} and a full disk`, () => fullDisk(adapter));
+  describe(`${adapter} and its sweep of old transcripts`, () => sweep(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
   describe(`${adapter} and MCP servers`, () => mcpServers(adapter));

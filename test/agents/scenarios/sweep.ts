@@ -1,0 +1,28 @@
+// Any process of Claude deletes the transcripts that are older than its settings allow, some seconds after its start.
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { until } from '../../contracts/agent-room.ts';
+import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND } from '../claude-home.ts';
+
+export function sweep(adapter: ClaudeAdapter): void {
+  test('when it has swept, no transcript is gone, neither ours nor anybody’s', {
+    timeout: 60_000,
+  }, async () => {
+    // The person would have them for a day.
+    await using home = await ClaudeHome.make(adapter, { cleanupPeriodDays: 1 });
+    const tl = await home.open();
+    await tl.conversation('old').ask(FIRST);
+    await tl.close();
+    const theirs = join(home.config, 'projects', '-elsewhere', `${randomUUID()}.jsonl`);
+    mkdirSync(dirname(theirs));
+    writeFileSync(theirs, '{"type":"user"}\n');
+    const files = home.transcripts();
+    const longAgo = new Date('2020-01-01');
+    for (const file of files) utimesSync(file, longAgo, longAgo);
+    await (await home.open()).conversation('new').ask(SECOND);
+    await until('it has swept', () => existsSync(join(home.config, '.last-cleanup')), 30_000);
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  });
+}
