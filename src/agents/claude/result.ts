@@ -21,7 +21,8 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   const message = complaintOf(result) || reason || 'Claude reported an error without a word';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
   if (NO_LOGIN.test(message)) return { kind: 'failed', code, message, hint: LOG_IN, again: false };
-  const again = rewinds && code === 'agent_failed' && reason === 'api_error' && mayPass(result.api_error_status);
+  if (code === 'too_long') return { kind: 'failed', code, message, hint: LESS_HISTORY, again: false };
+  const again = rewinds && reason === 'api_error' && mayPass(result.api_error_status);
   return { kind: 'failed', code, message, again };
 }
 
@@ -41,6 +42,9 @@ export function stoppedByHook(reason: string): AgentOutcome {
     again: false,
   };
 }
+
+const LESS_HISTORY =
+  'Send a shorter prompt; or the same with "--rung rehydrate", which tells as much of the history as half of the window takes.';
 
 /** Whether the API may answer the same request another time: not when it said that the request, or its key, is no good. */
 function mayPass(status: unknown): boolean {

@@ -15,6 +15,18 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
   });
 
+  test('what the person writes reaches the model as it is: no command, file or shell is made of it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
+    const chat = (await home.open()).conversation('chat', { cwd });
+    const prompts = [FIRST, '/clear', '/compact', '@notes.txt', '!touch effect', '#remember', '/exit'];
+    for (const prompt of prompts) await chat.ask(prompt);
+    home.expectTold(...prompts);
+    expect(JSON.stringify(home.model.requests.map(({ raw }) => raw))).not.toContain('sequoia');
+    expect(existsSync(join(cwd, 'effect'))).toBe(false);
+  });
+
   test('usage is what the turn added, also after a restart', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
