@@ -20,6 +20,8 @@ const anySituation: fc.Arbitrary<Situation> = fc
     traits,
     restore: restoreSettings,
     live: fc.option(fc.nat(5)),
+    toldInVain: fc.nat(12),
+    rewinds: fc.boolean(),
     explicit: fc.option(fc.constantFrom('id-0', 'id-1', 'id-2', 'elsewhere'), { freq: 4 }),
   })
   .map(({ live, ...told }) => ({
@@ -70,6 +72,38 @@ describe('the ladder', () => {
   test('tells an unsettled session the turn that it saw and did not complete', () => {
     const [resume] = planContinuity(situation({ sessions: [session(0, { watermark: 2, state: 'unsettled' })] })).steps;
     expect(resume?.deliver).toEqual({ what: 'records', after: 2, unsettled: true });
+  });
+
+  test('leaves a session that was told more than two turns in vain, says why, and rebuilds', () => {
+    const unsettled = session(0, { watermark: 1, state: 'unsettled' });
+    for (const toldInVain of [0, 1, 2]) {
+      const plan = planContinuity(situation({ head: 9, sessions: [unsettled], toldInVain }));
+      expect(plan.steps.map(({ rung }) => rung)).toEqual(['resume', 'transcript']);
+      expect(plan.leaves).toBeUndefined();
+    }
+    const all = { ...TRAITS, rehydrate: true };
+    const live = { head: 9, sessions: [unsettled], live: unsettled.ref, traits: all, toldInVain: 3 };
+    const plan = planContinuity(situation(live));
+    expect(plan.steps.map(({ rung }) => rung)).toEqual(['rehydrate', 'transcript']);
+    expect(plan.leaves).toEqual({
+      session: unsettled,
+      reason: expect.stringContaining('told 3 turns that it has been told before'),
+    });
+  });
+
+  test('goes on in such a session when it goes back before the last prompt, unless it has no watermark to be told from', () => {
+    const told = { head: 9, toldInVain: 3, rewinds: true };
+    const [step] = planContinuity(
+      situation({ ...told, sessions: [session(0, { watermark: 6, state: 'unsettled' })] }),
+    ).steps;
+    expect(step).toMatchObject({ rung: 'resume', deliver: { what: 'records', after: 6, unsettled: true } });
+    expect(rungs({ ...told, sessions: [session(0, { watermark: 0, state: 'unsettled' })] })).toEqual(['transcript']);
+  });
+
+  test('goes on in such a session when the caller names it, or asks for the rung', () => {
+    const told = { head: 9, sessions: [session(0, { watermark: 1, state: 'unsettled' })], toldInVain: 8 };
+    expect(rungs({ ...told, explicit: 'id-0' })).toEqual(['resume']);
+    expect(rungs({ ...told, restore: { ...DEFAULT_RESTORE, rung: 'resume' } })).toEqual(['resume']);
   });
 
   test('never goes back to an older session, however healthy it is', () => {
@@ -134,6 +168,15 @@ describe('for every situation', () => {
         expect(isUsable(open.session)).toBe(true);
         if (open.how === 'live') expect(open.session.ref).toBe(told.live);
       }
+    });
+  });
+
+  test('a session that is left is none that is used, and only an unsettled one is left', () => {
+    property(anySituation, (told) => {
+      const { steps, leaves } = planContinuity(told);
+      if (leaves === undefined) return;
+      expect(leaves.session).toMatchObject({ state: 'unsettled', ref: told.sessions[0]?.ref });
+      expect(steps.every(({ open }) => !('session' in open))).toBe(true);
     });
   });
 

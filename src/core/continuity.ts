@@ -13,6 +13,10 @@ export interface Situation {
   readonly live: string | null;
   /** Nothing has shown what the living session knew when it was opened. */
   readonly unproved?: boolean;
+  /** How many turns after its watermark the newest session, unsettled, has been told already. Left out: none. */
+  readonly toldInVain?: number;
+  /** The newest session would be opened as it was before the last prompt, which failed. */
+  readonly rewinds?: boolean;
   readonly traits: AgentTraits;
   readonly restore: RestoreSettings;
   /** The native session that the caller named; null: none. It is used or refused, never replaced (R7). */
@@ -47,6 +51,8 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly refusal: string | null;
+  /** The session that the conversation does not go on in, though it could, and why; left out: there is none. */
+  readonly leaves?: { readonly session: Session; readonly reason: string };
 }
 
 /** Every way to bring a session to the head of the conversation, best first. Same inputs, same plan. */
@@ -54,11 +60,13 @@ export function planContinuity(situation: Situation): Plan {
   const { restore, explicit } = situation;
   if (explicit !== null) return planExplicit(situation, explicit);
   if (restore.policy === 'off') return { steps: [freshStep(situation)], refusal: null };
-  const steps = [...cachedSteps(situation, candidate(situation)), ...rebuildingSteps(situation)].filter((step) =>
-    allowed(step, restore),
-  );
+  const newest = candidate(situation);
+  const leaves = newest !== null && leaving(situation, newest);
+  const cached = newest === null || leaves ? [] : cachedSteps(situation, newest);
+  const steps = [...cached, ...rebuildingSteps(situation)].filter((step) => allowed(step, restore));
   if (restore.policy === 'auto' && restore.rung === null && situation.head > 0) steps.push(freshStep(situation));
-  return steps.length > 0 ? { steps, refusal: null } : { steps, refusal: refusal(situation) };
+  if (steps.length === 0) return { steps, refusal: refusal(situation) };
+  return leaves ? { steps, refusal: null, leaves } : { steps, refusal: null };
 }
 
 /** The caller named a session: it is the only one that may be used. */
@@ -86,9 +94,28 @@ function candidate({ sessions }: Situation): Session | null {
   return newest !== undefined && isUsable(newest) ? newest : null;
 }
 
+/** One or two turns that came to nothing are told again to the session that saw them: it is worth more than their few words. */
+const MOST_TOLD_AGAIN = 2;
+
+/** Whether a session that was told so many turns to no end must not simply be told them once more. */
+export function isTooMuchAgain(toldInVain: number): boolean {
+  return toldInVain > MOST_TOLD_AGAIN;
+}
+
+/**
+ * An unsettled session is told all that comes after its watermark, and keeps it when that prompt comes to nothing, too: told all
+ * of it every time, its context would grow with the square of the failures. One that goes back before the last prompt is the same
+ * every time; but one without a watermark has the history from its beginning, and would be told all of it on top.
+ */
+function leaving(situation: Situation, session: Session): Plan['leaves'] | false {
+  const { toldInVain = 0, rewinds = false, restore } = situation;
+  if (session.state !== 'unsettled' || restore.rung !== null || !isTooMuchAgain(toldInVain)) return false;
+  if (rewinds && session.watermark > 0) return false;
+  return { session, reason: `it would be told ${toldInVain} turns that it has been told before` };
+}
+
 /** Steps that use a session which has been told something already. */
-function cachedSteps(situation: Situation, session: Session | null): Step[] {
-  if (session === null) return [];
+function cachedSteps(situation: Situation, session: Session): Step[] {
   const { head, traits, live } = situation;
   const unsettled = session.state === 'unsettled';
   const behind = session.watermark < head;

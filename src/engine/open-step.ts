@@ -315,7 +315,12 @@ async function foreignHands(row: Session, found: string | null, request: Restore
   return drop(row, 'diverged', 'somebody else has used it since: it is not where we left it', request);
 }
 
-async function drop(row: Session, state: SessionState, reason: string, request: RestoreRequest): Promise<StepFailure> {
+export async function drop(
+  row: Session,
+  state: SessionState,
+  reason: string,
+  request: RestoreRequest,
+): Promise<StepFailure> {
   const { hold, agent } = request;
   const live = hold.live.get(agent.name);
   if (live?.ref === row.ref) {

@@ -3,11 +3,14 @@ import type { Proof, Receipt } from '../core/receipt.ts';
 import type { ReceiptRung } from '../core/restore-settings.ts';
 import type { Delivered } from './deliver.ts';
 import type { RestoreRequest } from './restore.ts';
+import { toldInVain } from './rewind.ts';
 
-type PlanRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'traits' | 'settings' | 'explicit' | 'rewind'>;
+type PlanRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'traits' | 'settings' | 'explicit' | 'rewind'> &
+  Partial<Pick<RestoreRequest, 'turn'>>;
 
 /** The ways to restore, from what the store and the hold know now. */
-export async function planFor({ hold, agent, traits, settings, explicit, rewind }: PlanRequest): Promise<Plan> {
+export async function planFor(request: PlanRequest): Promise<Plan> {
+  const { hold, agent, traits, settings, explicit, rewind, turn } = request;
   const { owner, id, head } = hold.conversation;
   const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
   const named = explicit === null ? [] : await hold.parts.store.findSessions(owner, explicit);
@@ -16,7 +19,12 @@ export async function planFor({ hold, agent, traits, settings, explicit, rewind 
   // A process has the failed prompt in its context for as long as it lives.
   const living = rewind === null ? hold.living(agent.name) : null;
   const { ref: live, unproved } = living ?? { ref: null, unproved: false };
-  return planContinuity({ head, sessions, live, unproved, traits, restore: settings, explicit });
+  const [last] = newest;
+  // A warm-up tells nothing: whether to go on in this session, and from where, is for the turn to say.
+  const again = last === undefined || turn === null ? 0 : await toldInVain(hold, last);
+  const rewinds = rewind !== null && rewind.ref === last?.ref;
+  const known = { head, sessions, live, unproved, toldInVain: again, rewinds };
+  return planContinuity({ ...known, traits, restore: settings, explicit });
 }
 
 /** How a restore went, as far as it is known before the prompt. */

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '../core/content.ts';
-import type { Step } from '../core/continuity.ts';
+import type { Plan, Step } from '../core/continuity.ts';
 import type { Failure } from '../core/errors.ts';
 import type { Proof, Receipt, Tried } from '../core/receipt.ts';
 import type { ReceiptRung, RestoreSettings } from '../core/restore-settings.ts';
@@ -10,7 +10,7 @@ import type { Agent, AgentSession, Rewind } from '../ports/agent.ts';
 import { addSpent, type Delivered, deliver, NOTHING_DELIVERED, NOTHING_SPENT, type Spent } from './deliver.ts';
 import type { Hold } from './hold.ts';
 import type { LockWait } from './lock-wait.ts';
-import { openStep } from './open-step.ts';
+import { drop, openStep } from './open-step.ts';
 import { planFor, receiptOf } from './plan.ts';
 
 /** Brings one session to the head of the conversation, by the best step that works, and leaves a receipt (never silently fresh). */
@@ -24,7 +24,7 @@ export interface RestoreRequest {
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
   readonly attempt: number;
-  /** After an attempt of this turn that failed: where its session goes back to; null: it stays where it is. */
+  /** After an attempt, or a turn, that failed: where its session goes back to; null: it stays where it is. */
   readonly rewind: (Rewind & { readonly ref: string }) | null;
   /** How often the block was already refused as too long. */
   readonly shrink: number;
@@ -99,6 +99,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
     return fail(refusal(request, 'it belongs to another conversation'));
   }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
+  if (plan.leaves) await leave(plan.leaves, request);
 
   const dropped = new Set<string>();
   for (const step of plan.steps) {
@@ -141,6 +142,17 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 async function isElsewhere(id: string, { hold, agent }: RestoreRequest): Promise<boolean> {
   const { owner, id: conversation } = hold.conversation;
   return hold.parts.store.sessionIsElsewhere(owner, conversation, { storage: await hold.storage(agent), id });
+}
+
+/** A session that could be gone on in, and is not: the receipt and the lineage say why. */
+async function leave({ session, reason }: NonNullable<Plan['leaves']>, request: RestoreRequest): Promise<void> {
+  const { hold, agent, turn, tried } = request;
+  if (session.process && hold.live.get(agent.name)?.ref !== session.ref)
+    await hold.parts.processes.end(session.process);
+  const payload: Tried = { rung: 'resume', sessionId: session.id, failure: reason };
+  tried.push(payload);
+  await hold.lease.write({ write: 'event', event: { kind: 'restore.tried', turn: turn?.id ?? null, payload } });
+  await drop(session, 'closed', reason, request);
 }
 
 const STOPPED: Failure = { code: 'interrupted', message: 'Stopped while the context was being restored.' };

@@ -2,19 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Failure } from '../core/errors.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { Receipt, Tried } from '../core/receipt.ts';
-import { effectiveRestore } from '../core/restore-settings.ts';
+import { effectiveRestore, type RestoreSettings } from '../core/restore-settings.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE, type Usage } from '../core/usage.ts';
 import type { Agent, AgentSession } from '../ports/agent.ts';
-import { type AttemptResult, runAttempt } from './attempt.ts';
+import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import type { Changes } from './changes.ts';
-import { endTurn, endUnsent, endWithout, unsettle } from './end-turn.ts';
+import { endTurn, endUnsent, endUntaken, endWithout, unsettle } from './end-turn.ts';
 import type { HeadStart } from './head-start.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { type Restored, type RestoreRequest, restore } from './restore.ts';
-import { rewindOf, rewindOfEarlier } from './rewind.ts';
+import { rewindOf, rewindOfEarlier, rewindOfFailed } from './rewind.ts';
 import { TurnSignal } from './turn-signal.ts';
 
 /**
@@ -61,7 +61,7 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
   let shrink = 0;
   /** Of the first attempt only. */
   let ahead = start;
-  let rewind = await rewindOfEarlier(hold, turn, traits);
+  let rewind = start === null ? await rewindAtFirst(hold, turn, traits, restoring) : null;
   /** The attempt before this one: it was sent, so the turn is part of the history whatever comes now. */
   let last: AttemptResult | null = null;
   const giveUp = (failure: Failure, receipt: Receipt | null) =>
@@ -111,6 +111,10 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
       // Stopped while it waited for its next attempt: that is how it ended, and not by the failure before.
       const stoppedNow = result.failure !== null && result.harmless && signal.reason !== null;
       const ended = stoppedNow ? { ...result, failure: stopped(signal) } : result;
+      if (isUntaken(result.outcome) && last === null && turn.attempt === 1) {
+        const hadAll = restored.open.watermark === hold.conversation.head && restored.receipt.delivered === 0;
+        return endUntaken(hold, agent, traits, turn, ended, hadAll);
+      }
       return endTurn(hold, agent, traits, turn, ended, passing(restored, turn));
     }
     const failure = result.failure as Failure;
@@ -120,6 +124,12 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
     await hold.lease.write({ write: 'retry', turn: turn.id, failure });
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
+}
+
+/** A process that the caller insists on cannot go back: it has the failed prompt for as long as it lives. */
+async function rewindAtFirst(hold: Hold, turn: Turn, traits: AgentTraits, { rung }: RestoreSettings) {
+  const earlier = await rewindOfEarlier(hold, turn, traits);
+  return earlier ?? (rung === 'live' ? null : rewindOfFailed(hold, turn.agent, traits));
 }
 
 /**

@@ -1,10 +1,11 @@
 // The API fails until Claude gives up; the engine asks once more.
 import { expect, test } from 'vitest';
 import { ended } from '../../e2e/support/conversations.ts';
-import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, FIRST, FOURTH, SECOND } from '../claude-home.ts';
+import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, codeword, FIRST, FOURTH, SECOND } from '../claude-home.ts';
 
 /** Claude asks twice, and then gives up. */
 const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
+const GIVES_UP_AT_ONCE = { CLAUDE_CODE_MAX_RETRIES: '0' };
 
 export function apiErrors(adapter: ClaudeAdapter): void {
   test('the next attempt goes to the same session, without the prompt that failed; that holds after a kill', async () => {
@@ -54,6 +55,46 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     await tl.conversation('chat').ask(SECOND);
     home.expectTold(failing, SECOND);
     expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
+  });
+
+  test('five turns in a row fail: the session survives, and no prompt of theirs is told more than three times', async () => {
+    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, GIVES_UP_AT_ONCE);
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    await chat.ask(FIRST);
+    const [before] = await tl.engine.sessions('chat');
+    const words = ['birch', 'cedar', 'denim', 'ebony', 'flint'];
+    for (const word of words) {
+      const { turn } = await chat.send(`${codeword(word)}\nmodel: fail 529 9 times #${word}`).accepted;
+      expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', attempt: 2 });
+    }
+    const { receipt } = await chat.ask(codeword('grape'));
+    expect(receipt).toMatchObject({
+      rung: 'resume',
+      carried: 6,
+      delivered: 5,
+      unsettled: true,
+      proof: 'proved',
+      tried: [],
+    });
+    expect(receipt.sessionId).toBe(before?.id);
+    // The first two stay in the session as they were; from the third on every turn goes back to before the last.
+    const request =
+      home.model
+        .lastRequest()
+        ?.messages.map(({ text }) => text)
+        .join('\n') ?? '';
+    const times = words.map((word) => request.split(codeword(word)).length - 1);
+    expect(times).toEqual([3, 2, 1, 1, 1]);
+    home.expectCodewords('amber', ...words, 'grape');
+    // Settled: nothing is told again, also after a death.
+    const [session] = await tl.engine.sessions('chat');
+    expect(session).toMatchObject({ id: before?.id, state: 'live', watermark: 7 });
+    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    await tl.close();
+    const again = await (await home.open()).conversation('chat').ask(codeword('hazel'));
+    expect(again.receipt).toMatchObject({ rung: 'resume', carried: 7, delivered: 0, sessionId: before?.id });
+    home.expectCodewords('amber', ...words, 'grape', 'hazel');
   });
 
   test('without a login, or with one that is refused, it is not tried again, and what to do is said', async () => {
