@@ -5,6 +5,7 @@ import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { isAlive } from '../contracts/liveness.ts';
 import { CliHome, until } from '../e2e/cli-process.ts';
+import { runsIn, saidIn } from './said.ts';
 
 /** Leaves a trace as it begins, and another one as it ends; it ends when the file `hold` is gone. */
 const COMMAND =
@@ -63,7 +64,9 @@ export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): 
       const after = (await home.show('chat')).turns;
       expect(after.at(-1)).toMatchObject({ n: 4, state: 'completed', retryOf: turns[1].id });
       expect(effects()).toEqual(['begun', 'begun', 'ended']);
-      expect(model.systemTexts().join('\n')).not.toMatch(/codeword|amber/i);
+      const instructions = model.systemTexts().join('\n').replaceAll(home.path, '\n');
+      expect(instructions).not.toMatch(/codeword|amber/i);
+      expect(runsIn(instructions, saidIn(model.requests))).toEqual([]);
     } finally {
       rmSync(join(work, 'hold'), { force: true });
       await home.remove();
