@@ -117,7 +117,7 @@ class Attempt {
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
       const unproved = worth(restored.receipt, this.#after) === 'none';
-      const unsettled = outcome.kind !== 'completed';
+      const unsettled = outcome.kind !== 'completed' && !isUntaken(outcome);
       hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
     } else hold.live.delete(agent.name);
     return this.#result(outcome, sent, startedAt);
@@ -252,6 +252,11 @@ class Attempt {
       endedAt: this.#request.hold.parts.clock.now(),
     };
   }
+}
+
+/** The prompt is no part of the session: it did not leave, or was not taken. */
+export function isUntaken(outcome: AttemptResult['outcome']): boolean {
+  return outcome.kind === 'failed' && outcome.unsent === true;
 }
 
 /** What is written before a prompt leaves, in one commit: the receipt and the fact of sending (R6). */

@@ -58,6 +58,44 @@ export async function endTurn(
   await writeEnd(hold, turn, result, parts, writes);
 }
 
+/**
+ * Ends a turn whose prompt the agent has not taken: it counts as never sent. Its session is kept where it had all of the history
+ * before; one that was opened or told anything for this very prompt is closed, for nobody knows what of that it took.
+ */
+export async function endUntaken(
+  hold: Hold,
+  agent: Agent,
+  traits: AgentTraits,
+  turn: Turn,
+  result: AttemptResult,
+  hadAll: boolean,
+): Promise<void> {
+  const { ref, session, failure, usage, receipt } = result;
+  const writes: Write[] = [];
+  if (!hadAll || !session.alive) {
+    hold.live.delete(agent.name);
+    await session.close();
+  }
+  if (ref !== null && !hadAll) {
+    const reason = 'it did not take the prompt that it was opened for';
+    writes.push({ write: 'change-session', ref, change: { state: 'closed', process: null }, reason });
+  } else if (ref !== null) {
+    const kept = traits.resume || traits.load ? 'dormant' : 'lost';
+    const change = session.alive
+      ? {
+          state: 'live' as const,
+          process: session.process,
+          position: (await readStorage(hold, agent, traits, result)).position,
+        }
+      : ({ state: kept, process: null } as const);
+    writes.push({ write: 'change-session', ref, change, reason: 'it did not take a prompt' });
+  }
+  writes.push({ write: 'receipt', receipt, turn: turn.id, session: ref });
+  const end = { outcome: outcomeOf(result), failure, record: null, session: ref, usage, unsent: true } as const;
+  writes.push({ write: 'end', turn: turn.id, end });
+  await hold.lease.write(...writes);
+}
+
 /** What has come to the agent's own transcript file, and its adapter's note: kept with the end of the turn. */
 async function mirror({ session, mirrored }: AttemptResult): Promise<SessionChange> {
   const bytes = (await session.transcript?.(mirrored)) ?? null;

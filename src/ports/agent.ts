@@ -192,6 +192,8 @@ type TurnOutcome =
       readonly hint?: string;
       /** Whether the same prompt may succeed when sent again. */
       readonly again: boolean;
+      /** The prompt did not leave, or was not taken: it is no part of the session. Left out: it may be. */
+      readonly unsent?: true;
     }
   /** The process ended or the stream broke: nobody knows what happened. */
   | { readonly kind: 'lost'; readonly message: string };

@@ -347,6 +347,11 @@ export interface EndOfTurn {
   readonly failure: Failure | null;
   /** Of a turn that was sent, which so becomes part of the history and its head; null: it was never sent. */
   readonly record: TurnRecord | null;
+  /**
+   * The prompt of its first attempt turned out not to have left, or not to have been taken: the turn counts as never sent. Left
+   * out: as it is known.
+   */
+  readonly unsent?: true;
   /** Our reference of the session that it counts for; null: none. */
   readonly session: string | null;
   readonly usage: Usage;

@@ -2,7 +2,7 @@ import { isObject } from '../../core/content.ts';
 import { RETRACTED, type Update } from '../../core/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ClaudeMessage } from './connection.ts';
-import { type CostSoFar, costOf, outcomeOf, promptsOf, stoppedByHook, tokensAdded } from './result.ts';
+import { type CostSoFar, costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded } from './result.ts';
 import { canRewind } from './rewind.ts';
 import { Spent } from './spent.ts';
 import type { EntryMessage } from './transcript/entries.ts';
@@ -28,8 +28,8 @@ export class TurnReader {
   #version: string;
   readonly #rewinds: boolean;
   #said: ClaudeMessage | null = null;
-  /** A hook of the settings stopped the prompt, with this reason; null: none did. */
-  #stopped: string | null = null;
+  /** A hook of the settings stopped the prompt; null: none did. */
+  #stopped: Stopped | null = null;
   #namesPrompts = false;
   #running = false;
   #idle = false;
@@ -144,7 +144,10 @@ export class TurnReader {
       case 'informational': {
         // The result that follows says that all went well; but the model was not asked.
         const { prompt_submit_outcome: stopped } = message;
-        if (isObject(stopped)) this.#stopped = String(stopped.reason ?? message.content ?? 'it gave no reason');
+        if (isObject(stopped)) {
+          const reason = String(stopped.reason ?? message.content ?? 'it gave no reason');
+          this.#stopped = { reason, kept: stopped.prompt_kept !== false };
+        }
         return [];
       }
       case 'session_writes_lost':

@@ -32,14 +32,21 @@ const LOG_IN =
   '"throughline agents" says how to log in; or set ANTHROPIC_API_KEY in the "env" of the agent. ' +
   'With the option "home": "sandbox" only the latter is seen.';
 
+/** What a hook did with a prompt. `kept`: the prompt is in the session all the same. */
+export interface Stopped {
+  readonly reason: string;
+  readonly kept: boolean;
+}
+
 /** The model has not seen the prompt, or not answered it, by the will of whoever set the hook. */
-export function stoppedByHook(reason: string): AgentOutcome {
+export function stoppedByHook({ reason, kept }: Stopped): AgentOutcome {
+  const message = `A hook of Claude’s settings (UserPromptSubmit) stopped the prompt: ${reason}`;
+  const failed = { kind: 'failed', code: 'agent_failed', message, again: false } as const;
+  if (kept) return failed;
   return {
-    kind: 'failed',
-    code: 'agent_failed',
-    message: `A hook of Claude’s settings (UserPromptSubmit) stopped the prompt: ${reason}`,
-    hint: 'The next prompt comes with a record of this one, which the hook sees, too: "throughline fork" goes on from before it.',
-    again: false,
+    ...failed,
+    hint: 'The prompt is no part of the conversation. Say it otherwise, or change the hook.',
+    unsent: true,
   };
 }
 

@@ -273,17 +273,19 @@ export class ClaudeSession implements AgentSession {
   async #land(flight: Flight, outcome: AgentOutcome): Promise<void> {
     if (flight.ending) return;
     flight.ending = true;
-    const written = await this.#written(flight);
+    const taken = outcome.kind !== 'failed' || outcome.unsent !== true;
+    const written = await this.#written(flight, taken);
     if (!written) this.#unwritten = true;
     // Somebody may have gone on from our turn already: then this is not where the file stands, and the next turn will see it.
-    const position = written ? (this.#file?.ownPosition ?? null) : null;
+    const own = () => (taken ? (this.#file?.ownPosition ?? null) : this.position());
+    const position = written ? await own() : null;
     if (!written && flight.landsAt !== undefined) flight.events.push(UNWRITTEN);
     this.#finish(flight, outcome.kind === 'lost' ? outcome : { ...outcome, position });
   }
 
   /** Waits until all that we were shown is in the transcript; false: it is not, or nobody can tell. */
-  async #written(flight: Flight): Promise<boolean> {
-    const expected = [flight.request.id, ...flight.turn.entries];
+  async #written(flight: Flight, taken: boolean): Promise<boolean> {
+    const expected = taken ? [flight.request.id, ...flight.turn.entries] : [];
     const patience = this.alive && this.#connection.namesPrompts ? WRITE_GRACE_MS : 0;
     const deadline = performance.now() + patience;
     for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
@@ -336,7 +338,7 @@ function gone(): AgentOutcome {
 }
 
 function unsent(message: string, again: boolean): AgentOutcome {
-  return { kind: 'failed', code: 'agent_failed', message, again };
+  return { kind: 'failed', code: 'agent_failed', message, again, unsent: true };
 }
 
 function longer(pause: number): number {

@@ -12,6 +12,7 @@ import { countSpent, countTurns } from './totals.ts';
 
 const END = `
   UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
+const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = ?';
 const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
@@ -19,7 +20,8 @@ const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)'
 export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
   const { tx, row } = ledger;
   const { outcome, failure, record, session, usage } = end;
-  checkRecord(turn, record);
+  checkRecord(turn, end);
+  if (end.unsent) tx.db.run(TAKE_BACK, turn.no);
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
   const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
@@ -53,8 +55,10 @@ function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
 }
 
 /** The history is the turns that were sent and have ended: a record for each of them, and for no other. */
-function checkRecord(turn: TurnRow, record: TurnRecord | null): void {
-  if (record === null && turn.sent !== null) throw fault(turn, 'was sent, so its end needs a record');
+function checkRecord(turn: TurnRow, { record, unsent }: EndOfTurn): void {
+  if (unsent && record !== null) throw fault(turn, 'has a record, so it was sent');
+  if (unsent && turn.attempt > 1) throw fault(turn, 'was tried before, and may have been sent then');
+  if (record === null && turn.sent !== null && !unsent) throw fault(turn, 'was sent, so its end needs a record');
   if (record !== null && turn.was_sent === 0) throw fault(turn, 'was never sent, so it has no record');
   if (record !== null && record.n !== turn.n) throw fault(turn, `cannot have the record of turn ${record.n}`);
 }

@@ -103,10 +103,10 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const { state, failure } = await ended(tl.engine, turn);
     expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
     expect(failure?.message).toContain('house rules');
-    // The hook would see the record of what it stopped; from before that, all goes on.
-    await tl.engine.fork('chat', { turn: 1, key: 'fork' });
-    await tl.conversation('fork').ask(SECOND);
+    // It is no part of the conversation: the hook does not see it again, and the session goes on as it was.
+    const { receipt } = await tl.conversation('chat').ask(SECOND);
     home.expectTold(FIRST, SECOND);
+    expect(receipt).toMatchObject({ carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
   });
 
   test('where Claude could not write its transcript, nothing is sent', async () => {

@@ -194,6 +194,27 @@ export function turns(world: World): void {
     expect(await store.findTurn(ANN, turn.id)).toMatchObject({ state: 'cancelled', failure });
   });
 
+  test('a turn whose prompt was not taken counts as never sent: it is no part of the history', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const unsent = { outcome: 'failed', record: null, unsent: true } as const;
+    await holder.write(sending(turn.id));
+    expect(await codeOf(holder.write(ending(turn, { outcome: 'failed', record: null }))), 'it was sent').toBe(
+      'invalid',
+    );
+    expect(await codeOf(holder.write(ending(turn, { unsent: true }))), 'it has a record').toBe('invalid');
+    await holder.write(ending(turn, unsent));
+    expect(await store.findTurn(ANN, turn.id)).toMatchObject({ state: 'failed', sent: null });
+    expect(await store.recordsAfter(ANN, conversation, { after: 0, limit: 10 })).toEqual([]);
+    expect(await store.findConversation(ANN, conversation)).toMatchObject({ head: 0, historyCount: 0 });
+    await enqueue(store, conversation);
+    const next = (await store.begin(holder.fence, [AGENT])) ?? expect.unreachable();
+    await holder.write(sending(next.id), { write: 'retry', turn: next.id, failure: FAILURE }, sending(next.id));
+    const before = await site.contents();
+    expect(await codeOf(holder.write(ending(next, unsent))), 'it was tried before').toBe('invalid');
+    expect(await site.contents()).toBe(before);
+  });
+
   test('cancelling an ended turn changes nothing', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
@@ -207,6 +228,8 @@ export function turns(world: World): void {
     expect(await codeOf(enqueue(world.store, fresh('nothing')))).toBe('not_found');
   });
 }
+
+const FAILURE = { code: 'agent_failed', message: 'It does not work.' } as const;
 
 function request() {
   const process = { pid: 9, started: '1', boot: 'boot-1', namespace: 'pid-1' };

@@ -51,6 +51,7 @@ const write = fc.oneof(
         { weight: 2, arbitrary: fc.constantFrom('none', 'some', 'wrong') },
       ),
       session: fc.option(few),
+      unsent: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.boolean()),
     }),
   },
 );

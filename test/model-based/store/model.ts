@@ -176,7 +176,7 @@ export type Write =
   | { write: 'retry'; turn: string }
   | { write: 'ask'; turn: string; permission: string }
   | { write: 'withdraw'; permission: string }
-  | { write: 'end'; turn: string; outcome: TurnEnd; record: number | null; ref: string | null };
+  | { write: 'end'; turn: string; outcome: TurnEnd; record: number | null; ref: string | null; unsent?: boolean };
 
 /** `others`: every other conversation, because a native session belongs to one. */
 export function commit(
@@ -277,8 +277,11 @@ function apply(conversation: Conversation, others: readonly Conversation[], writ
   }
 }
 
-function end(conversation: Conversation, { turn: id, outcome, record, ref }: Extract<Write, { write: 'end' }>): void {
+function end(conversation: Conversation, write: Extract<Write, { write: 'end' }>): void {
+  const { turn: id, outcome, record, ref, unsent = false } = write;
   const turn = begunTurn(conversation, id);
+  if (unsent && (record !== null || turn.attempt > 1)) throw new Refused('invalid');
+  if (unsent) Object.assign(turn, { sent: false, wasSent: false });
   if (record === null && turn.sent) throw new Refused('invalid');
   if (record !== null && (!turn.wasSent || record !== turn.n)) throw new Refused('invalid');
   withdrawAll(conversation, turn);

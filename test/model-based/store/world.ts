@@ -422,7 +422,8 @@ export class World {
         if (turn === null) return null;
         const right = turn.wasSent ? turn.n : null;
         const record = { right, none: null, some: turn.n, wrong: turn.n + 1 }[command.record];
-        return { write: 'end', turn: turn.id, outcome: command.outcome, record, ref: session?.ref ?? null };
+        const { outcome, unsent } = command;
+        return { write: 'end', turn: turn.id, outcome, record, ref: session?.ref ?? null, unsent };
       }
       default:
         return turn && { write: command.write, turn: turn.id };

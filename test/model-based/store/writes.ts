@@ -71,10 +71,11 @@ function newPermission(id: string): NewPermission {
 }
 
 function endOf(
-  { turn, outcome, record: n, ref }: Extract<Write, { write: 'end' }>,
+  { turn, outcome, record: n, ref, unsent }: Extract<Write, { write: 'end' }>,
   { turns }: Conversation,
 ): EndOfTurn {
   const agent = turns.find((one) => one.id === turn)?.agent ?? 'a';
   const kept: TurnRecord | null = n === null ? null : { ...record(n), agent, outcome };
-  return { outcome, failure: null, record: kept, session: ref, usage: { ...NO_USAGE, modelCalls: 1 } };
+  const end = { outcome, failure: null, record: kept, session: ref, usage: { ...NO_USAGE, modelCalls: 1 } };
+  return unsent ? { ...end, unsent } : end;
 }

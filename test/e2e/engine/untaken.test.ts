@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { BenchHome } from '../../../bench/support/bench-home.ts';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { promptText } from '../../../src/core/content.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { ended } from '../support/conversations.ts';
+
+// An agent may find out only when it is given a prompt that it cannot take it, and say that nothing of it was taken.
+
+test('a prompt that was not taken is no part of the history, and its session goes on as it was', async () => {
+  await using home = new BenchHome();
+  const { engine, id } = await begun(home);
+  const before = await engine.sessions(id);
+  const refused = await ask(engine, id, 'Not this.');
+  expect(refused).toMatchObject({
+    state: 'failed',
+    sent: null,
+    failure: { message: 'The agent takes no such thing.' },
+  });
+  expect(await engine.conversation(id)).toMatchObject({ head: 1, historyCount: 1 });
+  expect((await ask(engine, id, '/say Still here.')).state).toBe('completed');
+  const { receipt } = await engine.answerOf((await engine.turns(id)).at(-1)?.id ?? '');
+  expect(receipt).toMatchObject({ turn: 3, rung: 'live', carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
+  expect((await engine.sessions(id)).map((session) => session.id)).toEqual(before.map((session) => session.id));
+});
+
+test('the first prompt of a conversation that was not taken leaves one that is empty', async () => {
+  await using home = new BenchHome();
+  const { engine } = await home.open({ agent: choosy() });
+  const { id } = await engine.ensure({ key: 'chat' });
+  expect(await ask(engine, id, 'Not this.')).toMatchObject({ state: 'failed', sent: null });
+  expect(await ask(engine, id, '/say Hello.')).toMatchObject({ state: 'completed' });
+  expect(await engine.conversation(id)).toMatchObject({ head: 2, historyCount: 1 });
+});
+
+test('a session that was rebuilt for a prompt that was not taken is not told the history twice', async () => {
+  await using home = new BenchHome();
+  const { engine, id } = await begun(home);
+  await engine.close();
+  const { engine: next } = await home.open({ agent: choosy() });
+  const rebuilt = await ask(next, id, 'Not this.', { restore: { rung: 'transcript' } });
+  expect(rebuilt).toMatchObject({ state: 'failed', sent: null });
+  expect((await next.sessions(id))[0]).toMatchObject({ state: 'closed' });
+  const again = await ask(next, id, '/say Hello.');
+  expect((await next.answerOf(again.id)).receipt).toMatchObject({ carried: 1, unsettled: false });
+});
+
+async function begun(home: BenchHome) {
+  const { engine } = await home.open({ agent: choosy() });
+  const { id } = await engine.ensure({ key: 'chat' });
+  await ask(engine, id, '/say Hello.');
+  return { engine, id };
+}
+
+async function ask(engine: Engine, id: string, prompt: string, options = {}) {
+  const { turn } = await engine.submit(id, prompt, options);
+  return ended(engine, turn);
+}
+
+/** The scripted agent, which does not take every prompt. */
+function choosy(): Agent {
+  const agent = scriptedAgent({ name: 'scripted' });
+  return {
+    ...agent,
+    async open(request) {
+      const opened = await agent.open(request);
+      if (!opened.ok) return opened;
+      const { session } = opened;
+      const prompt = session.prompt.bind(session);
+      session.prompt = async function* (given) {
+        if (!promptText(given.content).includes('Not this.')) return yield* prompt(given);
+        const message = 'The agent takes no such thing.';
+        yield { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message, again: false, unsent: true } };
+      };
+      return opened;
+    },
+  };
+}
