@@ -60,10 +60,15 @@ function tryToWrite(dir: string): string | null {
     writeFileSync(file, PROBE, { flag: 'wx', mode: 0o600 });
     return null;
   } catch (error) {
-    return `nothing can be written in ${dir}: ${error instanceof Error ? error.message : String(error)}`;
+    return `nothing can be written in ${dir}, where Claude keeps its sessions (${reasonOf(error)})`;
   } finally {
     removeQuietly(file);
   }
+}
+
+/** Without the name of our own file, which says nothing to anybody. */
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/, \w+ '.*'$/, '');
 }
 
 function removeQuietly(file: string): void {
