@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
+import { whyNotSent } from '../shared/flight.ts';
+import { ClaudeFlight } from './claude-flight.ts';
 import type { ClaudeConnection, ClaudeMessage } from './connection.ts';
-import { Inbox } from './inbox.ts';
 import { renderMemo } from './memo.ts';
 import { TurnReader } from './messages.ts';
 import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { SessionFile } from './session-file.ts';
-import { FileWatch } from './transcript/file-watch.ts';
 import { probeWritable } from './transcript/write.ts';
 import { userMessage } from './user-message.ts';
 
@@ -30,23 +30,6 @@ export interface ClaudeSessionParts {
   /** It was opened as it was before a failed prompt; null or left out: as it stands in its file. */
   readonly rewound?: Rewound | null;
   readonly version: string;
-}
-
-/** The prompt in flight. */
-interface Flight {
-  readonly request: PromptRequest;
-  readonly turn: TurnReader;
-  readonly events: Inbox<AgentEvent>;
-  /** Where it must land; undefined: nothing to check. */
-  readonly landsAt: string | null | undefined;
-  /** The prompt has left: what Claude says before that is no answer to it. */
-  sent: boolean;
-  proved: boolean;
-  ending: boolean;
-  /** Runs from the moment Claude was asked to stop; null: it was not. */
-  grace: NodeJS.Timeout | null;
-  /** Of its transcript; null: it is not known yet which that is. */
-  watch: FileWatch | null;
 }
 
 /** How long an interrupted Claude may take to end its turn; it closes tools and writes them down. */
@@ -79,7 +62,7 @@ export class ClaudeSession implements AgentSession {
   #unwritten = false;
   /** Somebody has ended it: from then on it takes nothing, though its process may take a moment. */
   #ended = false;
-  #flight: Flight | null = null;
+  #flight: ClaudeFlight | null = null;
   /** A turn has ended by its result, and Claude has not said yet that it is idle; null: it has. */
   #resting: PromiseWithResolvers<void> | null = null;
 
@@ -117,22 +100,14 @@ export class ClaudeSession implements AgentSession {
   }
 
   async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
-    const refusal = this.#refusal(request);
+    const refusal = whyNotSent(request.signal, this.#flight !== null, this.alive);
     if (refusal !== null) {
       yield { type: 'ended', outcome: refusal };
       return;
     }
     const flight = this.#takeOff(request);
-    const stop = () => this.#stop(flight);
-    request.signal.addEventListener('abort', stop, { once: true });
-    try {
-      void this.#send(flight);
-      yield* flight.events;
-    } finally {
-      request.signal.removeEventListener('abort', stop);
-      // Whoever leaves in the middle must not leave Claude working.
-      if (!flight.events.closed) this.#stop(flight);
-    }
+    void this.#send(flight);
+    yield* flight.handOut(request.signal);
   }
 
   /** Which tools there are is said when Claude is started, and not changed afterwards. */
@@ -154,32 +129,21 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.kill();
   }
 
-  /** Why a prompt cannot be sent; null: it can. */
-  #refusal({ signal }: PromptRequest): AgentOutcome | null {
-    if (signal.aborted) return { kind: 'cancelled' };
-    if (this.#flight !== null) return unsent('this session is still busy with a prompt', true);
-    return this.alive ? null : gone();
-  }
-
-  #takeOff(request: PromptRequest): Flight {
+  #takeOff(request: PromptRequest): ClaudeFlight {
     // A session that nobody has prompted must be empty; of any other, only the caller knows where it should stand.
     const unknown = request.expected === null && this.#prompted;
-    this.#flight = {
-      request,
-      turn: new TurnReader(request.id, this.#cost, this.#parts.version, this.#tellsState),
-      events: new Inbox(),
-      landsAt: unknown ? undefined : request.expected,
-      sent: false,
-      proved: false,
-      ending: false,
-      grace: null,
-      watch: null,
+    const turn = new TurnReader(request.id, this.#cost, this.#parts.version, this.#tellsState);
+    const stopping = {
+      ask: () => void this.#connection.interrupt(),
+      kill: () => this.kill(),
+      graceMs: CANCEL_GRACE_MS,
     };
+    this.#flight = new ClaudeFlight(stopping, { request, turn, landsAt: unknown ? undefined : request.expected });
     return this.#flight;
   }
 
   /** With a read-only config directory Claude would answer as always and keep nothing, so that is found out before. */
-  async #send(flight: Flight): Promise<void> {
+  async #send(flight: ClaudeFlight): Promise<void> {
     const { id, content, signal } = flight.request;
     // A prompt that comes before Claude is idle is taken into the turn before.
     await this.#resting?.promise;
@@ -196,19 +160,11 @@ export class ClaudeSession implements AgentSession {
   }
 
   /** Reads what Claude writes when it writes it: with the result there is nothing left to read, and nobody waits for that. */
-  async #readAlong(flight: Flight): Promise<void> {
-    for (let pause = LOOK_AGAIN_MS; !flight.events.closed; pause = longer(pause)) {
-      flight.watch ??= this.#file && new FileWatch(this.#file.path);
-      await (flight.watch?.next(flight.proved ? READ_ALONG_MS : pause) ?? sleep(pause));
+  async #readAlong(flight: ClaudeFlight): Promise<void> {
+    for (let pause = LOOK_AGAIN_MS; !flight.events.ended; pause = longer(pause)) {
+      await flight.written(this.#file?.path ?? null, flight.proved ? READ_ALONG_MS : pause);
       if (!flight.ending) await this.#prove(flight);
     }
-  }
-
-  /** Asks Claude to stop, and ends it when it does not. */
-  #stop(flight: Flight): void {
-    if (flight.events.closed || flight.grace !== null) return;
-    flight.grace = setTimeout(() => void this.kill(), CANCEL_GRACE_MS);
-    void this.#connection.interrupt();
   }
 
   async #listen(): Promise<void> {
@@ -217,8 +173,8 @@ export class ClaudeSession implements AgentSession {
     this.#rested();
     const flight = this.#flight;
     if (!flight?.sent || flight.ending) return;
-    const lost = { kind: 'lost', message: `Claude’s process ended ${this.#connection.ending ?? ''}`.trim() } as const;
-    await this.#land(flight, flight.turn.outcome ?? (flight.grace === null ? lost : { kind: 'cancelled' }));
+    const how = `Claude’s process ended ${this.#connection.ending ?? ''}`.trim();
+    await this.#land(flight, flight.turn.outcome ?? flight.whenGone(how));
   }
 
   #receive(message: ClaudeMessage): void {
@@ -255,12 +211,10 @@ export class ClaudeSession implements AgentSession {
   }
 
   /** Older versions go on under another id with every process, or even with every prompt. */
-  #named(id: string, flight: Flight | null): void {
+  #named(id: string, flight: ClaudeFlight | null): void {
     if (id === this.#id) return;
     this.#id = id;
     this.#file = this.#fileOf(id, flight?.request.id);
-    flight?.watch?.close();
-    if (flight) flight.watch = null;
     flight?.events.push({ type: 'session', id });
   }
 
@@ -270,7 +224,7 @@ export class ClaudeSession implements AgentSession {
   }
 
   /** The turn is over once the transcript holds what we were shown of it. */
-  async #land(flight: Flight, outcome: AgentOutcome): Promise<void> {
+  async #land(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
     if (flight.ending) return;
     flight.ending = true;
     const taken = outcome.kind !== 'failed' || outcome.unsent !== true;
@@ -284,7 +238,7 @@ export class ClaudeSession implements AgentSession {
   }
 
   /** Waits until all that we were shown is in the transcript; false: it is not, or nobody can tell. */
-  async #written(flight: Flight, taken: boolean): Promise<boolean> {
+  async #written(flight: ClaudeFlight, taken: boolean): Promise<boolean> {
     const expected = taken ? [flight.request.id, ...flight.turn.entries] : [];
     const patience = this.alive && this.#connection.namesPrompts ? WRITE_GRACE_MS : 0;
     const deadline = performance.now() + patience;
@@ -298,7 +252,7 @@ export class ClaudeSession implements AgentSession {
   }
 
   /** As soon as the prompt is in the file, wherever the turn is by then. */
-  async #prove(flight: Flight): Promise<void> {
+  async #prove(flight: ClaudeFlight): Promise<void> {
     const file = this.#file;
     await file?.read();
     if (flight.proved || !file) return;
@@ -308,13 +262,10 @@ export class ClaudeSession implements AgentSession {
     if (flight.landsAt !== undefined) flight.events.push(proof);
   }
 
-  #finish(flight: Flight, outcome: AgentOutcome): void {
-    if (flight.grace !== null) clearTimeout(flight.grace);
-    flight.watch?.close();
+  #finish(flight: ClaudeFlight, outcome: AgentOutcome): void {
     this.#parts.questions.end();
     this.#flight = null;
-    flight.events.push({ type: 'ended', outcome });
-    flight.events.close();
+    flight.end(outcome);
   }
 }
 

@@ -53,7 +53,8 @@ export class Flight {
 /** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
 export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): AgentOutcome | null {
   if (signal.aborted) return { kind: 'cancelled' };
-  const failed = (message: string) => ({ kind: 'failed', code: 'agent_failed', message, again: true }) as const;
+  const failed = (message: string) =>
+    ({ kind: 'failed', code: 'agent_failed', message, again: true, unsent: true }) as const;
   if (busy) return failed('this session is still busy with a prompt');
   return alive ? null : failed('the agent’s process ended before the prompt was sent');
 }
