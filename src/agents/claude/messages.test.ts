@@ -142,6 +142,15 @@ describe('the end', () => {
     expect(reader.over).toBe(true);
   });
 
+  test('is not the answer to a notice that Claude works off before the prompt', () => {
+    const reader = turn();
+    const notice = result({ user_message_uuids: undefined, num_turns: 0, origin: { kind: 'task-notification' } });
+    read(reader, [state('running'), notice, state('idle')]);
+    expect(reader.outcome).toBeNull();
+    read(reader, [state('running'), result(), state('idle')]);
+    expect([reader.outcome, reader.over]).toEqual([{ kind: 'completed' }, true]);
+  });
+
   test('is not what Claude makes of something else while our prompt waits for its turn', () => {
     const reader = turn();
     const lifecycle = (state: string): ClaudeMessage => ({ type: 'command_lifecycle', command_uuid: PROMPT, state });

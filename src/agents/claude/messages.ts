@@ -176,14 +176,22 @@ export class TurnReader {
 
   #result(message: ClaudeMessage): AgentEvent[] {
     const prompts = promptsOf(message);
-    const ours = prompts === null ? !this.#namesPrompts : prompts.includes(this.#prompt);
+    const unasked = prompts === null && isUnasked(message);
+    const ours = prompts === null ? !this.#namesPrompts && !unasked : prompts.includes(this.#prompt);
     if (ours) this.#said ??= message;
+    // That it is idle then says nothing of our prompt, which comes next.
+    if (unasked) this.#running = false;
     const { costMicros, soFar } = costOf(message, this.cost, this.#version);
     this.cost = soFar;
     const modelCalls = this.#calls.size;
     this.#calls.clear();
     return [{ type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } }];
   }
+}
+
+/** A notice that Claude gave to itself, such as the end of a task in the background: it may be worked off before our prompt. */
+function isUnasked({ origin }: ClaudeMessage): boolean {
+  return isObject(origin) && origin.kind === 'task-notification';
 }
 
 const asEvent = (update: Update): AgentEvent => ({ type: 'update', update });
