@@ -1,26 +1,31 @@
 import type { Store } from '../ports/store.ts';
 
-/** Waits for a conversation to move. A bell is a hint only: every wait also ends by itself after `pollMs`. */
+/** Waits for a conversation to move. A bell is a hint only: everybody who waits is also woken every `pollMs`. */
 export class Changes {
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
   readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
   readonly #pollMs: number;
   readonly #stop: () => void;
+  /** One for all: a turn waits many times. Null: nobody watches. */
+  #poll: NodeJS.Timeout | null = null;
 
   constructor(store: Store, pollMs: number) {
     this.#pollMs = pollMs;
-    this.#stop = store.listen((moved) => this.#ring(moved));
+    this.#stop = store.listen((moved, own) => this.#ring(moved, own));
   }
 
-  watch(conversation: string): Watch {
+  /** `deafToOwn`: for the holder of its lease, who knows what it has written itself. */
+  watch(conversation: string, deafToOwn = false): Watch {
     const watches = this.#watches.get(conversation) ?? new Set();
     this.#watches.set(conversation, watches);
-    const watch = new Watch(this.#pollMs, () => {
+    const watch = new Watch(deafToOwn, () => {
       watches.delete(watch);
       if (watches.size === 0) this.#watches.delete(conversation);
+      if (this.#watches.size === 0) this.#stopPolling();
     });
     watches.add(watch);
+    this.#poll ??= setInterval(() => this.#ringAll(), this.#pollMs);
     return watch;
   }
 
@@ -47,47 +52,56 @@ export class Changes {
 
   close(): void {
     this.#stop();
+    this.#stopPolling();
+    this.#ringAll();
+  }
+
+  #stopPolling(): void {
+    if (this.#poll !== null) clearInterval(this.#poll);
+    this.#poll = null;
+  }
+
+  #ringAll(): void {
     for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
   }
 
-  #ring(moved: readonly string[] | null): void {
+  #ring(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
     if (moved === null) this.#reads.clear();
     else for (const id of moved) this.#reads.delete(id);
-    if (moved === null) for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
-    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.ring();
+    if (moved === null) this.#ringAll();
+    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.ring(own?.has(id));
     for (const listener of this.#any) listener(moved);
   }
 }
 
 /** One reader's view of the bell. A ring between two waits is not lost: the next wait ends at once. */
 export class Watch {
-  readonly #pollMs: number;
+  readonly #deafToOwn: boolean;
   readonly #onClose: () => void;
   #rung = false;
   #wake: (() => void) | null = null;
 
-  constructor(pollMs: number, onClose: () => void) {
-    this.#pollMs = pollMs;
+  constructor(deafToOwn: boolean, onClose: () => void) {
+    this.#deafToOwn = deafToOwn;
     this.#onClose = onClose;
   }
 
-  ring(): void {
+  ring(own = false): void {
+    if (own && this.#deafToOwn) return;
     this.#rung = true;
     this.#wake?.();
   }
 
-  /** Resolves at the next ring, at once when there was one since the last wait, when the signal aborts, or after a while. */
+  /** Resolves at the next ring, at once when there was one since the last wait, or when the signal aborts. */
   async next(signal?: AbortSignal): Promise<void> {
     if (!this.#rung && !signal?.aborted) {
       await new Promise<void>((resolve) => {
         const done = () => {
-          clearTimeout(timer);
           signal?.removeEventListener('abort', done);
           this.#wake = null;
           // Whoever wrote goes on first: a prompt leaves before its followers read that it was sent.
           process.nextTick(resolve);
         };
-        const timer = setTimeout(done, this.#pollMs);
         signal?.addEventListener('abort', done);
         this.#wake = done;
       });

@@ -61,5 +61,6 @@ export class PermissionDesk {
   /** Does nothing when somebody has answered meanwhile: the first answer wins. */
   async #withdraw(id: string, reason: string): Promise<void> {
     await this.#lease.write({ write: 'withdraw', permission: id, turn: this.#turn.id, reason });
+    this.#signal.lookAgain();
   }
 }

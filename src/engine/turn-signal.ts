@@ -31,8 +31,8 @@ export class TurnSignal {
     this.#lease = lease;
     this.#owner = lease.fence.owner;
     this.#turn = turn.id;
-    this.#watch = changes.watch(lease.fence.conversation);
-    this.#watch.ring(); // for whatever came between the begin of the turn and now
+    this.#watch = changes.watch(lease.fence.conversation, true);
+    this.lookAgain(); // for whatever came between the begin of the turn and now
     if (lease.lost.aborted) this.#onLost();
     else lease.lost.addEventListener('abort', this.#onLost, { once: true });
     if (turn.cancelRequested) this.stop('cancelled');
@@ -55,6 +55,11 @@ export class TurnSignal {
   /** Calls back once, when the permission has been answered or withdrawn. */
   onPermission(id: string, settled: (permission: Permission) => void): void {
     this.#waiting.set(id, settled);
+    this.lookAgain();
+  }
+
+  /** For what the turn itself has written, of which the bell does not tell here. */
+  lookAgain(): void {
     this.#watch.ring();
   }
 
@@ -78,7 +83,7 @@ export class TurnSignal {
     }
   }
 
-  /** The bell rings for all that the turn itself writes, too: a burst of that is one look, and the turn does not wait for it. */
+  /** A burst is one look, and the turn does not wait for it. */
   #gather(): Promise<void> {
     return new Promise((resolve) => {
       this.#pause = setTimeout(resolve, GATHER_MS);

@@ -170,9 +170,10 @@ export interface Store {
   /**
    * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
    * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or for nothing, and
-   * correct callers also work without it.
+   * correct callers also work without it. `own`: of those that moved in this process, the ones in which nothing has happened but
+   * what the holder of the lease has written, who need not be told.
    */
-  listen(listener: (moved: readonly string[] | null) => void): () => void;
+  listen(listener: (moved: readonly string[] | null, own?: ReadonlySet<string>) => void): () => void;
   close(): Promise<void>;
 }
 

@@ -9,6 +9,7 @@ import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { SessionFile } from './session-file.ts';
+import { FileWatch } from './transcript/file-watch.ts';
 import { probeWritable } from './transcript/write.ts';
 import { userMessage } from './user-message.ts';
 
@@ -63,6 +64,8 @@ export class ClaudeSession implements AgentSession {
   /** Somebody has ended it: from then on it takes nothing, though its process may take a moment. */
   #ended = false;
   #flight: ClaudeFlight | null = null;
+  /** Of the transcript, while the process lives; null: nobody watches yet. */
+  #watch: FileWatch | null = null;
   /** A turn has ended by its result, and Claude has not said yet that it is idle; null: it has. */
   #resting: PromiseWithResolvers<void> | null = null;
 
@@ -162,14 +165,21 @@ export class ClaudeSession implements AgentSession {
   /** Reads what Claude writes when it writes it: with the result there is nothing left to read, and nobody waits for that. */
   async #readAlong(flight: ClaudeFlight): Promise<void> {
     for (let pause = LOOK_AGAIN_MS; !flight.events.ended; pause = longer(pause)) {
-      await flight.written(this.#file?.path ?? null, flight.proved ? READ_ALONG_MS : pause);
+      await this.#changed(flight.proved ? READ_ALONG_MS : pause);
       if (!flight.ending) await this.#prove(flight);
     }
+  }
+
+  /** Resolves when the transcript has changed, after so many ms at the latest. */
+  async #changed(ms: number): Promise<void> {
+    if (this.#file !== null && this.#connection.alive) this.#watch ??= new FileWatch(this.#file.path);
+    await (this.#watch?.next(ms) ?? sleep(ms));
   }
 
   async #listen(): Promise<void> {
     for await (const message of this.#connection.messages) this.#receive(message);
     await this.#connection.kill(); // its output has ended: whatever is left of it can tell us nothing
+    this.#unwatch();
     this.#rested();
     const flight = this.#flight;
     if (!flight?.sent || flight.ending) return;
@@ -205,6 +215,11 @@ export class ClaudeSession implements AgentSession {
     return this.#tellsState && this.#connection.namesPrompts && outcome?.kind === 'completed' && !usedTools;
   }
 
+  #unwatch(): void {
+    this.#watch?.close();
+    this.#watch = null;
+  }
+
   #rested(): void {
     this.#resting?.resolve();
     this.#resting = null;
@@ -215,6 +230,7 @@ export class ClaudeSession implements AgentSession {
     if (id === this.#id) return;
     this.#id = id;
     this.#file = this.#fileOf(id, flight?.request.id);
+    this.#unwatch();
     flight?.events.push({ type: 'session', id });
   }
 
@@ -266,6 +282,7 @@ export class ClaudeSession implements AgentSession {
     this.#parts.questions.end();
     this.#flight = null;
     flight.end(outcome);
+    this.#watch?.release();
   }
 }
 

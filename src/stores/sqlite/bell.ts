@@ -7,7 +7,7 @@ import type { News } from './write-queue.ts';
  * file beside the database that is touched after each commit; watching the log itself would come one commit too early. A
  * slow look at SQLite's own counter is the safety net, for a file that was deleted or a system that cannot watch.
  */
-export type Listener = (moved: readonly string[] | null) => void;
+export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;
 
 const GATHER_MS = 5;
 const POLL_MS = 500;
@@ -50,16 +50,16 @@ export class Bell {
     this.#touchSoon();
     // Only when nobody else's event lies between; else the next look finds them, and these once more.
     if (news.events !== null && news.events.first === this.#last + 1) this.#last = news.events.last;
-    this.#tell(news.conversations);
+    this.#tell(news.conversations, news.own);
   }
 
   listen(listener: Listener): () => void {
     // A function of its own, so that the same listener given twice is called twice and stopped apart.
-    const own: Listener = (moved) => listener(moved);
-    this.#listeners.add(own);
+    const apart: Listener = (moved, own) => listener(moved, own);
+    this.#listeners.add(apart);
     if (this.#listeners.size === 1) this.#start();
     return () => {
-      if (this.#listeners.delete(own) && this.#listeners.size === 0) this.#stop();
+      if (this.#listeners.delete(apart) && this.#listeners.size === 0) this.#stop();
     };
   }
 
@@ -191,10 +191,10 @@ export class Bell {
     else if (last > from) this.#tell(this.#db.all<{ id: string }>(MOVED_TASKS, from, last).map(({ id }) => id));
   }
 
-  #tell(moved: readonly string[] | null): void {
+  #tell(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
     for (const listener of [...this.#listeners]) {
       try {
-        listener(moved);
+        listener(moved, own);
       } catch (error) {
         // A listener's fault is a bug of its own; it must not undo what was committed.
         queueMicrotask(() => {

@@ -105,7 +105,7 @@ export class Ledger {
       stamp?.counter ?? null,
       stamp === undefined ? null : stamp.part++,
     );
-    tx.moved(row.id, no);
+    tx.moved(row.id, no, stamp !== undefined);
     return seq;
   }
 

@@ -21,13 +21,18 @@ export interface Tx {
   /** Wall time, and time for leases. */
   readonly now: number;
   readonly monotonic: number;
-  /** Says that a conversation has news: an event with that number in the table, or null for news without one. */
-  moved(conversation: string, eventNo: number | null): void;
+  /**
+   * Says that a conversation has news: an event with that number in the table, or null for news without one. `own`: the holder of
+   * the lease has written it.
+   */
+  moved(conversation: string, eventNo: number | null, own?: boolean): void;
 }
 
 /** What a committed batch changed: for the bell. */
 export interface News {
   readonly conversations: readonly string[];
+  /** Of these, the ones with nothing but what the holder of the lease has written. */
+  readonly own: ReadonlySet<string>;
   /** The events written, first and last number in the table; they are consecutive. Null: none. */
   readonly events: { readonly first: number; readonly last: number } | null;
 }
@@ -173,7 +178,7 @@ export class WriteQueue {
 }
 
 function noting(run: Omit<Tx, 'moved'>, news: Newsletter): Tx {
-  return { ...run, moved: (conversation, no) => news.add(conversation, no) };
+  return { ...run, moved: (conversation, no, own = false) => news.add(conversation, no, own) };
 }
 
 type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
@@ -190,19 +195,26 @@ function refuse(all: readonly Waiting[], error: unknown): void {
 
 class Newsletter implements News {
   readonly #conversations = new Set<string>();
+  readonly #asked = new Set<string>();
   events: { first: number; last: number } | null = null;
 
   get conversations(): string[] {
     return [...this.#conversations];
   }
 
-  add(conversation: string, no: number | null): void {
+  get own(): ReadonlySet<string> {
+    return this.#conversations.difference(this.#asked);
+  }
+
+  add(conversation: string, no: number | null, own: boolean): void {
     this.#conversations.add(conversation);
+    if (!own) this.#asked.add(conversation);
     if (no !== null) this.events = { first: this.events?.first ?? no, last: no };
   }
 
   merge(other: Newsletter): void {
     for (const conversation of other.#conversations) this.#conversations.add(conversation);
+    for (const conversation of other.#asked) this.#asked.add(conversation);
     if (other.events !== null)
       this.events = { first: this.events?.first ?? other.events.first, last: other.events.last };
   }

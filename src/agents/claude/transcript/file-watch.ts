@@ -32,6 +32,11 @@ export class FileWatch {
     this.#changed = false;
   }
 
+  /** Whoever waits need not wait any longer. */
+  release(): void {
+    this.#wake?.();
+  }
+
   close(): void {
     this.#closed = true;
     this.#watcher?.close();
