@@ -41,8 +41,6 @@ const WRITE_GRACE_MS = 3_000;
 const QUIET_MS = 250;
 const LOOK_AGAIN_MS = 10;
 const LOOK_AGAIN_MOST_MS = 200;
-/** Where nobody says that the file has changed, what is left is read in the end. */
-const READ_ALONG_MS = 10_000;
 
 /**
  * One session, open in a running Claude.
@@ -165,15 +163,15 @@ export class ClaudeSession implements AgentSession {
   /** Reads what Claude writes when it writes it: with the result there is nothing left to read, and nobody waits for that. */
   async #readAlong(flight: ClaudeFlight): Promise<void> {
     for (let pause = LOOK_AGAIN_MS; !flight.events.ended; pause = longer(pause)) {
-      await this.#changed(flight.proved ? READ_ALONG_MS : pause);
+      await this.#changed(pause);
       if (!flight.ending) await this.#prove(flight);
     }
   }
 
-  /** Resolves when the transcript has changed, after so many ms at the latest. */
-  async #changed(ms: number): Promise<void> {
+  /** Resolves when the transcript has changed; where nobody would say so, after the pause. */
+  async #changed(pause: number): Promise<void> {
     if (this.#file !== null && this.#connection.alive) this.#watch ??= new FileWatch(this.#file.path);
-    await (this.#watch?.next(ms) ?? sleep(ms));
+    await (this.#watch?.next(pause) ?? sleep(pause));
   }
 
   async #listen(): Promise<void> {

@@ -1,8 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 
+/** A watch that says nothing may be one of a file system that never does. */
+const NEVER_TOLD_MS = 250;
+
 /**
- * Says when a file has changed, a moment before its reader would have looked. Only a hint: where the system cannot tell, or the
- * file is not there yet, nothing is said, and whoever waits sets a time.
+ * Says when a file has changed. Only a hint: where the system cannot tell, or the file is not there yet, time alone does.
  */
 export class FileWatch {
   readonly #path: string;
@@ -16,12 +18,15 @@ export class FileWatch {
     this.#watch();
   }
 
-  /** Resolves when it has changed since the last call, after so many ms at the latest, and when nobody watches any more. */
-  async next(ms: number): Promise<void> {
+  /**
+   * Resolves when it has changed since the last call, or is watched no more; after a while in any case: soon, where the system does
+   * not tell.
+   */
+  async next(pause: number): Promise<void> {
     if (this.#watcher === null) this.#watch();
     if (!this.#changed && !this.#closed) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const timer = setTimeout(resolve, this.#watcher === null ? pause : NEVER_TOLD_MS);
         this.#wake = () => {
           clearTimeout(timer);
           resolve();
