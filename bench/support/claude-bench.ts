@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { forbiddenTools, KEPT_TO_ITSELF } from '../../src/agents/claude/by-itself.ts';
 import { claudeVariables } from '../../src/agents/claude/environment.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
+import { userMessage } from '../../src/agents/claude/user-message.ts';
 import type { Agent } from '../../src/ports/agent.ts';
+import { allowedEnvironment } from '../../src/sandboxes/directory/environment.ts';
 import {
   claudeEnvironment,
   findClaude,
@@ -60,12 +62,20 @@ export class ClaudeBench {
     return path;
   }
 
-  /** Claude as a program without us uses it: the SDK's own streaming input, and the settings that the adapter has, too. */
+  /**
+   * Claude as a program without us uses it: the SDK's own streaming input. It is the same Claude: with the environment, the settings
+   * and the prompts that the adapter gives it, so that what differs is us.
+   */
   async query(cwd: string, more: { readonly resume?: string } = {}): Promise<DirectQuery> {
     const { query } = (await import(this.claude.sdk)) as { query: (request: object) => AsyncIterable<SdkMessage> };
     return new DirectQuery(query, {
       cwd,
-      env: { ...KEPT_TO_ITSELF, ...this.env },
+      env: {
+        ...allowedEnvironment(process.env),
+        ...KEPT_TO_ITSELF,
+        ...this.env,
+        CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
+      },
       disallowedTools: forbiddenTools(KEPT_TO_ITSELF),
       includePartialMessages: true,
       verbatimPrompts: true,
@@ -74,7 +84,7 @@ export class ClaudeBench {
       strictMcpConfig: true,
       // A program that can be asked offers the model one tool more, and every request is longer by that.
       canUseTool: async () => ({ behavior: 'deny', message: 'Nobody is there.' }),
-      ...more,
+      ...(more.resume === undefined ? { sessionId: randomUUID() } : more),
     });
   }
 
@@ -109,13 +119,7 @@ export class DirectQuery {
   async ask(text: string): Promise<Seen> {
     const start = performance.now();
     while (this.#prompts.length === 0) await new Promise(setImmediate);
-    this.#prompts.shift()?.({
-      type: 'user',
-      uuid: randomUUID(),
-      session_id: this.sessionId ?? '',
-      parent_tool_use_id: null,
-      message: { role: 'user', content: text },
-    });
+    this.#prompts.shift()?.(userMessage([{ type: 'text', text }], randomUUID(), this.sessionId ?? ''));
     let first = Number.NaN;
     for (;;) {
       const { value, done } = await this.#messages.next();
