@@ -9,6 +9,7 @@ import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../ports/age
 import type { NewSession, Write } from '../ports/store.ts';
 import { EventWriter } from './event-writer.ts';
 import type { Hold } from './hold.ts';
+import { notNew, wasUsed } from './open-step.ts';
 import { PermissionDesk } from './permissions.ts';
 import type { OpenSession, Restored } from './restore.ts';
 import type { TurnSignal } from './turn-signal.ts';
@@ -164,6 +165,10 @@ class Attempt {
   /** The agent names its session, or has moved to another: recorded when seen (R1). */
   async #named(id: string): Promise<void> {
     if (id === this.#sessionId && this.#ref !== null) return;
+    const { hold, agent } = this.#request;
+    if (this.#ref === null && this.#open.origin === 'new' && (await wasUsed(id, hold, agent))) {
+      return this.#stopBecause({ code: 'refused', message: asSentence(notNew(id)) });
+    }
     if (this.#ref !== null) this.#doubt(id);
     const known = this.#ref;
     const knownId = this.#sessionId;
