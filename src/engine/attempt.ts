@@ -165,8 +165,9 @@ class Attempt {
   /** The agent names its session, or has moved to another: recorded when seen (R1). */
   async #named(id: string): Promise<void> {
     if (id === this.#sessionId && this.#ref !== null) return;
-    const { hold, agent } = this.#request;
-    if (this.#ref === null && this.#open.origin === 'new' && (await wasUsed(id, hold, agent))) {
+    const { hold, agent, traits } = this.#request;
+    const isNew = this.#ref === null && this.#open.origin === 'new';
+    if (isNew && traits.position && (await wasUsed(id, hold, agent))) {
       return this.#stopBecause({ code: 'refused', message: asSentence(notNew(id)) });
     }
     if (this.#ref !== null) this.#doubt(id);

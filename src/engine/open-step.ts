@@ -230,7 +230,7 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
     return failure;
   }
   const { session } = opened as Opened & { ok: true };
-  if (id === null && session.id !== null && (await wasUsed(session.id, hold, agent))) {
+  if (id === null && session.id !== null && traits.position && (await wasUsed(session.id, hold, agent))) {
     await session.close();
     return { failure: notNew(session.id) };
   }
@@ -238,7 +238,10 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 
-/** Whether the conversation has lived in a session of this id before: what the agent calls a new one is not new then. */
+/**
+ * Whether the conversation has lived in a session of this id before. Of an agent whose storage can be read, what it calls a new one
+ * is not new then; others may well count their sessions anew with every process.
+ */
 export async function wasUsed(id: string, { parts, conversation }: Hold, agent: Agent): Promise<boolean> {
   const known = await parts.store.findSessions(conversation.owner, id);
   return known.some((session) => session.conversation === conversation.id && session.agent === agent.name);

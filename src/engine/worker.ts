@@ -80,7 +80,7 @@ export class Worker {
     const accepted = Promise.withResolvers<Enqueued>();
     const accept = (taken: Promise<Enqueued | null>) => {
       // Where it was refused together with what was to follow, it is accepted without that, or its submitter hears why not.
-      accepted.resolve(taken.then((done) => done ?? enqueue()));
+      accepted.resolve(taken.then((done) => (done === null ? enqueue() : answerOf(done))));
       looked.resolve();
     };
     this.#resume(entry, { owner, turn, accept });
@@ -333,6 +333,11 @@ interface Begun {
   readonly turn: Turn | null;
   /** Null: it is still to be sent. */
   readonly start: HeadStart | null;
+}
+
+/** What became of it under the lease is nobody's business but ours. */
+function answerOf({ turn, seq, duplicate }: Enqueued): Enqueued {
+  return { turn, seq, duplicate };
 }
 
 /** What the caller is to hear of, apart from what is wrong with the hold itself. */
