@@ -118,7 +118,8 @@ class Attempt {
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
       const unproved = worth(restored.receipt, this.#after) === 'none';
-      const unsettled = outcome.kind !== 'completed' && !isUntaken(outcome);
+      // After an attempt before it, which the session may have seen, an untaken prompt settles nothing.
+      const unsettled = outcome.kind !== 'completed' && !(isUntaken(outcome) && turn.attempt === 1);
       hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
     } else hold.live.delete(agent.name);
     return this.#result(outcome, sent, startedAt);

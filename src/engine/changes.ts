@@ -9,6 +9,7 @@ export class Changes {
   readonly #stop: () => void;
   /** One for all: a turn waits many times. Null: nobody watches. */
   #poll: NodeJS.Timeout | null = null;
+  #waiting = 0;
 
   constructor(store: Store, pollMs: number) {
     this.#pollMs = pollMs;
@@ -19,13 +20,18 @@ export class Changes {
   watch(conversation: string, deafToOwn = false): Watch {
     const watches = this.#watches.get(conversation) ?? new Set();
     this.#watches.set(conversation, watches);
-    const watch = new Watch(deafToOwn, () => {
-      watches.delete(watch);
-      if (watches.size === 0) this.#watches.delete(conversation);
-      if (this.#watches.size === 0) this.#stopPolling();
-    });
+    const watch = new Watch(
+      deafToOwn,
+      (by) => this.#wait(by),
+      () => {
+        watches.delete(watch);
+        if (watches.size === 0) this.#watches.delete(conversation);
+        if (this.#watches.size === 0) this.#stopPolling();
+      },
+    );
     watches.add(watch);
     this.#poll ??= setInterval(() => this.#ringAll(), this.#pollMs);
+    this.#wait(0);
     return watch;
   }
 
@@ -56,6 +62,13 @@ export class Changes {
     this.#ringAll();
   }
 
+  /** Only somebody who waits keeps the process from ending. */
+  #wait(by: number): void {
+    this.#waiting += by;
+    if (this.#waiting > 0) this.#poll?.ref();
+    else this.#poll?.unref();
+  }
+
   #stopPolling(): void {
     if (this.#poll !== null) clearInterval(this.#poll);
     this.#poll = null;
@@ -77,12 +90,14 @@ export class Changes {
 /** One reader's view of the bell. A ring between two waits is not lost: the next wait ends at once. */
 export class Watch {
   readonly #deafToOwn: boolean;
+  readonly #onWait: (by: 1 | -1) => void;
   readonly #onClose: () => void;
   #rung = false;
   #wake: (() => void) | null = null;
 
-  constructor(deafToOwn: boolean, onClose: () => void) {
+  constructor(deafToOwn: boolean, onWait: (by: 1 | -1) => void, onClose: () => void) {
     this.#deafToOwn = deafToOwn;
+    this.#onWait = onWait;
     this.#onClose = onClose;
   }
 
@@ -99,11 +114,13 @@ export class Watch {
         const done = () => {
           signal?.removeEventListener('abort', done);
           this.#wake = null;
+          this.#onWait(-1);
           // Whoever wrote goes on first: a prompt leaves before its followers read that it was sent.
           process.nextTick(resolve);
         };
         signal?.addEventListener('abort', done);
         this.#wake = done;
+        this.#onWait(1);
       });
     }
     this.#rung = false;

@@ -59,8 +59,8 @@ export async function endTurn(
 }
 
 /**
- * Ends a turn whose prompt the agent has not taken: it counts as never sent. Its session is kept where it had all of the history
- * before; one that was opened or told anything for this very prompt is closed, for nobody knows what of that it took.
+ * Ends a turn whose prompt the agent has not taken: it counts as never sent. Its session is kept where it was on record with all
+ * of the history before (`hadAll`); one that was told anything for this very prompt is closed, for nobody knows what it knows.
  */
 export async function endUntaken(
   hold: Hold,
@@ -80,15 +80,16 @@ export async function endUntaken(
     const reason = 'it did not take the prompt that it was opened for';
     writes.push({ write: 'change-session', ref, change: { state: 'closed', process: null }, reason });
   } else if (ref !== null) {
-    const kept = traits.resume || traits.load ? 'dormant' : 'lost';
-    const change = session.alive
-      ? {
-          state: 'live' as const,
-          process: session.process,
-          position: (await readStorage(hold, agent, traits, result)).position,
-        }
-      : ({ state: kept, process: null } as const);
-    writes.push({ write: 'change-session', ref, change, reason: 'it did not take a prompt' });
+    // Unless the agent says that it has noted the refusal, it stands where it stood: whoever has moved it since, it was not us.
+    const noted = 'position' in result.outcome && result.outcome.position ? { position: result.outcome.position } : {};
+    const state = session.alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
+    const process = session.alive ? session.process : null;
+    writes.push({
+      write: 'change-session',
+      ref,
+      change: { state, process, ...noted },
+      reason: 'it did not take a prompt',
+    });
   }
   writes.push({ write: 'receipt', receipt, turn: turn.id, session: ref });
   const end = { outcome: outcomeOf(result), failure, record: null, session: ref, usage, unsent: true } as const;

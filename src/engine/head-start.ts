@@ -7,6 +7,7 @@ import type { Agent } from '../ports/agent.ts';
 import type { NewTurn, Onward } from '../ports/store.ts';
 import { type SentPromptFact, sending } from './attempt.ts';
 import { NOTHING_DELIVERED } from './deliver.ts';
+import { isStorageFault } from './faults.ts';
 import type { Hold, LiveSession } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { inLineage } from './open-step.ts';
@@ -47,10 +48,17 @@ export async function lookAhead(hold: Hold, agentName: string): Promise<Outlook 
   if (agent === undefined || live === null) return null;
   const traits = await agent.traits();
   const settings = effectiveRestore(hold.parts.settings.restore, hold.conversation.restore, undefined);
-  const [step] = (await planFor({ hold, agent, traits, settings, explicit: null, rewind: null })).steps;
+  const plan = await planFor({ hold, agent, traits, settings, explicit: null, rewind: null }).catch(orUnknown);
+  const step = plan?.steps[0];
   if (step?.open.how !== 'live' || step.deliver.what !== 'nothing' || step.open.session.state === 'unsettled')
     return null;
   return { agent, traits, live, row: step.open.session, step };
+}
+
+/** What the storage cannot say just now is found out when the turn is restored. */
+function orUnknown(error: unknown): null {
+  if (isStorageFault(error)) return null;
+  throw error;
 }
 
 /** Nothing is opened, written or asked for here, so it may come to nothing at any point: null. */

@@ -52,7 +52,7 @@ export class Lease {
    * or could not be written just now, and nothing has changed; or other writes are under way, and it was not tried.
    */
   accept(owner: string, turn: NewTurn, next: Pick<Onward, 'agents' | 'ahead'>): Promise<Accepted | null> {
-    if (this.#committing) return Promise.resolve(null);
+    if (this.#committing || this.#lost.signal.aborted) return Promise.resolve(null);
     const counter = this.#counter;
     this.#counter += next.ahead?.writes.length ?? 0;
     const accepted = this.#store.accept(owner, turn, { fence: this.fence, counter, ...next }).catch(orRefused);

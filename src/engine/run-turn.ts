@@ -112,8 +112,7 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
       const stoppedNow = result.failure !== null && result.harmless && signal.reason !== null;
       const ended = stoppedNow ? { ...result, failure: stopped(signal) } : result;
       if (isUntaken(result.outcome) && last === null && turn.attempt === 1) {
-        const hadAll = restored.open.watermark === hold.conversation.head && restored.receipt.delivered === 0;
-        return endUntaken(hold, agent, traits, turn, ended, hadAll);
+        return endUntaken(hold, agent, traits, turn, ended, wasAsItShouldBe(hold, restored));
       }
       return endTurn(hold, agent, traits, turn, ended, passing(restored, turn));
     }
@@ -124,6 +123,11 @@ async function attempts(hold: Hold, turn: Turn, start: HeadStart | null, signal:
     await hold.lease.write({ write: 'retry', turn: turn.id, failure });
     last = discarded === 'keep' ? result : { ...result, ref: null };
   }
+}
+
+/** Whether the session was in the lineage with all of the history before this turn, and nothing was done or told to it for the turn. */
+function wasAsItShouldBe({ conversation }: Hold, { open, receipt }: Restored & { ok: true }): boolean {
+  return open.ref !== null && open.watermark === conversation.head && receipt.delivered === 0 && !receipt.unsettled;
 }
 
 /** A process that the caller insists on cannot go back: it has the failed prompt for as long as it lives. */

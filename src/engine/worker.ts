@@ -218,7 +218,8 @@ export class Worker {
   #keepWarm(entry: Entry): void {
     this.#warm.keep(entry);
     // Nobody waits for anything just now, and the next turn need not wait for this.
-    if (entry.last !== null) entry.outlook ??= lookAhead(entry.hold, entry.last.agent).catch(() => null);
+    if (entry.last !== null) entry.outlook ??= lookAhead(entry.hold, entry.last.agent);
+    entry.outlook?.catch(() => {}); // told to the turn that asks for it
     if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
     this.#claims.wake(); // one turn less is running: another conversation may have waited for that
   }

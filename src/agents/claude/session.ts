@@ -242,18 +242,19 @@ export class ClaudeSession implements AgentSession {
     if (flight.ending) return;
     flight.ending = true;
     const taken = outcome.kind !== 'failed' || outcome.unsent !== true;
-    const written = await this.#written(flight, taken);
+    // Of a prompt that was not taken nothing has to be written, but that it was not may be.
+    if (!taken) return this.#finish(flight, { ...outcome, position: await this.position() });
+    const written = await this.#written(flight);
     if (!written) this.#unwritten = true;
     // Somebody may have gone on from our turn already: then this is not where the file stands, and the next turn will see it.
-    const own = () => (taken ? (this.#file?.ownPosition ?? null) : this.position());
-    const position = written ? await own() : null;
+    const position = written ? (this.#file?.ownPosition ?? null) : null;
     if (!written && flight.landsAt !== undefined) flight.events.push(UNWRITTEN);
     this.#finish(flight, outcome.kind === 'lost' ? outcome : { ...outcome, position });
   }
 
   /** Waits until all that we were shown is in the transcript; false: it is not, or nobody can tell. */
-  async #written(flight: ClaudeFlight, taken: boolean): Promise<boolean> {
-    const expected = taken ? [flight.request.id, ...flight.turn.entries] : [];
+  async #written(flight: ClaudeFlight): Promise<boolean> {
+    const expected = [flight.request.id, ...flight.turn.entries];
     const patience = this.alive && this.#connection.namesPrompts ? WRITE_GRACE_MS : 0;
     const deadline = performance.now() + patience;
     for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {

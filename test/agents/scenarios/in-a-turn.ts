@@ -107,6 +107,13 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const { receipt } = await tl.conversation('chat').ask(SECOND);
     home.expectTold(FIRST, SECOND);
     expect(receipt).toMatchObject({ carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
+    // Also as the first one of its session, which nothing is written of then.
+    const stopped = await tl.conversation('another').send('Not this.').accepted;
+    await ended(tl.engine, stopped.turn);
+    for (const prompt of [FIRST, SECOND]) await tl.conversation('another').ask(prompt);
+    const third = await tl.conversation('another').ask(THIRD);
+    home.expectTold(FIRST, SECOND, THIRD);
+    expect(third.receipt).toMatchObject({ rung: 'live', carried: 2, proof: 'proved' });
   });
 
   test('where Claude could not write its transcript, nothing is sent', async () => {
