@@ -73,7 +73,7 @@ export function noSuchPermission(id: string): ThroughlineError {
 
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `No agent is called "${name}" here.`, {
-    hint: `Known are: ${[...known].join(', ') || 'none'}. Others are set in throughline.config.json, or brought by "throughline agents install".`,
+    hint: `Known are: ${[...known].join(', ') || 'none'}. See "throughline agents"; others are set in throughline.config.json, or brought by "throughline agents install".`,
   });
 }
 
