@@ -9,10 +9,10 @@ import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../ports/age
 import type { NewSession, Write } from '../ports/store.ts';
 import { EventWriter } from './event-writer.ts';
 import type { Hold } from './hold.ts';
-import { notNew, wasUsed } from './open-step.ts';
 import { PermissionDesk } from './permissions.ts';
 import type { OpenSession, Restored } from './restore.ts';
 import type { TurnSignal } from './turn-signal.ts';
+import { notNew, wasUsed } from './used-before.ts';
 
 export interface AttemptRequest {
   readonly hold: Hold;

@@ -3,11 +3,11 @@ import type { Step } from '../core/continuity.ts';
 import type { Proof } from '../core/receipt.ts';
 import { PartsBuilder } from '../core/record.ts';
 import { isUsable, type Session, type SessionState } from '../core/session.ts';
-import type { Agent, Opened, OpenHow } from '../ports/agent.ts';
+import type { Opened, OpenHow } from '../ports/agent.ts';
 import { recordsWithin } from './deliver.ts';
-import type { Hold } from './hold.ts';
 import type { OpenSession, RestoreRequest, StepFailure } from './restore.ts';
 import { toldTo } from './told.ts';
+import { notNew, wasUsed } from './used-before.ts';
 
 type Result = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
@@ -236,19 +236,6 @@ async function openNew(step: Step, request: RestoreRequest): Promise<Result> {
   }
   const open = { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, mirrored: 0 } as const;
   return { open: { ...open, position: await session.position() }, proof: step.proof };
-}
-
-/**
- * Whether the conversation has lived in a session of this id before. Of an agent whose storage can be read, what it calls a new one
- * is not new then; others may well count their sessions anew with every process.
- */
-export async function wasUsed(id: string, { parts, conversation }: Hold, agent: Agent): Promise<boolean> {
-  const known = await parts.store.findSessions(conversation.owner, id);
-  return known.some((session) => session.conversation === conversation.id && session.agent === agent.name);
-}
-
-export function notNew(id: string): string {
-  return `the agent gave ${id} for a new session, and that was used here before`;
 }
 
 /** An id that is in use, and that nobody but us can know, was opened by an earlier attempt: from then on it is resumed (R1). */

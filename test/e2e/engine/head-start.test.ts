@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
 import { TurnWatch } from '../../../bench/support/turn-watch.ts';
-import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
 import { keptWarm } from '../support/kept-warm.ts';
+import { scriptedWith } from '../support/scripted-sessions.ts';
 
 // In a warm session a turn is sent in the commit that accepts it, with a number that is foreseen.
 
@@ -98,19 +98,11 @@ async function warmButUnseen(home: BenchHome, headStartMs: number) {
 
 /** The scripted agent, in whose storage one can only look when the promise of that moment is kept. */
 function looksWhen(allowed: () => Promise<void>): Agent {
-  const agent = scriptedAgent({ name: 'scripted' });
-  return {
-    ...agent,
-    async open(request) {
-      const opened = await agent.open(request);
-      if (!opened.ok) return opened;
-      const { session } = opened;
-      const position = session.position.bind(session);
-      session.position = async () => {
-        await allowed();
-        return position();
-      };
-      return opened;
-    },
-  };
+  return scriptedWith((session) => {
+    const position = session.position.bind(session);
+    session.position = async () => {
+      await allowed();
+      return position();
+    };
+  });
 }

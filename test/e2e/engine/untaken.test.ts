@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
-import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { promptText } from '../../../src/core/content.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ended } from '../support/conversations.ts';
+import { scriptedWith } from '../support/scripted-sessions.ts';
 
 // An agent may find out only when it is given a prompt that it cannot take it, and say that nothing of it was taken.
 
@@ -60,20 +60,12 @@ async function ask(engine: Engine, id: string, prompt: string, options = {}) {
 
 /** The scripted agent, which does not take every prompt. */
 function choosy(): Agent {
-  const agent = scriptedAgent({ name: 'scripted' });
-  return {
-    ...agent,
-    async open(request) {
-      const opened = await agent.open(request);
-      if (!opened.ok) return opened;
-      const { session } = opened;
-      const prompt = session.prompt.bind(session);
-      session.prompt = async function* (given) {
-        if (!promptText(given.content).includes('Not this.')) return yield* prompt(given);
-        const message = 'The agent takes no such thing.';
-        yield { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message, again: false, unsent: true } };
-      };
-      return opened;
-    },
-  };
+  return scriptedWith((session) => {
+    const prompt = session.prompt.bind(session);
+    session.prompt = async function* (given) {
+      if (!promptText(given.content).includes('Not this.')) return yield* prompt(given);
+      const message = 'The agent takes no such thing.';
+      yield { type: 'ended', outcome: { kind: 'failed', code: 'agent_failed', message, again: false, unsent: true } };
+    };
+  });
 }

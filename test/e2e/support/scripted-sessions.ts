@@ -1,0 +1,15 @@
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { Agent, AgentSession } from '../../../src/ports/agent.ts';
+
+/** The scripted agent, each of whose sessions is changed as soon as it is open. */
+export function scriptedWith(change: (session: AgentSession) => void): Agent {
+  const agent = scriptedAgent({ name: 'scripted' });
+  return {
+    ...agent,
+    async open(request) {
+      const opened = await agent.open(request);
+      if (opened.ok) change(opened.session);
+      return opened;
+    },
+  };
+}
