@@ -1,7 +1,8 @@
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Turn } from '../core/turn.ts';
-import type { Accepted, Claim, Enqueued, NewTurn } from '../ports/store.ts';
+import type { Claim } from '../ports/store/leases.ts';
+import type { Accepted, Enqueued, NewTurn } from '../ports/store/turns.ts';
 import type { Changes } from './changes.ts';
 import { Claims } from './claims.ts';
 import { endUnsent } from './end-turn.ts';
@@ -72,7 +73,7 @@ export class Worker {
     if (entry === undefined || this.#closed) return enqueue();
     if (entry.looking !== null) return entry.looking.then(enqueue);
     if (!this.#warm.has(entry)) return enqueue();
-    const looked = Promise.withResolvers<void>();
+    const looked = Promise.withResolvers<unknown>();
     entry.looking = looked.promise;
     void looked.promise.then(() => {
       entry.looking = null;
@@ -81,7 +82,8 @@ export class Worker {
     const accept = (taken: Promise<Enqueued | null>) => {
       // Where it was refused together with what was to follow, it is accepted without that, or its submitter hears why not.
       accepted.resolve(taken.then((done) => (done === null ? enqueue() : answerOf(done))));
-      looked.resolve();
+      // After the line above: whoever waits must not come before one that was refused, and is asked for again.
+      taken.then(looked.resolve, looked.resolve);
     };
     this.#resume(entry, { owner, turn, accept });
     return accepted.promise;
@@ -318,7 +320,7 @@ interface Entry {
   /** What is known of its next turn while it is warm; null: nobody has looked. */
   outlook: Promise<Outlook | null> | null;
   /** Resolves when the turn for which its session is looked at is accepted: later ones must not overtake it; null: there is none. */
-  looking: Promise<void> | null;
+  looking: Promise<unknown> | null;
 }
 
 /** A turn that is about to be accepted. */

@@ -43,6 +43,31 @@ test('turns submitted at the same moment are accepted in the order in which they
   await watch.stop();
 });
 
+test('turns keep their order also where the first is refused together with what was foreseen for it', async () => {
+  await using home = new BenchHome();
+  const { engine, parts, id, watch, look } = await warmButUnseen(home, 60_000);
+  const { store } = parts;
+  const { accept } = store;
+  // Nothing is sent twice: the store refuses the turn and all that was to be written with it.
+  let refused = 0;
+  store.accept = (owner, turn, next) => {
+    const ahead = next.ahead && { ...next.ahead, writes: [...next.ahead.writes, ...next.ahead.writes] };
+    return accept(owner, turn, { ...next, ahead }).catch((error: unknown) => {
+      refused += 1;
+      throw error;
+    });
+  };
+  const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
+  look.resolve();
+  const turns = (await Promise.all(submitted)).map(({ turn }) => turn);
+  store.accept = accept;
+  expect(refused).toBe(1);
+  expect(turns.map(({ n }) => n)).toEqual([2, 3, 4]);
+  for (const turn of turns) await watch.ended(turn.id);
+  expect((await engine.turns(id)).map(({ state }) => state)).toEqual(Array(4).fill('completed'));
+  await watch.stop();
+});
+
 test('a turn whose number was foreseen wrongly is sent all the same, under its own', async () => {
   await using home = new BenchHome();
   const { engine, parts } = await home.open({ engine: { headStartMs: 60_000 } });
