@@ -1,10 +1,12 @@
 import * as z from 'zod';
-import { BASE_PATH, OPERATIONS, type Operation } from './operations.ts';
+import { BASE_PATH, OPERATIONS, type Operation, OWNER_HEADER } from './operations.ts';
 import { Problem } from './problem.ts';
 import { PROBLEM_TYPE } from './problem-codes.ts';
 import { NAMED } from './registry.ts';
 
 const REFERENCE = '#/components/schemas/';
+const BEARER = `A key, or the token of the data home, which may say for whom it acts (\`${OWNER_HEADER}\`, percent-encoded).`;
+const COOKIE = 'From the one-time link. Its name ends with the port of the server.';
 
 /** The OpenAPI 3.1 document: the very schemas that validate, written down. */
 export function openApi(version: string): OpenApi {
@@ -26,8 +28,8 @@ export function openApi(version: string): OpenApi {
     components: {
       schemas: componentSchemas(),
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'The token of the data home, or a key.' },
-        cookie: { type: 'apiKey', in: 'cookie', name: 'throughline', description: 'From the one-time link.' },
+        bearer: { type: 'http', scheme: 'bearer', description: BEARER },
+        cookie: { type: 'apiKey', in: 'cookie', name: 'throughline-7717', description: COOKIE },
       },
     },
   };
@@ -44,10 +46,19 @@ export interface OpenApi {
 export interface DescribedOperation {
   readonly operationId: string;
   readonly summary: string;
-  readonly parameters?: readonly { name: string; in: 'path' | 'query' | 'header'; required: boolean; schema: object }[];
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { required: boolean; content: { 'application/json': { schema: object } } };
   readonly responses: Readonly<Record<string, { description: string; content: Record<string, { schema: object }> }>>;
   readonly 'x-scope': string;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly style?: 'form';
+  readonly explode?: boolean;
+  readonly schema: object;
 }
 
 function described(name: string, operation: Operation): DescribedOperation {
@@ -77,9 +88,13 @@ function described(name: string, operation: Operation): DescribedOperation {
 }
 
 function parametersIn(place: 'path' | 'query', fields: z.ZodObject | undefined) {
-  return Object.entries(fields?.shape ?? {}).map(([name, schema]) => {
-    const required = !(schema as z.ZodType).safeParse(undefined).success;
-    return { name, in: place as 'path' | 'query' | 'header', required, schema: parameterSchema(schema as z.ZodType) };
+  if (fields === undefined) return [];
+  const needed = new Set(z.toJSONSchema(fields, { io: 'input' }).required);
+  return Object.entries(fields.shape).map(([name, field]): Parameter => {
+    const schema = parameterSchema(field as z.ZodType);
+    // Several values are one text, with commas between them.
+    const listed = (schema as { type?: string }).type === 'array' && { style: 'form' as const, explode: false };
+    return { name, in: place, required: needed.has(name), ...listed, schema };
   });
 }
 

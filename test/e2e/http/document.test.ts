@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { DescribedOperation } from '../../../src/wire/openapi.ts';
+import { DOCUMENT } from './support/conform.ts';
+import { ServedHome, TOKEN } from './support/served-home.ts';
+
+const HEADERS = { authorization: `Bearer ${TOKEN}` };
+
+test('of what may stand in an address, the document calls required what the server does not answer without', async () => {
+  await using home = await ServedHome.start();
+  await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' } });
+  const ask = home.inProcess();
+  const looks = Object.entries<Record<string, DescribedOperation>>(DOCUMENT.paths).flatMap(([path, { get }]) =>
+    get === undefined ? [] : [{ path, inQuery: get.parameters?.filter((one) => one.in === 'query') ?? [] }],
+  );
+  const withQuery = looks.filter(({ inQuery }) => inQuery.length > 0);
+  expect(withQuery.length).toBeGreaterThan(5);
+  for (const { path, inQuery } of withQuery) {
+    const answer = await ask(path.replaceAll(/\{\w+\}/g, 'chat'), { headers: HEADERS });
+    await answer.body?.cancel();
+    const required = inQuery.filter((one) => one.required).map(({ name }) => name);
+    expect({ path, required, status: answer.status }).toEqual({
+      path,
+      required: path === '/v1/search' ? ['q'] : [],
+      status: path === '/v1/search' ? 400 : 200,
+    });
+  }
+});
+
+test('several states of tasks are written as the document says: one value, with commas', async () => {
+  await using home = await ServedHome.start();
+  const { get } = DOCUMENT.paths['/v1/tasks'];
+  const state = get.parameters.find((one: { name: string }) => one.name === 'state');
+  expect(state).toMatchObject({ style: 'form', explode: false, schema: { type: 'array' } });
+  expect((await home.caller.get('/tasks?state=done,failed')).status).toBe(200);
+});
