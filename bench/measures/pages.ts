@@ -1,4 +1,5 @@
-import type { Store, Write } from '../../src/ports/store.ts';
+import type { Write } from '../../src/ports/store/writes.ts';
+import type { Store } from '../../src/ports/store.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome, type Opened } from '../support/bench-home.ts';
 import { inProcessAgent, said } from '../support/in-process-agent.ts';

@@ -1,6 +1,6 @@
-import type { Census } from '../ports/census.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
+import type { Census } from '../ports/store/census.ts';
 import type { Store } from '../ports/store.ts';
 
 /** What the checks look at; put together in `compose.ts`. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
-import type { CensusSession } from '../ports/census.ts';
-import type { SessionChange } from '../ports/store.ts';
+import type { CensusSession } from '../ports/store/census.ts';
+import type { SessionChange } from '../ports/store/sessions.ts';
 import type { Check, DoctorParts } from './parts.ts';
 
 const LEASE_MS = 10_000;

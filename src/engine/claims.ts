@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Rounds } from '../core/rounds.ts';
 import { hasEnded } from '../core/turn.ts';
-import type { Claim } from '../ports/store.ts';
+import type { Claim } from '../ports/store/leases.ts';
 import { isStorageFault } from './faults.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { EngineParts } from './parts.ts';

@@ -5,7 +5,7 @@ import { ThroughlineError } from '../core/errors.ts';
 import { checkName } from '../core/names.ts';
 import { parseRestore } from '../core/restore-settings.ts';
 import type { ConversationSpec } from '../ports/engine.ts';
-import type { NewConversation } from '../ports/store.ts';
+import type { NewConversation } from '../ports/store/conversations.ts';
 import type { EngineParts } from './parts.ts';
 
 /** A conversation as a caller describes it, checked, with everything decided that is pinned when it is made (R8). */

@@ -5,7 +5,8 @@ import type { AgentTraits } from '../core/traits.ts';
 import type { Turn, TurnEnd } from '../core/turn.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import type { Agent, SentPrompt } from '../ports/agent.ts';
-import type { SessionChange, Write } from '../ports/store.ts';
+import type { SessionChange } from '../ports/store/sessions.ts';
+import type { Write } from '../ports/store/writes.ts';
 import type { AttemptResult } from './attempt.ts';
 import type { Hold } from './hold.ts';
 

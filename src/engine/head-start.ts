@@ -4,7 +4,7 @@ import type { Session } from '../core/session.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Agent } from '../ports/agent.ts';
-import type { NewTurn, Onward } from '../ports/store.ts';
+import type { NewTurn, Onward } from '../ports/store/turns.ts';
 import { type SentPromptFact, sending } from './attempt.ts';
 import { NOTHING_DELIVERED } from './deliver.ts';
 import { isStorageFault } from './faults.ts';

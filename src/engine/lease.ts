@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ErrorCode, ThroughlineError } from '../core/errors.ts';
-import type { Accepted, Fence, NewTurn, Onward, Store, Write } from '../ports/store.ts';
+import type { Fence } from '../ports/store/leases.ts';
+import type { Accepted, NewTurn, Onward } from '../ports/store/turns.ts';
+import type { Write } from '../ports/store/writes.ts';
+import type { Store } from '../ports/store.ts';
 
 /** Faults of the storage that may pass: a full disk gets room, a lock is let go. */
 const PASSING: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];

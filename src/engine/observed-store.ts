@@ -1,7 +1,8 @@
 import type { Receipt } from '../core/receipt.ts';
 import { hasEnded } from '../core/turn.ts';
 import { NO_USAGE } from '../core/usage.ts';
-import type { Store, Write } from '../ports/store.ts';
+import type { Write } from '../ports/store/writes.ts';
+import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
 /** The same store, which tells what was done through it: everything that happens to a turn is a write. */

@@ -3,7 +3,7 @@ import { mergeParts, PartsBuilder } from '../core/record.ts';
 import type { Turn } from '../core/turn.ts';
 import { NO_USAGE } from '../core/usage.ts';
 import type { Agent } from '../ports/agent.ts';
-import type { Write } from '../ports/store.ts';
+import type { Write } from '../ports/store/writes.ts';
 import { readTail, recordOf } from './end-turn.ts';
 import { type Hold, reopens } from './hold.ts';
 import { eventsOfTurn } from './views.ts';

@@ -3,7 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { effectiveRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import type { Agent } from '../ports/agent.ts';
-import type { Write } from '../ports/store.ts';
+import type { Write } from '../ports/store/writes.ts';
 import type { Hold } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
 import { type Restored, restore } from './restore.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Turn } from '../core/turn.ts';
-import type { Claim, Fence, Write } from '../ports/store.ts';
+import type { Claim, Fence } from '../ports/store/leases.ts';
+import type { Write } from '../ports/store/writes.ts';
 import type { TrackerParts } from './throughline.ts';
 
 /** A lock that we hold: the right to write, and the number of the next write. */

@@ -10,7 +10,8 @@ import type { Summary } from '../core/summary.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { PermissionMode, Turn } from '../core/turn.ts';
 import type { Login } from './agent.ts';
-import type { SearchHit, UsageRow } from './store.ts';
+import type { SearchHit } from './store/history.ts';
+import type { UsageRow } from './store/usage.ts';
 
 /**
  * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers.

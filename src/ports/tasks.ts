@@ -1,7 +1,7 @@
 import type { Task, TaskEvent, TaskState } from '../core/task.ts';
 import type { Locate } from '../core/task-plan.ts';
 import type { TaskReport } from '../core/task-report.ts';
-import type { TaskUsageRow } from './task-store.ts';
+import type { TaskUsageRow } from './store/tasks.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is

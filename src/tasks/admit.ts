@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { SessionMode, TaskSpec } from '../core/task.ts';
 import type { AgentTraits } from '../core/traits.ts';
-import type { NewTask } from '../ports/task-store.ts';
+import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 
 /**

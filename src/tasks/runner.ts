@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import { Rounds } from '../core/rounds.ts';
-import type { TaskClaim, TaskFence } from '../ports/task-store.ts';
+import type { TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
 import { TaskWork } from './work.ts';

@@ -18,7 +18,7 @@ import { requestIdOf, withDecision, withTurns } from '../core/task-progress.ts';
 import { taskPrompt } from '../core/task-prompt.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
-import type { TaskChange, TaskClaim, TaskFence } from '../ports/task-store.ts';
+import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { Gatekeeper } from './gatekeeper.ts';
 import type { TaskParts } from './parts.ts';

@@ -1,4 +1,4 @@
-import type { Census, CensusSession, CensusTask } from '../../ports/census.ts';
+import type { Census, CensusSession, CensusTask } from '../../ports/store/census.ts';
 import type { Database } from './database.ts';
 
 const SESSIONS = `

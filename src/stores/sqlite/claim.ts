@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Turn } from '../../core/turn.ts';
-import type { Claim, ClaimRequest, Fence } from '../../ports/store.ts';
+import type { Claim, ClaimRequest, Fence } from '../../ports/store/leases.ts';
 import { conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';

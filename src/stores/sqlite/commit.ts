@@ -1,7 +1,8 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { EventPayloads } from '../../core/event.ts';
 import { hasEnded } from '../../core/turn.ts';
-import type { Fence, Write } from '../../ports/store.ts';
+import type { Fence } from '../../ports/store/leases.ts';
+import type { Write } from '../../ports/store/writes.ts';
 import { endTurn } from './end.ts';
 import { Ledger, type Stamp, type TurnName } from './ledger.ts';
 import { ask, withdraw, withdrawOpen } from './permissions.ts';

@@ -2,7 +2,7 @@ import { type Prompt, titleOf } from '../../core/content.ts';
 import { type Conversation, type Parent, type TitleSource, titleWins } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { NO_USAGE } from '../../core/usage.ts';
-import type { NewConversation } from '../../ports/store.ts';
+import type { NewConversation } from '../../ports/store/conversations.ts';
 import { NO_CHAIN } from './chain.ts';
 import { type Database, LIMIT } from './database.ts';
 import { Ledger, noConversation } from './ledger.ts';

@@ -4,7 +4,7 @@ import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { replyText, type TurnRecord } from '../../core/record.ts';
 import { NO_USAGE } from '../../core/usage.ts';
-import type { ImportedHistory, NewConversation } from '../../ports/store.ts';
+import type { ImportedHistory, NewConversation } from '../../ports/store/conversations.ts';
 import { linkContents, storeValue } from './content.ts';
 import { conversationRow, insertConversation } from './conversations.ts';
 import type { Ledger } from './ledger.ts';

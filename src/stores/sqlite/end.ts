@@ -1,7 +1,7 @@
 import { promptText } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { replyText, type TurnRecord } from '../../core/record.ts';
-import type { EndOfTurn } from '../../ports/store.ts';
+import type { EndOfTurn } from '../../ports/store/writes.ts';
 import { linkContents, readValue, storeValue } from './content.ts';
 import type { Database } from './database.ts';
 import type { Ledger, Stamp } from './ledger.ts';

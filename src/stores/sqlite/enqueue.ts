@@ -2,7 +2,7 @@ import { titleOf } from '../../core/content.ts';
 import { noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import type { Turn } from '../../core/turn.ts';
 import { NO_USAGE } from '../../core/usage.ts';
-import type { Accepted, Enqueued, NewTurn, Onward } from '../../ports/store.ts';
+import type { Accepted, Enqueued, NewTurn, Onward } from '../../ports/store/turns.ts';
 import { canonicalHash } from './canonical.ts';
 import { startTurn } from './claim.ts';
 import { applyAll } from './commit.ts';

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
-import type { NewKey } from '../../ports/store.ts';
+import type { NewKey } from '../../ports/store/keys.ts';
 import type { Database } from './database.ts';
 import type { Tx } from './write-queue.ts';
 

@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Fence, WorkerInfo } from '../../ports/store.ts';
+import type { Fence, WorkerInfo } from '../../ports/store/leases.ts';
 import type { Database } from './database.ts';
 import { expireTasks } from './task-claim.ts';
 import type { Tx } from './write-queue.ts';

@@ -1,7 +1,7 @@
 import type { TitleSource } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../core/event.ts';
-import type { Fence } from '../../ports/store.ts';
+import type { Fence } from '../../ports/store/leases.ts';
 import { newSalt, nextChain, payloadDigest } from './chain.ts';
 import type { Tx } from './write-queue.ts';
 

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { SessionChange } from '../../ports/store.ts';
+import type { SessionChange } from '../../ports/store/sessions.ts';
 import { conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,6 +1,6 @@
 import { noSuchPermission, ThroughlineError } from '../../core/errors.ts';
 import type { Permission, PermissionOption } from '../../core/permission.ts';
-import type { NewPermission } from '../../ports/store.ts';
+import type { NewPermission } from '../../ports/store/permissions.ts';
 import { Ledger, type Stamp, type TurnName } from './ledger.ts';
 import { PERMISSION, type PermissionRow, permissionOf } from './rows.ts';
 import type { Tx } from './write-queue.ts';

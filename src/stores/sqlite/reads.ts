@@ -4,7 +4,7 @@ import type { Permission } from '../../core/permission.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { Session } from '../../core/session.ts';
 import type { Turn } from '../../core/turn.ts';
-import type { NativeSession } from '../../ports/store.ts';
+import type { NativeSession } from '../../ports/store/sessions.ts';
 import { conversationNo, conversationRow } from './conversations.ts';
 import { type Database, LIMIT } from './database.ts';
 import { type Bounds, pageOf } from './page.ts';

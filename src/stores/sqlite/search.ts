@@ -1,7 +1,7 @@
 import { promptText } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { replyText } from '../../core/record.ts';
-import type { SearchHit } from '../../ports/store.ts';
+import type { SearchHit } from '../../ports/store/history.ts';
 import { type Database, LIMIT } from './database.ts';
 import { pageOf } from './page.ts';
 import { type RecordRow, recordOf } from './rows.ts';

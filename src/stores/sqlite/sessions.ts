@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
-import type { NewSession, SessionChange } from '../../ports/store.ts';
+import type { NewSession, SessionChange } from '../../ports/store/sessions.ts';
 import { isConstraint } from './faults.ts';
 import type { Ledger, Stamp, TurnName } from './ledger.ts';
 import { addToMirror } from './mirrors.ts';

@@ -3,7 +3,7 @@ import { ERASED, type Task, type TaskProgress, type TaskSpec, type TaskTurn, tas
 import { checkDecision } from '../../core/task-decision.ts';
 import { retriedProgress } from '../../core/task-progress.ts';
 import { addUsage, NO_USAGE } from '../../core/usage.ts';
-import type { TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../ports/task-store.ts';
+import type { TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../ports/store/tasks.ts';
 import type { Database } from './database.ts';
 import { isConstraint } from './faults.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';

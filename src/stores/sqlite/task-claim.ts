@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { TaskProgress } from '../../core/task.ts';
-import type { WorkerInfo } from '../../ports/store.ts';
-import type { TaskClaim, TaskClaimRequest, TaskFence } from '../../ports/task-store.ts';
+import type { WorkerInfo } from '../../ports/store/leases.ts';
+import type { TaskClaim, TaskClaimRequest, TaskFence } from '../../ports/store/tasks.ts';
 import type { Database } from './database.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
 import type { Tx } from './write-queue.ts';

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Task } from '../../core/task.ts';
 import { firstProgress } from '../../core/task-progress.ts';
-import type { NewPlan, NewTask, TaskFilter } from '../../ports/task-store.ts';
+import type { NewPlan, NewTask, TaskFilter } from '../../ports/store/tasks.ts';
 import { canonicalHash } from './canonical.ts';
 import { type Database, LIMIT } from './database.ts';
 import { isConstraint } from './faults.ts';

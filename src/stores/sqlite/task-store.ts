@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { TaskStore } from '../../ports/task-store.ts';
+import type { TaskStore } from '../../ports/store/tasks.ts';
 import type { Database } from './database.ts';
 import { findTaskRow, lastTaskSeq, taskEvents, taskOf } from './task-board.ts';
 import { cancelTask, commitTask, retryTask, taskUsage } from './task-changes.ts';

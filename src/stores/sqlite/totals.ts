@@ -1,7 +1,7 @@
 import type { Summary } from '../../core/summary.ts';
 import type { TurnEnd } from '../../core/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
-import type { UsageRow } from '../../ports/store.ts';
+import type { UsageRow } from '../../ports/store/usage.ts';
 import { conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';

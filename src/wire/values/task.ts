@@ -3,7 +3,7 @@ import { TASK_STATES, type TaskTurn as TaskTurnValue, type Task as TaskValue, TU
 import { DECISION_CODES, DECISIONS, type Decision as DecisionValue } from '../../core/task-decision.ts';
 import { type GateResult as GateResultValue, VERDICTS } from '../../core/task-gate.ts';
 import type { TaskReport as TaskReportValue } from '../../core/task-report.ts';
-import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/task-store.ts';
+import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/store/tasks.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Session } from './session.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { NewTurn, Onward, Store } from '../../../src/ports/store.ts';
+import type { NewTurn, Onward } from '../../../src/ports/store/turns.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import {
   AGENT,
   ANN,

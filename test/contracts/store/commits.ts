@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Write } from '../../../src/ports/store.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
 import {
   ANN,
   allEvents,

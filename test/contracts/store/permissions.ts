@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PermissionOption } from '../../../src/core/permission.ts';
-import type { Write } from '../../../src/ports/store.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
 import { ANN, allEvents, begun, claim, codeOf, ending, fresh, kinds, sending, type World, worker } from './world.ts';
 
 const OPTIONS: readonly PermissionOption[] = [

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { NO_USAGE } from '../../../src/core/usage.ts';
-import type { SessionChange, Write } from '../../../src/ports/store.ts';
+import type { SessionChange } from '../../../src/ports/store/sessions.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
 import {
   ANN,
   allEvents,

@@ -4,8 +4,8 @@ import type { Decision } from '../../../src/core/task-decision.ts';
 import { parsePlan } from '../../../src/core/task-plan.ts';
 import { withDecision } from '../../../src/core/task-progress.ts';
 import { NO_USAGE } from '../../../src/core/usage.ts';
+import type { NewTask, TaskChange, TaskClaim, TaskClaimRequest } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import type { NewTask, TaskChange, TaskClaim, TaskClaimRequest } from '../../../src/ports/task-store.ts';
 import { AGENT, ANN, fresh, WORKER } from './world.ts';
 
 const HERE = 'here';

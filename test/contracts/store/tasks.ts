@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { TaskTurn } from '../../../src/core/task.ts';
 import { withTurns } from '../../../src/core/task-progress.ts';
+import type { TaskClaim } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import type { TaskClaim } from '../../../src/ports/task-store.ts';
 import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, taskTurn } from './task-world.ts';
 import { ANN, BOB, codeOf, usage, WORKER, type World, worker } from './world.ts';
 

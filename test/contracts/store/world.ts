@@ -6,18 +6,12 @@ import type { TurnRecord } from '../../../src/core/record.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
 import type { Sent, Turn } from '../../../src/core/turn.ts';
 import { NO_USAGE, type Usage } from '../../../src/core/usage.ts';
-import type {
-  Claim,
-  ClaimRequest,
-  EndOfTurn,
-  Fence,
-  NewConversation,
-  NewSession,
-  NewTurn,
-  Store,
-  WorkerInfo,
-  Write,
-} from '../../../src/ports/store.ts';
+import type { NewConversation } from '../../../src/ports/store/conversations.ts';
+import type { Claim, ClaimRequest, Fence, WorkerInfo } from '../../../src/ports/store/leases.ts';
+import type { NewSession } from '../../../src/ports/store/sessions.ts';
+import type { NewTurn } from '../../../src/ports/store/turns.ts';
+import type { EndOfTurn, Write } from '../../../src/ports/store/writes.ts';
+import type { Store } from '../../../src/ports/store.ts';
 
 /** A kind of store that is held to the contract. */
 export interface StoreHarness {

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { ThroughlineError } from '../../../src/core/errors.ts';
-import type { Onward, Store, Write } from '../../../src/ports/store.ts';
+import type { Onward } from '../../../src/ports/store/turns.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import { say } from './commands.ts';
 
 /** What happens to a process at one exact step: right before or right after a verb of its store. */

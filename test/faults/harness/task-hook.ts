@@ -1,5 +1,5 @@
+import type { TaskChange, TaskStore } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import type { TaskChange, TaskStore } from '../../../src/ports/task-store.ts';
 
 /** A process is killed at one exact step of a task: right before or right after a verb of its store. */
 export interface TaskHook {

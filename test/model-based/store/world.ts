@@ -1,7 +1,10 @@
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
 import { hasEnded } from '../../../src/core/turn.ts';
-import type { Fence, NewTurn, Store, Write as StoreWrite } from '../../../src/ports/store.ts';
+import type { Fence } from '../../../src/ports/store/leases.ts';
+import type { NewTurn } from '../../../src/ports/store/turns.ts';
+import type { Write as StoreWrite } from '../../../src/ports/store/writes.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import { checkConversation, same } from './check.ts';
 import type { Command, WriteCommand } from './commands.ts';
 import * as model from './model.ts';

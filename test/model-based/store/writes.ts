@@ -2,7 +2,9 @@ import type { Receipt } from '../../../src/core/receipt.ts';
 import type { TurnRecord } from '../../../src/core/record.ts';
 import type { Sent } from '../../../src/core/turn.ts';
 import { NO_USAGE } from '../../../src/core/usage.ts';
-import type { EndOfTurn, NewPermission, NewSession, Write as StoreWrite } from '../../../src/ports/store.ts';
+import type { NewPermission } from '../../../src/ports/store/permissions.ts';
+import type { NewSession } from '../../../src/ports/store/sessions.ts';
+import type { EndOfTurn, Write as StoreWrite } from '../../../src/ports/store/writes.ts';
 import { record } from '../../values/plain.ts';
 import type { Conversation, Session, Write } from './model.ts';
 

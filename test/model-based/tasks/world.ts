@@ -1,6 +1,6 @@
 import type { TaskState } from '../../../src/core/task.ts';
+import type { TaskChange, TaskFence } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import type { TaskChange, TaskFence } from '../../../src/ports/task-store.ts';
 import { newTask } from '../../contracts/store/task-world.ts';
 import { same } from '../store/check.ts';
 import type { Command } from './commands.ts';

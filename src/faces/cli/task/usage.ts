@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
-import type { TaskUsageRow } from '../../../ports/task-store.ts';
+import type { TaskUsageRow } from '../../../ports/store/tasks.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';

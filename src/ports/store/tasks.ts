@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '../core/process.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
 import type {
   Budget,
   Task,
@@ -8,9 +8,9 @@ import type {
   TaskSpec,
   TaskState,
   TaskTurn,
-} from '../core/task.ts';
-import type { Usage } from '../core/usage.ts';
-import type { WorkerInfo } from './store.ts';
+} from '../../core/task.ts';
+import type { Usage } from '../../core/usage.ts';
+import type { WorkerInfo } from './leases.ts';
 
 /**
  * Where tasks live. A part of the store: the same owners, the same durability, the same faults. A task's turns are ordinary

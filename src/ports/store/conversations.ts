@@ -1,0 +1,57 @@
+import type { Conversation, Driver, TitleSource } from '../../core/conversation.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import type { RestoreOverride } from '../../core/restore-settings.ts';
+import type { SessionOrigin } from '../../core/session.ts';
+
+/** Conversations: made, found, copied and forgotten. */
+export interface ConversationStore {
+  /** Finds the owner's conversation by `key`, or makes it. Without a key it always makes one. */
+  ensureConversation(owner: string, spec: NewConversation): Promise<{ conversation: Conversation; created: boolean }>;
+  /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
+  findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
+  /** Most recently changed first, a page. `before` is the `updatedAt` and id of the last one of the page before. */
+  listConversations(
+    owner: string,
+    page: { limit: number; before?: { updatedAt: number; id: string } },
+  ): Promise<Conversation[]>;
+  /** Sets the title unless one from a higher source is there (`titleWins`). */
+  setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
+  /**
+   * Copies the records up to turn `n` into a new conversation, whose turn numbers go on and whose `seq` starts at 1. Without a
+   * title it takes the source's. `parent.hash` is the SHA-256 of the records' JSON, each followed by a newline. Throws
+   * `invalid` when `n` is beyond the head, `conflict` when the key is taken.
+   */
+  fork(owner: string, source: string, n: number, spec: NewConversation): Promise<Conversation>;
+  /** Makes a conversation from records that ended elsewhere. `conflict` when the key is taken. All or nothing. */
+  importConversation(owner: string, spec: NewConversation, history: ImportedHistory): Promise<Conversation>;
+  /**
+   * Forgets all that was said in it, and that it is there: from now on it is `not_found`, and its key is free. Numbers, kinds and
+   * times of its events stay, and what `verify` needs; sums of usage stay, too, and tasks that worked in it, without their words.
+   * Whoever holds its lease loses it. `conflict` while a turn, or such a task, is open.
+   */
+  eraseConversation(owner: string, conversation: string): Promise<void>;
+}
+
+export interface NewConversation {
+  readonly id: string;
+  readonly key: string | null;
+  readonly title: string | null;
+  readonly agent: string | null;
+  readonly driver: Driver;
+  readonly sandbox: string;
+  readonly cwd: string | null;
+  readonly place: string;
+  readonly restore: RestoreOverride;
+}
+
+export interface ImportedHistory {
+  readonly records: readonly TurnRecord[];
+  /** Kept for the record, closed: a native session of elsewhere is never used here. */
+  readonly sessions: readonly {
+    id: string;
+    agent: string;
+    origin: SessionOrigin;
+    watermark: number;
+    parent: string | null;
+  }[];
+}

@@ -1,0 +1,34 @@
+import type { ConversationEvent } from '../../core/event.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import type { Summary } from '../../core/summary.ts';
+
+/** What was said and done: events as they came, records of what came of it. */
+export interface HistoryStore {
+  /** By number, rising, a page. `bytes`: how large it may be, for whoever has many of them; it still has at least one event. */
+  events(
+    owner: string,
+    conversation: string,
+    range: { after: number; limit: number; bytes?: number },
+  ): Promise<ConversationEvent[]>;
+  /** Events of one turn, rising, a page. */
+  turnEvents(owner: string, turn: string, range?: { after?: number; limit?: number }): Promise<ConversationEvent[]>;
+  /** Records with `n` up to `upTo`, newest first, a page. */
+  recordsBefore(owner: string, conversation: string, page: { upTo: number; limit: number }): Promise<TurnRecord[]>;
+  /** Records with `n` after `after`, oldest first, a page. */
+  recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
+  /** How many records have `n` after `after`. Must not grow with the number of those before. */
+  countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
+  summary(owner: string, conversation: string): Promise<Summary>;
+  /** Turns whose prompt or answer has all the words, the best of them. `query` is words, never an expression. */
+  search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
+  /** Walks the chain of a conversation's events, also of an erased one. Null: whole. Else the first number that does not fit. */
+  verify(owner: string, conversation: string): Promise<number | null>;
+}
+
+export interface SearchHit {
+  readonly conversation: string;
+  readonly key: string | null;
+  readonly title: string;
+  readonly n: number;
+  readonly snippet: string;
+}

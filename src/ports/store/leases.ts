@@ -1,0 +1,61 @@
+import type { Conversation, Driver } from '../../core/conversation.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Turn } from '../../core/turn.ts';
+
+/** Who may write in a conversation (R2). */
+export interface LeaseStore {
+  /**
+   * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not),
+   * raises its epoch, and begins the oldest queued turn. A turn of an earlier epoch that was not sent is queued again first;
+   * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim.
+   */
+  claim(request: ClaimRequest): Promise<Claim | null>;
+  /**
+   * Begins the next queued turn under a lease that is held. One that this lease has begun and not sent is given again, for a
+   * lost answer. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
+   * was sent has not ended.
+   */
+  begin(fence: Fence, agents: readonly string[]): Promise<Turn | null>;
+  /** Prolongs leases; returns those that are lost. */
+  renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
+  /** Gives the lease back; open turns become claimable. Does nothing when the lease is lost. */
+  release(fence: Fence): Promise<void>;
+  /** Workers that hold leases now. */
+  workers(): Promise<WorkerInfo[]>;
+  /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
+  processesOf(worker: string): Promise<ProcessIdentity[]>;
+  /** Frees every lease of a worker that is known to be gone. */
+  forgetWorker(worker: string): Promise<void>;
+}
+
+/** The right to write: the epoch under which the lease was taken. */
+export interface Fence {
+  readonly conversation: string;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+export interface WorkerInfo {
+  readonly id: string;
+  readonly process: ProcessIdentity;
+}
+
+export interface ClaimRequest {
+  readonly worker: WorkerInfo;
+  readonly place: string;
+  /** The agents that this worker can run; a conversation whose next turn needs another one is left alone. */
+  readonly agents: readonly string[];
+  readonly driver: Driver;
+  readonly leaseMs: number;
+  /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
+  readonly conversation?: string;
+}
+
+export interface Claim {
+  readonly fence: Fence;
+  readonly conversation: Conversation;
+  /** Begun, and to be run now; null: there is none, or `unfinished` comes first. */
+  readonly turn: Turn | null;
+  /** Sent under an earlier epoch and not ended: it is ended before anything else (R6). */
+  readonly unfinished: Turn | null;
+}

@@ -1,0 +1,52 @@
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Receipt } from '../../core/receipt.ts';
+import type { Session, SessionOrigin, SessionState } from '../../core/session.ts';
+
+/** The lineage: the agents' sessions that a conversation has lived in, and how each was restored. */
+export interface SessionStore {
+  /** The lineage, most recently used first. */
+  sessions(owner: string, conversation: string, filter?: { agent?: string; limit?: number }): Promise<Session[]>;
+  /**
+   * Whether a native session belongs to another conversation, whoever owns that: to the one that can use it, else to the last
+   * that had it (R1). Throws `not_found`.
+   */
+  sessionIsElsewhere(owner: string, conversation: string, native: NativeSession): Promise<boolean>;
+  /** By the agent's id, in any of this owner's conversations; most recently used first. */
+  findSessions(owner: string, id: string): Promise<Session[]>;
+  /** Our copy of a session's own transcript file, byte for byte; null: there is none. */
+  transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
+  /** Rising by turn and attempt; the newest `limit` of them. */
+  receipts(owner: string, conversation: string, page?: { limit?: number; turn?: number }): Promise<Receipt[]>;
+}
+
+/** A session by where it lives and the id that it has there. */
+export interface NativeSession {
+  readonly storage: string;
+  readonly id: string;
+}
+
+export interface NewSession {
+  readonly ref: string;
+  readonly id: string;
+  readonly agent: string;
+  /** Where it lives: another agent over the same storage has the same sessions. Left out: it is known by its agent's name. */
+  readonly storage?: string;
+  readonly origin: SessionOrigin;
+  readonly parent: string | null;
+  readonly watermark: number;
+  readonly dropped: number;
+  readonly state: SessionState;
+  readonly position: string | null;
+  readonly process: ProcessIdentity | null;
+}
+
+export interface SessionChange {
+  readonly state?: SessionState;
+  readonly watermark?: number;
+  readonly dropped?: number;
+  readonly position?: string | null;
+  readonly process?: ProcessIdentity | null;
+  readonly memo?: string | null;
+  /** More of the agent's transcript file. `from` is what is mirrored already, or 0 to begin anew; else `invalid`. */
+  readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
+}

@@ -1,0 +1,67 @@
+import type { Failure } from '../../core/errors.ts';
+import type { EventDraft } from '../../core/event.ts';
+import type { Receipt } from '../../core/receipt.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import type { Sent, TurnEnd } from '../../core/turn.ts';
+import type { Usage } from '../../core/usage.ts';
+import type { Fence } from './leases.ts';
+import type { NewPermission } from './permissions.ts';
+import type { NewSession, SessionChange } from './sessions.ts';
+
+/** What happens to a turn once it is begun: all of it under the fence. */
+export interface WriteStore {
+  /**
+   * Applies all writes in one transaction, in order, and gives their events the next numbers; answers with the last of them.
+   * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each
+   * makes. A commit of which any counter was used in this epoch before is a repeat: it changes nothing and gives the same
+   * answer (R5). Counters may have gaps. Only the epoch decides whether the lease is held: one that has run out and that
+   * nobody took can still be written under. Throws `lease_lost` when it was taken, released or its worker forgotten;
+   * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun or was sent
+   * before, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
+   * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
+   */
+  commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
+}
+
+/** What a holder of the lease writes. Each write is at least one event, save one that finds nothing to do. */
+export type Write =
+  | { readonly write: 'event'; readonly event: EventDraft }
+  /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */
+  | { readonly write: 'open-session'; readonly session: NewSession; readonly turn: string | null }
+  | {
+      readonly write: 'change-session';
+      readonly ref: string;
+      readonly change: SessionChange;
+      readonly reason: string | null;
+    }
+  /** Stored under (turn, attempt); a later one for the same replaces it. Its usage counts for the session, not for a turn. */
+  | {
+      readonly write: 'receipt';
+      readonly receipt: Receipt;
+      readonly turn: string | null;
+      readonly session: string | null;
+    }
+  /** From here on the prompt may have reached the agent (R6). */
+  | { readonly write: 'send'; readonly turn: string; readonly sent: Sent }
+  /** The attempt failed and may be tried again: not sent any more, attempt + 1. */
+  | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
+  | { readonly write: 'ask'; readonly turn: string; readonly permission: NewPermission }
+  /** Does nothing when somebody has answered meanwhile: the first answer wins. */
+  | { readonly write: 'withdraw'; readonly permission: string; readonly turn: string; readonly reason: string }
+  | { readonly write: 'end'; readonly turn: string; readonly end: EndOfTurn };
+
+/** The one end of a turn. Open permissions of it are withdrawn. */
+export interface EndOfTurn {
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  /** Of a turn that was sent, which so becomes part of the history and its head; null: it was never sent. */
+  readonly record: TurnRecord | null;
+  /**
+   * The prompt of its first attempt turned out not to have left, or not to have been taken: the turn counts as never sent. Left
+   * out: as it is known.
+   */
+  readonly unsent?: true;
+  /** Our reference of the session that it counts for; null: none. */
+  readonly session: string | null;
+  readonly usage: Usage;
+}
