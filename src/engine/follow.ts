@@ -1,4 +1,5 @@
 import type { ConversationEvent } from '../core/event.ts';
+import { sizeOf } from '../core/size.ts';
 import type { Store } from '../ports/store.ts';
 import type { Changes } from './changes.ts';
 
@@ -7,7 +8,7 @@ const PAGE = { limit: 200, bytes: 256 * 1024 } as const;
 
 /**
  * Reads the table from a number on, and waits for more. A slow reader costs one page of memory: the next one is read only
- * when the last one was taken. A short page is not the last one: large events make it short.
+ * when the last one was taken.
  */
 export async function* follow(
   store: Store,
@@ -30,10 +31,15 @@ export async function* follow(
         yield event;
         last = event.seq;
       }
-      if (events.length === 0) await watch.next();
+      if (hadAll(events)) await watch.next();
     }
   } finally {
     signal?.removeEventListener('abort', ring);
     watch.close();
   }
+}
+
+/** A page that is neither long nor large has whatever there was. */
+function hadAll(events: readonly ConversationEvent[]): boolean {
+  return events.length < PAGE.limit && sizeOf(events) < PAGE.bytes;
 }

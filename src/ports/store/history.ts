@@ -4,7 +4,10 @@ import type { Summary } from '../../core/summary.ts';
 
 /** What was said and done: events as they came, records of what came of it. */
 export interface HistoryStore {
-  /** By number, rising, a page. `bytes`: how large it may be, for whoever has many of them; it still has at least one event. */
+  /**
+   * By number, rising, a page. `bytes`: how large it may be, for whoever has many of them; it still has at least one event. One
+   * with fewer events than `limit` that is smaller (by `sizeOf`) than `bytes` is the last.
+   */
   events(
     owner: string,
     conversation: string,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { sizeOf } from '../../../src/core/size.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import { added, claimTask } from './task-world.ts';
 import { ANN, begun, codeOf, fresh, newConversation, update, type World } from './world.ts';
@@ -31,6 +32,11 @@ export function pages(world: World): void {
     expect(small.map(({ seq }) => seq)).toEqual([all.length - 5, all.length - 4]);
     const one = await store.events(ANN, conversation, { after: all.length - 6, limit: 100, bytes: 1 });
     expect(one).toHaveLength(1);
+    // Whoever follows does not ask again after a page that is neither long nor large.
+    for (let bytes = 1; bytes < 8_000; bytes += 97) {
+      const page = await store.events(ANN, conversation, { after: 0, limit: all.length + 1, bytes });
+      expect(page.length === all.length || sizeOf(page) >= bytes).toBe(true);
+    }
   });
 
   test('of questions', async () => {

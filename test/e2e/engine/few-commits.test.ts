@@ -30,6 +30,22 @@ test('a turn in a warm session is accepted, begun, sent and heard of with two co
   await watch.stop();
 });
 
+test('whoever follows reads once for what each commit has brought', async () => {
+  await using home = new BenchHome();
+  const { engine, parts } = await home.open({ engine: { pollMs: 600_000 } });
+  const { id } = await engine.ensure({ key: 'chat' });
+  let bells = 0;
+  parts.store.listen(() => {
+    bells += 1;
+  });
+  using reads = vi.spyOn(parts.store, 'events');
+  const watch = new TurnWatch(engine, id, 0);
+  for (let i = 0; i < 10; i += 1) await watch.ended((await engine.submit(id, '/say Hello.')).turn.id);
+  expect(reads.mock.calls.length).toBeGreaterThan(10);
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(bells + 1);
+  await watch.stop();
+});
+
 test('a turn that is refused while its session is warm leaves the session as it was', async () => {
   await using home = new BenchHome();
   const { engine } = await home.open();
