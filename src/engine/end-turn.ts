@@ -82,7 +82,8 @@ export async function endUntaken(
     writes.push({ write: 'change-session', ref, change: { state: 'closed', process: null }, reason });
   } else if (ref !== null) {
     // Unless the agent says that it has noted the refusal, it stands where it stood: whoever has moved it since, it was not us.
-    const noted = 'position' in result.outcome && result.outcome.position ? { position: result.outcome.position } : {};
+    const at = 'position' in result.outcome ? (result.outcome.position ?? null) : null;
+    const noted = at === null ? {} : { position: at, ...(await mirror(result)) };
     const state = session.alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
     const process = session.alive ? session.process : null;
     writes.push({

@@ -12,6 +12,7 @@ import { longHistory } from './scenarios/long-history.ts';
 import { mcpServers } from './scenarios/mcp-servers.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
 import { sweep } from './scenarios/sweep.ts';
+import { untaken } from './scenarios/untaken.ts';
 import { whileWarm } from './scenarios/while-warm.ts';
 
 /** What the real program does with a conversation of ours, however it is run. */
@@ -32,5 +33,6 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} and its sweep of old transcripts`, () => sweep(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
+  describe(`${adapter} and a prompt that it does not take`, () => untaken(adapter));
   describe(`${adapter} and MCP servers`, () => mcpServers(adapter));
 }

@@ -93,29 +93,6 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(existsSync(join(cwd, '.claude'))).toBe(false);
   });
 
-  test('a prompt that a hook of the person’s settings stops has failed, with the reason', async () => {
-    const command = 'if grep -q "Not this"; then echo "house rules" >&2; exit 2; fi';
-    const hooks = { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] };
-    await using home = await ClaudeHome.make(adapter, { hooks });
-    const tl = await home.open();
-    await tl.conversation('chat').ask(FIRST);
-    const { turn } = await tl.conversation('chat').send('Not this.').accepted;
-    const { state, failure } = await ended(tl.engine, turn);
-    expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
-    expect(failure?.message).toContain('house rules');
-    // It is no part of the conversation: the hook does not see it again, and the session goes on as it was.
-    const { receipt } = await tl.conversation('chat').ask(SECOND);
-    home.expectTold(FIRST, SECOND);
-    expect(receipt).toMatchObject({ carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
-    // Also as the first one of its session, which nothing is written of then.
-    const stopped = await tl.conversation('another').send('Not this.').accepted;
-    await ended(tl.engine, stopped.turn);
-    for (const prompt of [FIRST, SECOND]) await tl.conversation('another').ask(prompt);
-    const third = await tl.conversation('another').ask(THIRD);
-    home.expectTold(FIRST, SECOND, THIRD);
-    expect(third.receipt).toMatchObject({ rung: 'live', carried: 2, proof: 'proved' });
-  });
-
   test('where Claude could not write its transcript, nothing is sent', async () => {
     await using home = await ClaudeHome.make(adapter);
     writeFileSync(join(home.config, 'projects'), 'in the way');

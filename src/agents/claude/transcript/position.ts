@@ -1,6 +1,6 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
 import { type Chain, leafOf, positionOf } from './chain.ts';
-import type { Entry } from './entries.ts';
+import { type Entry, isLink } from './entries.ts';
 import { Following } from './following.ts';
 import { TranscriptReader } from './reader.ts';
 
@@ -38,11 +38,22 @@ export async function entriesFrom(file: string, { prompt, position }: SentPrompt
   const from = prompt ?? (position === null ? null : leafOf(position));
   const following = from === null ? null : new Following(from);
   const entries: Entry[] = [];
-  for await (const growth of reader.read()) entries.push(...growth.entries.filter((entry) => following?.add(entry)));
+  let lastWord: Entry | null = null;
+  for await (const growth of reader.read()) {
+    entries.push(...growth.entries.filter((entry) => following?.add(entry)));
+    lastWord = growth.entries.findLast((entry) => isLink(entry) || entry.type === 'last-prompt') ?? lastWord;
+  }
   if (!reader.present) return null;
   const { leaf } = reader.chain;
-  const ours = reader.position === position || (leaf !== null && following?.has(leaf) === true);
-  if (ours) return { entries, position: reader.position };
   const last = following?.last ?? null;
+  // Gone back to there for a prompt that never came (`goBack`): the file ends with the one before it, and nobody else was here.
+  const wentBack = last === null && position !== null && notes(lastWord) === leafOf(position);
+  const ours = wentBack || reader.position === position || (leaf !== null && following?.has(leaf) === true);
+  if (ours) return { entries, position: reader.position };
   return { entries, position: last === null ? position : reader.positionAt(last) };
+}
+
+/** The leaf that an entry notes; null: it notes none. */
+function notes(entry: Entry | null): unknown {
+  return entry?.type === 'last-prompt' ? entry.leafUuid : null;
 }

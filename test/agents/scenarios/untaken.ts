@@ -1,0 +1,66 @@
+// A hook of the person's settings looks at every prompt before Claude takes it, and may stop it, or Claude.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Throughline } from '../../../src/index.ts';
+import { ended } from '../../e2e/support/conversations.ts';
+import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
+
+const hookOf = (command: string) => ({ hooks: { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] } });
+const STOPPED = 'Not this.';
+const STOPS = hookOf(`if grep -q "${STOPPED}"; then echo "house rules" >&2; exit 2; fi`);
+/** The first attempt leaves a mark, by which the second is known, and fails at the API. */
+const KILLS_SECOND = hookOf('if grep -q Twice; then if rm ~/tried; then kill -9 $PPID; else touch ~/tried; fi; fi');
+
+async function stopped(tl: Throughline, key: string) {
+  const { turn } = await tl.conversation(key).send(STOPPED).accepted;
+  return ended(tl.engine, turn);
+}
+
+export function untaken(adapter: ClaudeAdapter): void {
+  test('a prompt that a hook of the person’s settings stops has failed, with the reason', async () => {
+    await using home = await ClaudeHome.make(adapter, STOPS);
+    const tl = await home.open();
+    await tl.conversation('chat').ask(FIRST);
+    const { state, failure } = await stopped(tl, 'chat');
+    expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
+    expect(failure?.message).toContain('house rules');
+    // It is no part of the conversation: the hook does not see it again, and the session goes on as it was.
+    const { receipt } = await tl.conversation('chat').ask(SECOND);
+    home.expectTold(FIRST, SECOND);
+    expect(receipt).toMatchObject({ carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
+    // Also as the first one of its session, which nothing is written of then.
+    await stopped(tl, 'another');
+    for (const prompt of [FIRST, SECOND]) await tl.conversation('another').ask(prompt);
+    const third = await tl.conversation('another').ask(THIRD);
+    home.expectTold(FIRST, SECOND, THIRD);
+    expect(third.receipt).toMatchObject({ rung: 'live', carried: 2, proof: 'proved' });
+  });
+
+  test('what Claude notes of a prompt that was stopped is in our copy of its file', async () => {
+    await using home = await ClaudeHome.make(adapter, STOPS);
+    const tl = await home.open();
+    const { receipt: before } = await tl.conversation('chat').ask(FIRST);
+    await stopped(tl, 'chat');
+    await tl.close();
+    rmSync(join(home.config, 'projects'), { recursive: true });
+    const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
+    home.expectTold(FIRST, SECOND);
+    // Byte for byte, and so under its own id; what is made from the records has another.
+    expect(receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', sessionId: before.sessionId });
+  });
+
+  test('killed before it has written the prompt for which it had gone back: nobody else has used the session', async () => {
+    await using home = await ClaudeHome.make(adapter, KILLS_SECOND, { CLAUDE_CODE_MAX_RETRIES: '0' });
+    const tl = await home.open();
+    const { receipt: before } = await tl.conversation('chat').ask(FIRST);
+    const { turn } = await tl.conversation('chat').send('Twice.\nmodel: fail 529 1 times #twice').accepted;
+    expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', attempt: 2 });
+    await tl.close();
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(SECOND);
+    const { sessionId } = before;
+    expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, proof: 'proved', sessionId, tried: [] });
+    expect(await again.engine.sessions('chat')).toMatchObject([{ id: sessionId, state: 'live' }]);
+  });
+}
