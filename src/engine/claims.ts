@@ -9,6 +9,8 @@ import type { EngineParts } from './parts.ts';
 /** What claiming must know of what is held already, and to whom it gives what it got. */
 export interface Holder {
   holds(conversation: string): boolean;
+  /** All that it holds. */
+  held(): string[];
   hasRoom(): boolean;
   take(claim: Claim): void;
 }
@@ -69,7 +71,7 @@ export class Claims {
       agents: [...agents.keys()],
       driver: 'worker',
       leaseMs: settings.leaseMs,
-      ...(conversation === undefined ? {} : { conversation }),
+      ...(conversation === undefined ? { held: this.#holder.held() } : { conversation }),
     });
   }
 

@@ -46,6 +46,7 @@ export class Worker {
     this.#keeper = new LeaseKeeper(parts, leases, () => this.#claims.wake());
     this.#claims = new Claims(parts, this.#keeper, {
       holds: (conversation) => this.#holds.has(conversation),
+      held: () => [...this.#holds.keys()],
       hasRoom: () => this.#holds.size - this.#warm.size < parts.settings.maxRunning,
       take: (claim) => void this.#hold(claim, 0),
     });

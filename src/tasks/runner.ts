@@ -104,6 +104,7 @@ export class TaskRunner {
       place: sandboxes.place,
       leaseMs: settings.leaseMs,
       limit: settings.parallel,
+      held: [...this.#running.keys()],
       ...(own && { only: [...this.#wanted].filter((id) => !this.#running.has(id)) }),
     });
     if (claim === null) return false;

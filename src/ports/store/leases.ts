@@ -49,6 +49,8 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
   readonly conversation?: string;
+  /** What this worker holds itself. It may have stood still for so long that a lease of its own has expired: none is claimed. */
+  readonly held?: readonly string[];
 }
 
 export interface Claim {

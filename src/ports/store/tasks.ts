@@ -106,6 +106,8 @@ export interface TaskClaimRequest {
   readonly limit: number;
   /** Only these; left out: any. */
   readonly only?: readonly string[];
+  /** What this runner holds itself: a lease of its own that has expired meanwhile is for it to prolong. */
+  readonly held?: readonly string[];
 }
 
 export interface TaskClaim {

@@ -18,6 +18,7 @@ const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
 const READY = `
   SELECT l.conv FROM leases l
   WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ? AND l.place IN (?, 'any') AND ${KNOWN_AGENT}
+    AND l.conv NOT IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?)))
   ORDER BY l.ready_at LIMIT 1`;
 const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
@@ -31,11 +32,11 @@ const HELD = `
 
 /** The conversation to claim, read only: whoever waits for work asks this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
-  const { driver, place, conversation } = request;
+  const { driver, place, conversation, held = [] } = request;
   const agents = JSON.stringify(request.agents);
   const row =
     conversation === undefined
-      ? db.one<{ conv: number }>(READY, driver, monotonic, place, agents)
+      ? db.one<{ conv: number }>(READY, driver, monotonic, place, agents, JSON.stringify(held))
       : db.one<{ conv: number }>(NAMED, conversation, driver, monotonic, place, agents);
   return row?.conv ?? null;
 }

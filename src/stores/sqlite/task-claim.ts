@@ -6,7 +6,9 @@ import type { Database } from './database.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
 import type { Tx } from './write-queue.ts';
 
-const EXPIRED = "SELECT * FROM tasks WHERE state = 'running' AND lease_end <= ?";
+const EXPIRED = `
+  SELECT * FROM tasks
+  WHERE state = 'running' AND lease_end <= ? AND id NOT IN (SELECT value FROM json_each(?))`;
 const RUNNING = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND place = ?";
 /** A plan that asks for more than is usual gets it; and so that it takes no other's turn, all others may run as well. */
 const MOST_GENEROUS = `
@@ -46,9 +48,11 @@ export function expireTasks(db: Database): void {
   db.run(EXPIRE_ALL);
 }
 
+const heldBy = ({ held = [] }: TaskClaimRequest) => JSON.stringify(held);
+
 /** The task to take up, read only: whoever waits for work asks this often, and must not lock anything. */
 export function claimableTask(db: Database, request: TaskClaimRequest, monotonic: number): TaskRow | 'expired' | null {
-  if (db.one(EXPIRED, monotonic) !== undefined) return 'expired';
+  if (db.one(EXPIRED, monotonic, heldBy(request)) !== undefined) return 'expired';
   const ids = request.only === undefined ? null : JSON.stringify(request.only);
   const cancelled = db.one<TaskRow>(TO_CANCEL, request.place, ids);
   if (cancelled !== undefined) return cancelled;
@@ -79,7 +83,8 @@ function isBefore(a: readonly number[], b: readonly number[]): boolean {
 }
 
 export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
-  for (const row of tx.db.all<TaskRow>(EXPIRED, tx.monotonic)) giveBack(tx, row, 'Its runner has not been heard of.');
+  const expired = tx.db.all<TaskRow>(EXPIRED, tx.monotonic, heldBy(request));
+  for (const row of expired) giveBack(tx, row, 'Its runner has not been heard of.');
   const found = claimableTask(tx.db, request, tx.monotonic);
   if (found === null || found === 'expired') return null;
   const { worker, leaseMs } = request;

@@ -244,6 +244,20 @@ export function leases(world: World): void {
     expect(await store.renew([a.fence, b.fence], 1000)).toEqual([b.fence]);
   });
 
+  test('an expired lease is claimed by another worker, and not by the one that says it holds it', async () => {
+    const { store, site } = world;
+    const { conversation, fence } = await begun(store);
+    site.pass(1000);
+    expect(await store.claim(claimRequest({ held: [conversation] }))).toBeNull();
+    const next = await newConversation(store);
+    await enqueue(store, next);
+    expect((await claim(store, { held: [conversation] })).conversation.id).toBe(next);
+    expect(await store.renew([fence], 1000)).toEqual([]);
+    site.pass(1000);
+    const taken = await claim(store, { worker: worker('w2', 2), held: [next] });
+    expect(taken.conversation.id).toBe(conversation);
+  });
+
   test('a jump of the wall clock takes nobody his lease', async () => {
     const { store, site } = world;
     const { fence } = await begun(store);

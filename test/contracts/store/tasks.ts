@@ -206,6 +206,18 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).fence.epoch).toBe(2);
   });
 
+  test('an expired lease is given back for another runner, and not for the one that says it holds it', async () => {
+    const { store, site } = world;
+    const [{ id }] = await added(store, {});
+    const { fence } = await claimTask(store);
+    site.pass(1_001);
+    expect(await store.tasks.claim(taskClaimRequest({ held: [id] }))).toBeNull();
+    expect(await store.tasks.find(ANN, id)).toMatchObject({ state: 'running' });
+    expect(await store.tasks.renew([fence], 1_000)).toEqual([]);
+    site.pass(1_001);
+    expect((await claimTask(store, { worker: worker('w2', 2) })).fence).toMatchObject({ task: id, epoch: 2 });
+  });
+
   test('a jump of the wall clock expires no lease', async () => {
     const { store, site } = world;
     await added(store, {});
