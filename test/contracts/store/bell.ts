@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Store } from '../../../src/ports/store.ts';
-import { ANN, begun, endingUnsent, enqueue, newConversation, update, type World } from './world.ts';
+import { ANN, asking, begun, endingUnsent, enqueue, newConversation, update, type World } from './world.ts';
 
 export function bell(world: World): void {
   test('a listener hears of what its own process writes', async () => {
@@ -29,6 +29,50 @@ export function bell(world: World): void {
     heard.forget();
     await store.release(fence);
     await heard.about(conversation);
+    heard.stop();
+  });
+
+  test('what its holder writes is told as its own, and what anybody else does to the conversation is not', async () => {
+    const { store } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const heard = listening(store);
+    const question = asking(turn.id);
+    await holder.write(update(turn.id, 'x'), question);
+    expect(await heard.about(conversation)).toEqual({ own: true });
+    await store.answer(ANN, question.permission.id, 'yes', 'ann');
+    expect(await heard.about(conversation)).toEqual({ own: false });
+    await store.requestCancel(ANN, turn.id, 'ann');
+    expect(await heard.about(conversation)).toEqual({ own: false });
+    await holder.write(endingUnsent(turn));
+    expect(await heard.about(conversation)).toEqual({ own: true });
+    await store.release(fence);
+    expect(await heard.about(conversation)).toEqual({ own: false });
+    await store.eraseConversation(ANN, conversation);
+    expect(await heard.about(conversation)).toEqual({ own: false });
+    heard.stop();
+  });
+
+  test('what happens at the same moment as a write of the holder is not lost in it, also beside a refusal', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const heard = listening(store);
+    await Promise.all([
+      holder.write(update(turn.id, 'x')),
+      expect(store.answer(ANN, 'no such permission', 'yes', 'ann')).rejects.toMatchObject({ code: 'not_found' }),
+      store.requestCancel(ANN, turn.id, 'ann'),
+      holder.write(update(turn.id, 'y')),
+    ]);
+    expect(await heard.about(conversation)).toEqual({ own: false });
+    heard.stop();
+  });
+
+  test('to another handle nothing is told as its own', async () => {
+    const { store, site } = world;
+    const other = await site.open();
+    const { conversation, turn, holder } = await begun(store);
+    const heard = listening(other);
+    await holder.write(update(turn.id, 'x'));
+    expect(await heard.about(conversation)).toEqual({ own: false });
     heard.stop();
   });
 
@@ -71,30 +115,35 @@ export function bell(world: World): void {
 
 /** Remembers what was heard, and waits for a conversation to be among it. */
 function listening(store: Store) {
-  let hints: (readonly string[] | null)[] = [];
+  let hints: { moved: readonly string[] | null; own: ReadonlySet<string> | undefined }[] = [];
   let wake = () => {};
-  const stop = store.listen((moved) => {
-    hints.push(moved);
+  const stop = store.listen((moved, own) => {
+    hints.push({ moved, own });
     wake();
   });
-  const matches = (id: string) => hints.some((moved) => moved === null || moved.includes(id));
+  const matching = (id: string) => hints.filter(({ moved }) => moved === null || moved.includes(id));
   return {
     stop,
     count: () => hints.length,
     forget() {
       hints = [];
     },
-    /** Resolves when it was heard of; what was heard before is forgotten then. */
-    async about(id: string) {
+    /**
+     * Resolves when it was heard of; what was heard before is forgotten then. `own`: all that was heard of it is said to be its
+     * holder's.
+     */
+    async about(id: string): Promise<{ own: boolean }> {
       const deadline = Date.now() + 5000;
-      while (!matches(id)) {
+      while (matching(id).length === 0) {
         if (Date.now() > deadline) throw new Error(`The bell did not ring for ${id}.`);
         await new Promise<void>((resolve) => {
           wake = resolve;
           setTimeout(resolve, 100);
         });
       }
+      const own = matching(id).every((hint) => hint.own?.has(id) === true);
       hints = [];
+      return { own };
     },
   };
 }

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
-import type { PermissionOption } from '../../../src/core/permission.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
-import { ANN, allEvents, begun, claim, codeOf, ending, fresh, kinds, sending, type World, worker } from './world.ts';
-
-const OPTIONS: readonly PermissionOption[] = [
-  { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
-  { optionId: 'no', name: 'No', kind: 'reject_once' },
-];
+import {
+  ANN,
+  allEvents,
+  asking,
+  begun,
+  claim,
+  codeOf,
+  ending,
+  fresh,
+  kinds,
+  sending,
+  type World,
+  worker,
+} from './world.ts';
 
 export function permissions(world: World): void {
   test('a question makes the turn wait, and is there for everybody with all that was asked', async () => {
@@ -167,12 +174,6 @@ export function permissions(world: World): void {
     await holder.write(write);
     expect(await codeOf(holder.write(write))).toBe('conflict');
   });
-}
-
-function asking(turn: string) {
-  const toolCall = { toolCallId: 'call-1', title: 'rm -r', rawInput: { path: '/' } };
-  const permission = { id: fresh('permission'), attempt: 1, title: 'Delete everything?', toolCall, options: OPTIONS };
-  return { write: 'ask', turn, permission } satisfies Write;
 }
 
 function withdrawing({ turn, permission }: ReturnType<typeof asking>): Write {

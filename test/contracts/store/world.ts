@@ -1,6 +1,7 @@
 // What the tests of the store contract work with. Nothing here knows which store it is.
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ConversationEvent } from '../../../src/core/event.ts';
+import type { PermissionOption } from '../../../src/core/permission.ts';
 import type { Receipt } from '../../../src/core/receipt.ts';
 import type { TurnRecord } from '../../../src/core/record.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
@@ -167,6 +168,17 @@ export function sending(turn: string, set: Partial<Sent> = {}): Write {
     at: 5,
   } as const;
   return { write: 'send', turn, sent: { ...sent, ...set } };
+}
+
+const OPTIONS: readonly PermissionOption[] = [
+  { optionId: 'yes', name: 'Yes', kind: 'allow_once' },
+  { optionId: 'no', name: 'No', kind: 'reject_once' },
+];
+
+export function asking(turn: string) {
+  const toolCall = { toolCallId: 'call-1', title: 'rm -r', rawInput: { path: '/' } };
+  const permission = { id: fresh('permission'), attempt: 1, title: 'Delete everything?', toolCall, options: OPTIONS };
+  return { write: 'ask', turn, permission } satisfies Write;
 }
 
 export function record(turn: Turn, set: Partial<TurnRecord> = {}): TurnRecord {
