@@ -1,4 +1,4 @@
-import type { PromptRequest } from '../../ports/agent.ts';
+import type { AgentOutcome, PromptRequest } from '../../ports/agent.ts';
 import { Flight, type Stopping } from '../shared/flight.ts';
 import type { TurnReader } from './messages.ts';
 
@@ -19,4 +19,12 @@ export class ClaudeFlight extends Flight {
     this.turn = about.turn;
     this.landsAt = about.landsAt;
   }
+}
+
+export function gone(): AgentOutcome {
+  return unsent('Claude’s process ended before the prompt was sent', true);
+}
+
+export function unsent(message: string, again: boolean): AgentOutcome {
+  return { kind: 'failed', code: 'agent_failed', message, again, unsent: true };
 }

@@ -189,6 +189,14 @@ export class TurnReader {
   }
 }
 
+/**
+ * Whether Claude is at work. That it says it is running is not enough: what woke it is not in its transcript then, and would
+ * wake it again as soon as it is resumed.
+ */
+export function isWork({ type }: ClaudeMessage): boolean {
+  return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
+}
+
 /** A notice that Claude gave to itself, such as the end of a task in the background: it may be worked off before our prompt. */
 function isUnasked({ origin }: ClaudeMessage): boolean {
   return isObject(origin) && origin.kind === 'task-notification';

@@ -188,7 +188,7 @@ test('a prompt may land on entries that are as new as itself, and on nothing els
   expect((await prompt(one, 'p2', await one.position())).proof).toBe('refuted');
 });
 
-test('what was streamed and is not in the file makes the position unknown for good', async () => {
+test('what was streamed and is not in the file makes the position unknown', async () => {
   const one = session();
   claude.onSend = ({ uuid }) => {
     write(uuid, null);
@@ -200,6 +200,73 @@ test('what was streamed and is not in the file makes the position unknown for go
   expect(events.findLast((event) => event.type === 'proof')).toMatchObject({ proof: 'counted' });
   expect(await one.position()).toBeNull();
   expect(await one.transcript(0)).toBeNull();
+});
+
+test('what comes to the file late is believed with the next turn: then the file has all of it', async () => {
+  const one = session();
+  const lost = { type: 'system', subtype: 'session_writes_lost', session_id: ID };
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(state('running'), answer('a1'), answer('b1'), lost, result(uuid), state('idle'));
+  };
+  await prompt(one, 'p1');
+  write('a1', 'p1');
+  claude.onSend = ({ uuid }) => {
+    write(uuid, 'a1');
+    say(state('running'), result(uuid), state('idle'));
+  };
+  expect((await prompt(one, 'p2')).outcome).toEqual({ kind: 'completed', position: null });
+  expect(await one.position()).toBeNull();
+  write('b1', 'p1');
+  claude.onSend = ({ uuid }) => {
+    write(uuid, 'p2');
+    say(state('running'), result(uuid), state('idle'));
+  };
+  const { outcome } = await prompt(one, 'p3');
+  expect(outcome).toEqual({ kind: 'completed', position: '4:p3' });
+  expect(await one.position()).toBe('4:p3');
+});
+
+const STOPPED: ClaudeMessage = {
+  type: 'system',
+  subtype: 'informational',
+  prompt_submit_outcome: { reason: 'house rules', prompt_kept: false },
+  session_id: ID,
+};
+
+test('a first prompt that was stopped leaves the session as empty as it was: where the next one lands is proved', async () => {
+  const one = session();
+  claude.onSend = ({ uuid }) => say(state('running'), STOPPED, result(uuid), state('idle'));
+  expect((await prompt(one, 'p1')).outcome).toMatchObject({ kind: 'failed', unsent: true, position: null });
+  claude.onSend = ({ uuid }) => {
+    write(uuid, null);
+    say(state('running'), result(uuid), state('idle'));
+  };
+  expect((await prompt(one, 'p2')).proof).toBe('proved');
+});
+
+test('where a session stands after a prompt that was stopped is what Claude has noted, and not what others say', async () => {
+  write('a0', null);
+  const one = session({ empty: false });
+  claude.onSend = ({ uuid }) => {
+    write('note', 'a0');
+    write('p-of-another', 'note');
+    say(state('running'), STOPPED, result(uuid), state('idle'));
+  };
+  expect((await prompt(one, 'p1', '1:a0')).outcome).toMatchObject({ unsent: true, position: '2:note' });
+  expect(await one.position()).toBe('3:p-of-another');
+});
+
+test('a session that went back for a prompt that is not sent is ended: its file still has the one before', async () => {
+  write('a0', null);
+  write('p-failed', 'a0');
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const rewound = { at: 'a0', drops: 'p-failed', position: '1:a0', filePosition: '2:p-failed' };
+  const one = session({ empty: false, rewound, folder: join(file, 'projects') });
+  expect(await one.position()).toBe('1:a0');
+  expect((await prompt(one, 'p1', '1:a0')).outcome).toMatchObject({ kind: 'failed', unsent: true });
+  expect(one.alive).toBe(false);
 });
 
 test('nothing is sent where nothing could be written', async () => {

@@ -1,15 +1,17 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import { whyNotSent } from '../shared/flight.ts';
-import { ClaudeFlight } from './claude-flight.ts';
+import { ClaudeFlight, gone, unsent } from './claude-flight.ts';
 import type { ClaudeConnection, ClaudeMessage } from './connection.ts';
 import { renderMemo } from './memo.ts';
-import { TurnReader } from './messages.ts';
+import { isWork, TurnReader } from './messages.ts';
 import type { Questions } from './permissions.ts';
 import type { CostSoFar } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { SessionFile } from './session-file.ts';
 import { FileWatch } from './transcript/file-watch.ts';
+import { entriesFrom } from './transcript/position.ts';
 import { probeWritable } from './transcript/write.ts';
 import { userMessage } from './user-message.ts';
 
@@ -57,8 +59,10 @@ export class ClaudeSession implements AgentSession {
   #prompted: boolean;
   #cost: CostSoFar | null;
   #tellsState = false;
-  /** Claude streamed what it did not write: what its file says is not what it knows, for as long as it lives. */
+  /** Claude streamed what it did not write: until a later turn finds all of it, what its file says is not what it knows. */
   #unwritten = false;
+  /** The entries that were not there when they were last looked for. */
+  #missing: readonly string[] = [];
   /** Somebody has ended it: from then on it takes nothing, though its process may take a moment. */
   #ended = false;
   #flight: ClaudeFlight | null = null;
@@ -149,15 +153,21 @@ export class ClaudeSession implements AgentSession {
     // A prompt that comes before Claude is idle is taken into the turn before.
     await this.#resting?.promise;
     const unwritable = probeWritable(this.#parts.folder);
-    if (unwritable !== null) return this.#finish(flight, unsent(`${unwritable}; nothing was sent`, false));
+    if (unwritable !== null) return this.#notSent(flight, unsent(`${unwritable}; nothing was sent`, false));
     await this.#file?.mark(id);
-    if (signal.aborted) return this.#finish(flight, { kind: 'cancelled' });
+    if (signal.aborted) return this.#notSent(flight, { kind: 'cancelled' });
     if (!this.alive) return this.#finish(flight, gone());
-    this.#prompted = true;
     flight.sent = true;
     this.#parts.questions.begin((event) => flight.events.push(event));
     this.#connection.send(userMessage(content, id, this.#id ?? ''));
     await this.#readAlong(flight);
+  }
+
+  /** Where it has gone back for this prompt, its file still ends with the one that failed: whoever opens it next is to see that. */
+  async #notSent(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
+    const { rewound } = this.#parts;
+    if (rewound && (await this.position()) === rewound.position) await this.kill();
+    this.#finish(flight, outcome);
   }
 
   /** Reads what Claude writes when it writes it: with the result there is nothing left to read, and nobody waits for that. */
@@ -241,15 +251,25 @@ export class ClaudeSession implements AgentSession {
   async #land(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
     if (flight.ending) return;
     flight.ending = true;
-    const taken = outcome.kind !== 'failed' || outcome.unsent !== true;
-    // Of a prompt that was not taken nothing has to be written, but that it was not may be.
-    if (!taken) return this.#finish(flight, { ...outcome, position: await this.position() });
+    if (outcome.kind === 'failed' && outcome.unsent === true) return this.#landUntaken(flight, outcome);
+    this.#prompted = true;
     const written = await this.#written(flight);
-    if (!written) this.#unwritten = true;
+    this.#unwritten = !written;
     // Somebody may have gone on from our turn already: then this is not where the file stands, and the next turn will see it.
     const position = written ? (this.#file?.ownPosition ?? null) : null;
     if (!written && flight.landsAt !== undefined) flight.events.push(UNWRITTEN);
     this.#finish(flight, outcome.kind === 'lost' ? outcome : { ...outcome, position });
+  }
+
+  /** Nothing of it has to be written, but that it was not taken may be; what others have written meanwhile is not Claude’s. */
+  async #landUntaken(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
+    const { expected } = flight.request;
+    const file = this.#file;
+    const found = file && expected !== null ? await entriesFrom(file.path, { prompt: null, position: expected }) : null;
+    const position = expected === null || this.#unwritten ? await this.position() : (found?.position ?? null);
+    // Of a file that is there and tells nothing, nobody knows that it is empty.
+    if (file === null || existsSync(file.path)) this.#prompted = true;
+    this.#finish(flight, { ...outcome, position });
   }
 
   /** Waits until all that we were shown is in the transcript; false: it is not, or nobody can tell. */
@@ -259,11 +279,14 @@ export class ClaudeSession implements AgentSession {
     const deadline = performance.now() + patience;
     for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
       await this.#prove(flight);
-      // A file that was deleted in the middle of the turn begins with the rest of it: what came before is in no file then.
-      if (expected.every((uuid) => this.#file?.has(uuid))) return this.#file?.chain?.rootReached === true;
-      if (flight.turn.writesLost || performance.now() >= deadline) return false;
+      const all = expected.every((uuid) => this.#file?.has(uuid));
+      if (all || flight.turn.writesLost || performance.now() >= deadline) break;
       await sleep(pause);
     }
+    const late = this.#missing.filter((uuid) => (this.#file?.positionAt(uuid) ?? null) === null);
+    this.#missing = [...late, ...expected.filter((uuid) => !this.#file?.has(uuid))];
+    // A file that was deleted in the middle of the turn begins with the rest of it: what came before is in no file then.
+    return this.#missing.length === 0 && this.#file?.chain?.rootReached === true;
   }
 
   /** As soon as the prompt is in the file, wherever the turn is by then. */
@@ -291,22 +314,6 @@ const UNWRITTEN = {
   proof: 'counted',
   detail: 'not all that Claude said is in its transcript',
 } as const;
-
-/**
- * Whether Claude is at work. That it says it is running is not enough: what woke it is not in its transcript then, and would
- * wake it again as soon as it is resumed.
- */
-function isWork({ type }: ClaudeMessage): boolean {
-  return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
-}
-
-function gone(): AgentOutcome {
-  return unsent('Claude’s process ended before the prompt was sent', true);
-}
-
-function unsent(message: string, again: boolean): AgentOutcome {
-  return { kind: 'failed', code: 'agent_failed', message, again, unsent: true };
-}
 
 function longer(pause: number): number {
   return Math.min(pause * 1.5, LOOK_AGAIN_MOST_MS);

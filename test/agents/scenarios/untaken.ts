@@ -10,7 +10,8 @@ const hookOf = (command: string) => ({ hooks: { UserPromptSubmit: [{ hooks: [{ t
 const STOPPED = 'Not this.';
 const STOPS = hookOf(`if grep -q "${STOPPED}"; then echo "house rules" >&2; exit 2; fi`);
 /** The first attempt leaves a mark, by which the second is known, and fails at the API. */
-const KILLS_SECOND = hookOf('if grep -q Twice; then if rm ~/tried; then kill -9 $PPID; else touch ~/tried; fi; fi');
+const atSecond = (command: string) =>
+  hookOf(`if grep -q Twice; then if rm ~/tried; then ${command}; else touch ~/tried; fi; fi`);
 
 async function stopped(tl: Throughline, key: string) {
   const { turn } = await tl.conversation(key).send(STOPPED).accepted;
@@ -50,12 +51,15 @@ export function untaken(adapter: ClaudeAdapter): void {
     expect(receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', sessionId: before.sessionId });
   });
 
-  test('killed before it has written the prompt for which it had gone back: nobody else has used the session', async () => {
-    await using home = await ClaudeHome.make(adapter, KILLS_SECOND, { CLAUDE_CODE_MAX_RETRIES: '0' });
+  test.each([
+    ['killed before it has written', 'kill -9 $PPID', 'interrupted'],
+    ['stopped by a hook at', 'echo "house rules" >&2; exit 2', 'failed'],
+  ])('%s the prompt for which it had gone back: nobody else has used the session', async (_, command, state) => {
+    await using home = await ClaudeHome.make(adapter, atSecond(command), { CLAUDE_CODE_MAX_RETRIES: '0' });
     const tl = await home.open();
     const { receipt: before } = await tl.conversation('chat').ask(FIRST);
     const { turn } = await tl.conversation('chat').send('Twice.\nmodel: fail 529 1 times #twice').accepted;
-    expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', attempt: 2 });
+    expect(await ended(tl.engine, turn)).toMatchObject({ state, attempt: 2 });
     await tl.close();
     const again = await home.open();
     const { receipt } = await again.conversation('chat').ask(SECOND);
