@@ -51,6 +51,8 @@ export function environmentIn(
   return {
     ...claudeVariables(ours),
     ...KEPT_TO_ITSELF,
+    // Else nothing is heard of a call of the model in which a subagent only speaks, and it is missing from those counted.
+    CLAUDE_CODE_FORWARD_SUBAGENT_TEXT: '1',
     ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(room.state, 'claude') } : {}),
     ...settings,
     // Says when a turn is really over: a result alone may be followed by more.

@@ -51,7 +51,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const { turn } = await tl.conversation('chat').ask(`model: tool Agent ${JSON.stringify(errand)}`);
     const { answers, inputTokens, outputTokens } = home.model.served;
     expect(answers).toBe(3);
-    expect(turn.usage).toMatchObject({ inputTokens, outputTokens });
+    expect(turn.usage).toMatchObject({ inputTokens, outputTokens, modelCalls: answers });
   });
 
   test('a cancelled turn ends as cancelled, and the next one is told of it', async () => {
