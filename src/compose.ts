@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
@@ -14,6 +14,7 @@ import {
 } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
 import { dataHome } from './host/data-home.ts';
+import { makeDirectories } from './host/make-directories.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
@@ -258,7 +259,7 @@ async function composeTasks(engine: Engine, parts: EngineParts, { parallel }: Se
 
 function makeHome(home: string): void {
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    makeDirectories(home);
   } catch (cause) {
     throw new ThroughlineError('storage_readonly', `The data home ${home} cannot be made.`, {
       hint: 'Set THROUGHLINE_HOME to a directory that you may write.',
@@ -285,7 +286,11 @@ function readIfThere(file: string, required: boolean): string | null {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     if (!required && (cause as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new ThroughlineError('invalid', `The settings file ${file} cannot be read.`, { hint: String(cause), cause });
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ThroughlineError('invalid', `The settings file ${file} cannot be read (${code}).`, {
+      hint: 'Name one that is there, by --config or $THROUGHLINE_CONFIG, or none.',
+      cause,
+    });
   }
 }
 

@@ -74,7 +74,8 @@ function read(file: string): string {
       closeSync(open);
     }
   } catch (cause) {
-    throw new ThroughlineError('invalid', `The file of tasks ${file} cannot be read.`, { hint: String(cause), cause });
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ThroughlineError('invalid', `The file of tasks ${file} cannot be read (${code}).`, { cause });
   }
   if (length <= MOST_BYTES) return bytes.toString('utf8', 0, length);
   throw new ThroughlineError('too_large', `The file of tasks ${file} has more than ${MOST_BYTES} bytes.`, {

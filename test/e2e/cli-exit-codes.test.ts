@@ -31,6 +31,7 @@ test.each([
   ['a value that is none', ['send', 'k', 'p', '--restore', 'maybe'], /Allowed choices are required, auto, off/],
   ['a number that is none', ['list', '--limit', '-1'], /whole number/],
   ['a day that is none', ['usage', '--since', '2026-02-30'], /must be a day/],
+  ['a port that there is not', ['serve', '--port', '65536'], /must be 65535 or less/],
   ['a settings file that is not there', ['list', '--config', 'nowhere.json'], /nowhere\.json cannot be read/],
   ['a turn that cannot be forked from', ['fork', 'done', '--turn', '99'], /Turn 99 is not in the history/],
 ] as const)('2: %s', (_, args, said) => ends(2, said, args));

@@ -62,6 +62,15 @@ describe('the data home', () => {
     expect(readFileSync(file, 'utf8')).toBe('not a directory');
   });
 
+  // Node's recursive mkdir never returns there.
+  test.runIf(process.platform === 'linux')('below a directory that takes no other is a sentence as well', async () => {
+    const { code, stderr } = await home.run('list', '--home', '/proc/nowhere/home');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^throughline: The data home .* cannot be made/),
+    });
+  });
+
   test('without any settings has an agent that needs no model', async () => {
     // Nor is there a Claude of whoever runs the tests.
     const bare = { PATH: '', THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };

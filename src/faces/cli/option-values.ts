@@ -14,6 +14,13 @@ export function positiveNumber(value: string): number {
   return number;
 }
 
+/** Of TCP; 0 is any that is free. */
+export function portNumber(value: string): number {
+  const number = wholeNumber(value);
+  if (number > 65_535) throw new InvalidArgumentError('It must be 65535 or less.');
+  return number;
+}
+
 /** A day as usage has it: UTC, year first. */
 export function day(value: string): string {
   const date = new Date(`${value}T00:00:00Z`);

@@ -42,9 +42,7 @@ export class Output {
   constructor(options: OutputOptions) {
     this.#options = options;
     this.json = options.json;
-    // A reader that has left is no fault; and what else a stream may complain of, we can tell nobody.
     options.stdout.on('error', () => this.#gone.abort());
-    options.stderr.on('error', () => {});
   }
 
   /** Aborts when nobody reads stdout any more (`| head`). */

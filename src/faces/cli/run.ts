@@ -16,6 +16,8 @@ export interface RunOptions {
 /** Runs one command line to its end and resolves with the exit code. Never rejects, and never shows a stack unasked. */
 export async function run(argv: readonly string[], options: RunOptions): Promise<number> {
   const { parts, version, stdout, stderr, env } = options;
+  const unwritten = watched(stdout);
+  stderr.on('error', () => {}); // there is nobody else to tell
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
     new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
   let output: Output | null = null;
@@ -58,10 +60,12 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     begin,
   });
   try {
-    await program.parseAsync(withInstallVersion(withoutHelpCommand(argv)), { from: 'user' });
+    await program.parseAsync(withInstallVersion(withoutHelpCommand(argv)), { from: 'user' }).catch((error) => {
+      if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
+    });
+    await unwritten();
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return DONE;
     const failure = failureOfThrown(error, help);
     // Without a command, commander has shown its help already.
     if (!(error instanceof CommanderError && error.code === 'commander.help')) {
@@ -70,6 +74,28 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
     return EXIT[failure.code];
   }
+}
+
+/**
+ * The function returned throws when something could not be written to stdout, as on a full disk: half of an export is none. A
+ * reader that has left (`| head`) is no fault.
+ */
+function watched(stdout: Sink): () => Promise<void> {
+  let fault: NodeJS.ErrnoException | null = null;
+  stdout.on('error', (error) => {
+    if (error.code !== 'EPIPE') fault ??= error;
+  });
+  return async () => {
+    await new Promise(setImmediate); // a stream says so a moment after it was written to
+    if (fault === null) return;
+    const { code, message } = fault as NodeJS.ErrnoException;
+    const full = code === 'ENOSPC' || code === 'EDQUOT';
+    throw new ThroughlineError(
+      full ? 'storage_full' : 'storage_readonly',
+      `Not all was written to stdout (${code ?? message}).`,
+      { hint: full ? 'Free some space where it goes, and ask again.' : 'Send it elsewhere, and ask again.' },
+    );
+  };
 }
 
 function failureOfThrown(error: unknown, help: string): Failure {

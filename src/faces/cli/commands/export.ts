@@ -10,7 +10,7 @@ import { turns } from '../receipt-line.ts';
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
-    .option('--output <file>', 'write to this file, which only you may read; else to stdout')
+    .option('--output <file>', 'write to this file, made for you alone; else to stdout')
     .action((key: string, { output }: { output?: string }) => exportTo(key, output, cli));
   addExamples(
     command,
@@ -34,6 +34,9 @@ async function write(file: string, text: string): Promise<void> {
     await writeFile(file, text, { mode: 0o600 });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new ThroughlineError('invalid', `The file ${file} cannot be written (${code}).`, { cause });
+    const full = code === 'ENOSPC' || code === 'EDQUOT';
+    throw new ThroughlineError(full ? 'storage_full' : 'invalid', `The file ${file} cannot be written (${code}).`, {
+      cause,
+    });
   }
 }

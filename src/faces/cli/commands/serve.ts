@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type Cli, LOG_LEVELS, type Serving } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
-import { wholeNumber } from '../option-values.ts';
+import { portNumber, wholeNumber } from '../option-values.ts';
 import { styled } from '../output.ts';
 import { startDemoConversation } from '../serve-demo.ts';
 import { onStopSignals } from '../stop-signals.ts';
@@ -19,7 +19,7 @@ interface ServeFlags {
 export function define(command: Command, cli: Cli): void {
   command
     .option('--host <address>', 'where to listen; beyond loopback only with --public-url', '127.0.0.1')
-    .option('--port <n>', 'the port; else 7717, or another one that is free', wholeNumber)
+    .option('--port <n>', 'the port; else 7717, or another one that is free', portNumber)
     .option('--public-url <https-url>', 'how the world calls this server, through something that ends TLS before it')
     .option('--grace <seconds>', 'how long running turns may take to end when the server is stopped', wholeNumber, 10)
     .addOption(
