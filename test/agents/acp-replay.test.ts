@@ -6,8 +6,8 @@ import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { conversationOf, startModel } from '../../src/testing/index.ts';
 import { ask, TestRooms } from '../contracts/agent-room.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
-import { claudeAcp, missing, ownAgent } from './acp-agents.ts';
-import { bash } from './acp-contract.ts';
+import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { bash, execCommand } from './acp-contract.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { FIRST, SECOND } from './agent-home.ts';
 
@@ -16,12 +16,14 @@ const WHICH = 'Which codewords have you seen?';
 const noClaude = missing('@agentclientprotocol/claude-agent-acp');
 const QUIET = { noTools: { version: '1.0.0', mode: 'quiet' } };
 
-const AGENTS: readonly (readonly [name: string, settings: MakeSettings, why: string | null])[] = [
-  ['an agent without loadSession', (model, root) => ownAgent(model, root, ['without-load'], QUIET), null],
-  ['claude-agent-acp', claudeAcp, noClaude],
+type Shell = (command: string) => string;
+const AGENTS: readonly (readonly [name: string, settings: MakeSettings, shell: Shell, why: string | null])[] = [
+  ['an agent without loadSession', (model, root) => ownAgent(model, root, ['without-load'], QUIET), bash, null],
+  ['claude-agent-acp', claudeAcp, bash, noClaude],
+  ['codex-acp', codexAcp, execCommand, missing('@zed-industries/codex-acp')],
 ];
 
-describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, why) => {
+describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, shell, why) => {
   test('every earlier prompt arrives in order, no tool runs, and the next turn has its tools back', async (context) => {
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
@@ -30,7 +32,7 @@ describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, why) => {
     const effects = () => readFileSync(join(cwd, 'effects.log'), 'utf8');
     const chat = tl.conversation('chat', { cwd });
     // A call that is made only where the tool is offered: no model asks for what it was not shown.
-    const tool = bash('echo line >> effects.log').replace('tool!', 'tool');
+    const tool = shell('echo line >> effects.log').replace('tool!', 'tool');
     for (const prompt of [FIRST, tool, SECOND]) await chat.ask(prompt);
     expect(effects()).toBe('line\n');
     const before = home.model.requests.length;

@@ -41,6 +41,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
   const path = env.PATH ?? process.env.PATH ?? '';
   const login = known?.login ?? 'see its own documentation';
+  const here = { options, env, ownCommand: settings.command !== undefined };
   const looking = { name, env, login, openMs: options.openMs, scratch: settings.memory };
   let probing: Promise<Learnt> | null = null;
 
@@ -81,7 +82,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   };
   const traitsOf = (learnt: Learnt): AgentTraits => {
     const honest = lieOf(learnt) === null;
-    const profile = profileOf(learnt, options, env);
+    const profile = profileOf(learnt, here);
     const reopens = honest && (learnt.load || learnt.resume);
     const window = Object.hasOwn(learnt.windows, name) ? learnt.windows[name] : undefined;
     return {
@@ -126,7 +127,11 @@ export function acpAgent(settings: AcpSettings): Agent {
         options,
         login,
         saw: (capabilities) => void memory.saw(capabilities),
-        profile: (capabilities) => profileOf(capabilities, options, env),
+        get starting() {
+          const profile = memory.learnt && profileOf(memory.learnt, here);
+          return profile?.kind === 'start' ? profile : null;
+        },
+        profile: (capabilities) => profileOf(capabilities, here),
         get lies() {
           return memory.learnt !== null && lieOf(memory.learnt) !== null;
         },

@@ -6,7 +6,7 @@ import { CLIENT_CAPABILITIES } from './client.ts';
 import { type AcpConnection, AgentGone } from './connection.ts';
 import { isAnother, loadSession, OPENED_ANOTHER } from './load.ts';
 import type { AcpOptions } from './options.ts';
-import type { NoToolsProfile } from './profiles.ts';
+import type { NoToolsProfile, StartProfile } from './profiles.ts';
 import { isAuthRequired, refusalOf, Unfit, wordsOf } from './refusal.ts';
 import { AcpSession } from './session.ts';
 import { applySettings } from './session-settings.ts';
@@ -22,6 +22,8 @@ export interface Opener {
   readonly login: string;
   /** It was started, and can do this. */
   saw(capabilities: Capabilities): void;
+  /** What the version that was last seen has to be started with so that no tool can run; null: nothing would do. */
+  readonly starting: StartProfile | null;
   /** Null: this very version has none. */
   profile(capabilities: Capabilities): NoToolsProfile | null;
   /** Whether this version is believed to open sessions without what they were told. */
@@ -39,7 +41,9 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
-  const child = await room.spawn(opener.command, { env: opener.env });
+  const starting = request.noTools ? opener.starting : null;
+  const command = [...opener.command, ...(starting?.args(room.work) ?? [])];
+  const child = await room.spawn(command, { env: { ...opener.env, ...starting?.env } });
   const memo = how.kind === 'resume' ? (how.memo ?? null) : null;
   const session = new AcpSession({ child, room, options: opener.options, memo, onWindow: opener.onWindow });
   const stop = () => child.kill('SIGKILL');
@@ -47,7 +51,7 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
   if (signal.aborted) stop();
   const late = stopLate(session.connection, opener.options.openMs);
   try {
-    const opened = await opening(session, request, how, opener);
+    const opened = await opening(session, request, how, opener, starting);
     if (opened.ok && !signal.aborted) return opened;
     await session.kill();
     return signal.aborted ? refused('opening was cancelled') : opened;
@@ -72,6 +76,7 @@ async function opening(
   { room, noTools }: OpenRequest,
   how: Exclude<OpenHow, { kind: 'rehydrate' }>,
   opener: Opener,
+  starting: StartProfile | null,
 ): Promise<Opened> {
   const { options } = opener;
   const can = await initialize(session.connection);
@@ -79,8 +84,9 @@ async function opening(
   session.isOf(can);
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
   const profile = noTools ? opener.profile(can) : null;
-  if (noTools && profile === null)
-    return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
+  // What it was started with was chosen for the version that was last seen.
+  const applies = profile !== null && (profile.kind !== 'start' || profile === starting);
+  if (noTools && !applies) return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
   if (options.directories.length > 0 && !can.directories) return refused('this agent takes no further directories');
   const types = options.mcpServers.flatMap((server) => ('type' in server ? server.type : []));
   const other = types.find((type) => !can.servers.includes(type));

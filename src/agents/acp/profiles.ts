@@ -1,4 +1,5 @@
 import type { AgentIdentity } from './capabilities.ts';
+import { CODEX_ENV, codexActsAllTheSame, codexArgs } from './codex-without-tools.ts';
 import type { AcpOptions } from './options.ts';
 
 /**
@@ -10,12 +11,28 @@ export type NoToolsProfile =
   /** Said when the session is made; it ends when the session is opened again without. */
   | { readonly kind: 'meta'; readonly meta: Readonly<Record<string, unknown>> }
   /** A mode of the session, which is left again in place. */
-  | { readonly kind: 'mode'; readonly mode: string };
+  | { readonly kind: 'mode'; readonly mode: string }
+  /** What its program is started with; it ends when the session is opened again by one that was started without. */
+  | StartProfile;
+
+export interface StartProfile {
+  readonly kind: 'start';
+  args(cwd: string): readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How the agent is set up here. */
+export interface SetUp {
+  readonly options: AcpOptions;
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether the settings say how it is started: that may be a program of the person's, which starts it in its own way. */
+  readonly ownCommand: boolean;
+}
 
 interface ProvedProfile extends AgentIdentity {
   readonly profile: NoToolsProfile;
-  /** A variable that makes it run another program than the one that was tried. */
-  readonly unlessSet: string;
+  /** Whether it is not to be relied on here, although it is the version that was tried. */
+  readonly unless: (here: SetUp) => boolean;
 }
 
 const PROVED: readonly ProvedProfile[] = [
@@ -26,17 +43,21 @@ const PROVED: readonly ProvedProfile[] = [
       kind: 'meta',
       meta: { claudeCode: { options: { tools: [], settingSources: [], strictMcpConfig: true } } },
     },
-    unlessSet: 'CLAUDE_CODE_EXECUTABLE',
+    // Makes it run another program than the one that was tried.
+    unless: ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
+  },
+  {
+    name: 'codex-acp',
+    version: '0.16.0',
+    profile: { kind: 'start', args: codexArgs, env: CODEX_ENV },
+    unless: ({ env, ownCommand }) => ownCommand || codexActsAllTheSame(env),
   },
 ];
 
-/** Null: nothing is proved for this very version. */
-export function profileOf(
-  { name, version }: AgentIdentity,
-  { noTools }: AcpOptions,
-  env: Readonly<Record<string, string>>,
-): NoToolsProfile | null {
+/** Null: nothing is proved for this very version, or not as it is set up here. */
+export function profileOf({ name, version }: AgentIdentity, here: SetUp): NoToolsProfile | null {
+  const { noTools } = here.options;
   if (noTools?.version === version) return { kind: 'mode', mode: noTools.mode };
   const proved = PROVED.find((one) => one.name === name && one.version === version);
-  return proved === undefined || proved.unlessSet in env ? null : proved.profile;
+  return proved === undefined || proved.unless(here) ? null : proved.profile;
 }
