@@ -48,6 +48,15 @@ describe('throughline send', () => {
     expect(stderr).toMatch(/^restored by replay: .*1 model call for restoring/);
   });
 
+  test('reads no more from stdin than a prompt may have, and makes no conversation then', async () => {
+    const { code, stderr } = await home.start(['send', 'endless', '-'], { input: 'x'.repeat(8 * 1_048_576 + 1) }).ended;
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'throughline: The input has more than 8 MiB. Put it into a file, and name that in the prompt.\n',
+    });
+    expect((await home.run('show', 'endless')).code).toBe(4);
+  });
+
   test('reads the prompt from stdin, to the last byte', async () => {
     const prompt = `The codeword is otter\n${'ü'.repeat(100_000)}`;
     const { code } = await home.start(['send', 'stdin', '-'], { input: prompt }).ended;

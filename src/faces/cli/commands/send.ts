@@ -60,7 +60,7 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function send(command: Command, key: string, prompt: string, flags: SendFlags, cli: Cli): Promise<void> {
-  const text = prompt === '-' ? await (await import('../read-input.ts')).readStdin() : prompt;
+  const text = prompt === '-' ? await (await import('../read-input.ts')).readPrompt() : prompt;
   // Before anything is stored: a prompt that is refused must not leave an empty conversation behind.
   if (text.trim() === '') throw new ThroughlineError('invalid', 'The prompt is empty.');
   if (flags.detach) {

@@ -100,7 +100,7 @@ const OF_TASK = [
 const OF_GATE = ['gate', 'judge', 'ask', 'gateTimeout'];
 
 async function taskOf(goal: string, flags: RunFlags): Promise<object> {
-  const text = goal === '-' ? await (await import('../read-input.ts')).readStdin() : goal;
+  const text = goal === '-' ? await (await import('../read-input.ts')).readPrompt() : goal;
   const set = Object.fromEntries(OF_TASK.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
   return { goal: text, ...set, ...gateOf(flags) };
 }
