@@ -7,8 +7,11 @@ export default defineConfig({
     pool: 'forks',
     // One more than the cores of a small machine: much of the time is spent waiting for agents to start, and to end.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Limits for what hangs, and not for what is slow: a busy machine may take ten times as long. What waits for something (`until`)
+    // gives up before that, and says what it waited for.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     globals: false,
   },
 });

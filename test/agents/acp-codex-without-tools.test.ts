@@ -74,7 +74,7 @@ test.for<[string, boolean, string[]]>([
     ['address', 'exec', 'hook', 'notify', 'patch', 'project-server', 'server'],
   ],
   ['without tools it runs nothing', true, []],
-])('codex-acp: %s', { timeout: 60_000 }, async ([, noTools, expected], context) => {
+])('codex-acp: %s', async ([, noTools, expected], context) => {
   if (why !== null) return context.skip(why);
   const model = await startModel();
   const rooms = new TestRooms();

@@ -13,7 +13,6 @@ export function acpContract(
   name: string,
   settingsOf: (model: Model, root: string) => AcpAgentSettings,
   run: (command: string) => string,
-  timeout?: number,
 ): void {
   let model: Model;
   // What is learnt of the agent is the same for every test, and learnt once.
@@ -40,7 +39,7 @@ export function acpContract(
         text(`${run(`echo line >> ${file}`)}\nmodel: say Half of it.\n${run('sleep 600')}`),
     };
   };
-  agentContract(`acp, ${name}`, setUp, timeout);
+  agentContract(`acp, ${name}`, setUp);
 }
 
 export const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command })}`;

@@ -11,7 +11,7 @@ async function updatesOf(tl: Awaited<ReturnType<AcpHome['open']>>): Promise<unkn
   return events.map(({ payload }) => (payload as { update: unknown }).update);
 }
 
-describe('an agent that does not keep to the protocol', { timeout: 60_000 }, () => {
+describe('an agent that does not keep to the protocol', () => {
   test('fields of other types are kept as they came, and are no fault of ours', async () => {
     await using home = await hostile();
     const tl = await home.open();

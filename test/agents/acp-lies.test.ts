@@ -13,7 +13,7 @@ import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home
 const QUICK = { quietMs: 200 };
 const traitsOf = async (tl: Awaited<ReturnType<AcpHome['open']>>) => (await tl.engine.agents())[0]?.traits;
 
-describe('a loadSession that lies', { timeout: 60_000 }, () => {
+describe('a loadSession that lies', () => {
   test.each([
     ['empty', /repeats nothing of the 3 turns/],
     ['wrong', /lacks turn 3/],
@@ -107,7 +107,7 @@ describe('a loadSession that lies', { timeout: 60_000 }, () => {
   });
 });
 
-test('a history that comes after the answer is waited for', { timeout: 60_000 }, async () => {
+test('a history that comes after the answer is waited for', async () => {
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
   const tl = await home.open();
   await threeTurns(tl);
@@ -122,7 +122,7 @@ test('a history that comes after the answer is waited for', { timeout: 60_000 },
   expect((await again.engine.answerOf(fourth?.id ?? '')).reply).toBe(acknowledgement(FOURTH));
 });
 
-test('a late history of which nothing has to be there is waited for as well', { timeout: 60_000 }, async () => {
+test('a late history of which nothing has to be there is waited for as well', async () => {
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
   const tl = await home.open();
   await tl.conversation('chat').ask('/note This.');
@@ -133,9 +133,7 @@ test('a late history of which nothing has to be there is waited for as well', { 
   expect(reply).toBe('The answer.');
 });
 
-test('an agent that opens a session and repeats nothing is believed only where that was asked for', {
-  timeout: 60_000,
-}, async () => {
+test('an agent that opens a session and repeats nothing is believed only where that was asked for', async () => {
   const resuming = JSON.stringify({ resume: true });
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load', resuming]) });
   const tl = await home.open();
@@ -167,7 +165,7 @@ test('a fault of ours while a session is opened is not taken for a refusal of th
   }
 });
 
-describe('a session that is not there', { timeout: 60_000 }, () => {
+describe('a session that is not there', () => {
   test.each([
     ['-32002', 'Resource not found'],
     ['-32603', 'Internal error: no rollout found for this id'],
@@ -199,7 +197,7 @@ describe('a session that is not there', { timeout: 60_000 }, () => {
     rmSync(join(home.homeOf('agent'), '.acp-agent'), { recursive: true });
     const again = await home.open();
     const { turn } = await again.conversation('chat').send(SECOND).accepted;
-    await until('it has given up', async () => (await again.engine.turn(turn.id)).failure !== null, 30_000);
+    await until('it has given up', async () => (await again.engine.turn(turn.id)).failure !== null);
     expect((await again.engine.turn(turn.id)).failure).toMatchObject({ code: 'session_locked' });
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['dormant']);
   });

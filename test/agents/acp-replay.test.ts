@@ -23,7 +23,7 @@ const AGENTS: readonly (readonly [name: string, settings: MakeSettings, shell: S
   ['codex-acp', codexAcp, execCommand, missing('@zed-industries/codex-acp')],
 ];
 
-describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, shell, why) => {
+describe.each(AGENTS)('%s', (_, settings, shell, why) => {
   test('every earlier prompt arrives in order, no tool runs, and the next turn has its tools back', async (context) => {
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });
@@ -56,7 +56,7 @@ describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, shell, why) => {
   });
 });
 
-describe('an agent of which nothing is proved', { timeout: 60_000 }, () => {
+describe('an agent of which nothing is proved', () => {
   test('is not replayed, and the reason is given; with allowTools it is, and the receipt lists what ran', async () => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load']) });
     const tl = await home.open();
@@ -101,9 +101,7 @@ describe('an agent of which nothing is proved', { timeout: 60_000 }, () => {
   });
 });
 
-test('Claude without tools runs nothing: no tool, no hook, no server of a project', {
-  timeout: 120_000,
-}, async (context) => {
+test('Claude without tools runs nothing: no tool, no hook, no server of a project', async (context) => {
   if (noClaude !== null) return context.skip(noClaude);
   const model = await startModel();
   const rooms = new TestRooms();

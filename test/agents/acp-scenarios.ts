@@ -38,7 +38,7 @@ const WHICH = 'Which codewords have you seen?';
 const TRANSCRIPT = { rung: 'transcript', dropped: 0, modelCalls: 0, proof: 'counted' };
 
 export function acpScenarios(agent: AgentUnderTest): void {
-  const { name, settings, storage, again, run, limitMs = 120_000 } = agent;
+  const { name, settings, storage, again, run, limitMs = 180_000 } = agent;
   const make = () => AcpHome.make({ agent: settings });
 
   describe(`${name} keeps its context`, { timeout: limitMs }, () => {
@@ -127,9 +127,9 @@ export function acpScenarios(agent: AgentUnderTest): void {
       const asked = host.calls.ask('chat', run('echo line >> effects.log; sleep 60; echo late >> effects.log'));
       asked.catch(() => {});
       const tl = await home.open();
-      await until('the tool runs', () => existsSync(effects), 30_000);
+      await until('the tool runs', () => existsSync(effects));
       // Codex tells of it a moment after it has begun.
-      await until('it was told of', () => tellsOfTool(tl), 30_000);
+      await until('it was told of', () => tellsOfTool(tl));
       await host.kill();
       const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
       expect(reply).toContain('amber');

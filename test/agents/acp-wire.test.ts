@@ -41,7 +41,7 @@ function settingsIn(requests: ReturnType<typeof requestsOf>, wanted = /^authenti
     .map(({ method, params: { sessionId: _, cwd: __, ...params } }) => [method, params]);
 }
 
-describe('an agent that says more than the protocol knows', { timeout: 60_000 }, () => {
+describe('an agent that says more than the protocol knows', () => {
   test('every update is kept as it came; what belongs to no turn, or to another session, passes for no answer', async () => {
     await using home = await AcpHome.make({ agent: raw([]) });
     const tl = await home.open();
@@ -161,7 +161,7 @@ describe('an agent that says more than the protocol knows', { timeout: 60_000 },
   });
 });
 
-describe('a program that is no agent', { timeout: 60_000 }, () => {
+describe('a program that is no agent', () => {
   test.each([
     [
       'prints something else',
@@ -191,7 +191,7 @@ describe('a program that is no agent', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a turn that is cancelled', { timeout: 60_000 }, () => {
+describe('a turn that is cancelled', () => {
   test.each([
     ['while the agent talks', {}, 'model: stream 1000 20ms', 'turn.update'],
     ['while it waits for a permission', { asks: true }, bash('echo line >> effects.log'), 'permission.asked'],
@@ -211,7 +211,7 @@ describe('a turn that is cancelled', { timeout: 60_000 }, () => {
   });
 });
 
-describe('tools', { timeout: 60_000 }, () => {
+describe('tools', () => {
   test('a permission reaches a person, and the answer the agent', async () => {
     const asking = JSON.stringify({ asks: true });
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest', asking]) });

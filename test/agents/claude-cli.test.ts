@@ -28,7 +28,6 @@ else {
       endless: text('model: stream 1000 50ms'),
       tool: (file) => text(bash(`echo line >> ${file}`)),
       toolThenEndless: (file) => text(`${bash(`echo line >> ${file}`)}\nmodel: say Half of it.\n${bash('sleep 600')}`),
-      writesWithinMs: 300,
     };
   });
 

@@ -58,7 +58,7 @@ test('claude-sdk-by-hand: a program of its own for every prompt, and Claude know
   const prompts = ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?'];
   expect(last && conversationOf(last)).toEqual(told(prompts));
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
-}, 60_000);
+});
 
 test('claude-sdk-by-hand: what Claude complains about is said in a line', async (context) => {
   claudeOrSkip(context);
@@ -72,7 +72,7 @@ test('claude-sdk-by-hand: what Claude complains about is said in a line', async 
     stderr: expect.stringMatching(/^Error: Not logged in.*\n$/),
   });
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
-}, 60_000);
+});
 
 test('claude-sdk-by-hand: without the SDK it says what to install', async () => {
   const env = { PATH: process.env.PATH ?? '', HOME: scratch };

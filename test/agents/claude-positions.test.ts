@@ -143,7 +143,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
   });
 });
 
-describe('the file of a session is where we look for it', { timeout: 120_000 }, () => {
+describe('the file of a session is where we look for it', () => {
   const long = `${'a long name/'.repeat(14)}${'日本 𝒳 '.repeat(12)}`;
   test.for<[string, { directory?: string; variables?: Record<string, string> }]>([
     ['in a directory with spaces, dots and letters of the world', { directory: 'my work_dir.v1/Grüße 日本 𝒳' }],

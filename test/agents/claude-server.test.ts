@@ -26,7 +26,7 @@ test('a server without settings, with a key and an address in its environment: t
     expect((await caller.finished(asked.turn)).reply).toContain('I have seen these codewords: amber.');
     // The demo is the same Claude, but its model is its own: the person's is asked nothing by it.
     const at = '/conversations/demo-claude';
-    await until('the demo was answered', async () => (await caller.ok('GET', at)).head === 2, { ms: 40_000 });
+    await until('the demo was answered', async () => (await caller.ok('GET', at)).head === 2);
     const { conversation, turns } = await caller.ok('GET', `${at}/view`);
     expect(conversation.title).toBe('Demo: the real Claude, a scripted model');
     expect(turns[1].reply).toContain('I have seen these codewords: amber-heron.');
@@ -37,7 +37,7 @@ test('a server without settings, with a key and an address in its environment: t
     await home.remove();
     await model.close();
   }
-}, 60_000);
+});
 
 test('the demo of a server runs the real Claude, and no login, cloud or proxy of the person leads it elsewhere', async (context) => {
   claudeOrSkip(context);
@@ -63,7 +63,7 @@ test('the demo of a server runs the real Claude, and no login, cloud or proxy of
     await running.until('stdout', /Ctrl-C ends it\./);
     expect(running.stdout).toContain('Its agent is the real Claude; its model is scripted');
     const demo = () => home.lines('summary', 'demo-claude');
-    await until('the demo was answered', async () => (await demo())[0].contexts === 2, { ms: 40_000, every: 500 });
+    await until('the demo was answered', async () => (await demo())[0].contexts === 2, { every: 500 });
     const { turns } = await home.show('demo-claude');
     expect(turns.map(({ state, failure }: { state: string; failure: unknown }) => [state, failure])).toEqual([
       ['completed', null],
@@ -76,4 +76,4 @@ test('the demo of a server runs the real Claude, and no login, cloud or proxy of
   } finally {
     await home.remove();
   }
-}, 60_000);
+});

@@ -169,7 +169,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-describe('a defect is noticed before, and this is what Claude makes of it:', { timeout: 120_000 }, () => {
+describe('a defect is noticed before, and this is what Claude makes of it:', () => {
   test.for(Object.entries(CASES))('%s', async ([, { change, arrives, found, whole = false }], context) => {
     const place = claudePlace(context, model.current, scratch);
     await rehydrate(place, three, change);
@@ -224,7 +224,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', { t
   });
 });
 
-describe('where Claude goes on is where we say that it will', { timeout: 120_000 }, () => {
+describe('where Claude goes on is where we say that it will', () => {
   type Branch = (entries: Entry[]) => Entry[];
   const branch =
     (from: number): Branch =>

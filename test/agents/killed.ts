@@ -25,7 +25,7 @@ export interface KilledAgent {
 export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): void {
   const title = `${name}: killed with a tool running, the turn is interrupted, and nothing happens twice`;
   const prompt = run(COMMAND);
-  test(title, { timeout: 60_000 }, async (context) => {
+  test(title, async (context) => {
     needs(context);
     const model = await startModel();
     const home = new CliHome({ scripted: { adapter: 'scripted' } });

@@ -112,7 +112,7 @@ test('without settings, agents on PATH are there by name, and none gets anotherâ
   expect([given('gemini'), given('codex-acp')]).toEqual([['GEMINI_API_KEY'], ['OPENAI_API_KEY']]);
 });
 
-test('real agents behind ACP: with a key and without', { timeout: 60_000 }, async (context) => {
+test('real agents behind ACP: with a key and without', async (context) => {
   const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@zed-industries/codex-acp');
   if (why !== null) context.skip(why);
   const acp = (agent: string, env: object) => ({ adapter: 'acp', package: packageFolder, env, options: { agent } });
@@ -124,7 +124,7 @@ test('real agents behind ACP: with a key and without', { timeout: 60_000 }, asyn
   expect(await logins()).toEqual({ out: false, in: true, codex: false });
 });
 
-test('Claude says it itself', { timeout: 60_000 }, async (context) => {
+test('Claude says it itself', async (context) => {
   const { program } = claudeOrSkip(context);
   const claude = (adapter: string, env: object) => ({ adapter, package: packageFolder, env });
   set({
@@ -136,7 +136,7 @@ test('Claude says it itself', { timeout: 60_000 }, async (context) => {
   expect(await home.ok('agents')).toContain(`not logged in: run "${program} auth login", or set`);
 });
 
-test('Claude is not asked where somebody else may have put settings for it', { timeout: 60_000 }, async (context) => {
+test('Claude is not asked where somebody else may have put settings for it', async (context) => {
   claudeOrSkip(context);
   const shared = join(home.path, 'shared');
   mkdirSync(join(shared, '.claude'), { recursive: true });

@@ -34,7 +34,6 @@ const AGENTS: Readonly<Record<string, Lister>> = {
 
 test.for(Object.entries(AGENTS))(
   '%s lists what it has of a directory, and another data home goes on with it',
-  { timeout: 60_000 },
   async ([, { settings, needs }], context) => {
     needs(context);
     const model = await startModel();

@@ -59,10 +59,12 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     await store.close();
   },
-  /** Says what it hears, and when, until its input ends. */
+  /** Says what it hears by the bell alone, without the slow look beside it, until its input ends. */
   async listen() {
+    const never = setInterval(() => {}, 2 ** 31 - 1).unref();
+    globalThis.setInterval = (() => never) as typeof setInterval;
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
-    const stop = store.listen((moved) => say({ moved, at: clock.monotonic() }));
+    const stop = store.listen((moved) => say({ moved }));
     say('ready');
     for await (const _ of process.stdin) {
       // Only its end counts.
@@ -70,14 +72,14 @@ const ROLES: Record<string, () => Promise<void>> = {
     stop();
     await store.close();
   },
-  /** Writes when told, and says when it was durable. */
+  /** Writes when told, and says that it is durable. */
   async ring() {
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
     const id = await newConversation(store, { id: name });
     say('ready');
     for await (const _ of process.stdin) {
       await enqueue(store, id);
-      say({ at: clock.monotonic() });
+      say('written');
     }
     await store.close();
   },

@@ -45,7 +45,7 @@ test('the real Claude loses its session and goes on, with a model that stands in
   expect(stdout).toContain(`agent  I have seen these codewords: ${codeword}.  ← remembered`);
   expect(stdout).toMatch(/receipt {2}restored by rehydrate: 1 turn carried, 0 dropped, proof proved/);
   expect([readdirSync(temporary), readdirSync(person)]).toEqual([[], []]);
-}, 60_000);
+});
 
 test('the Claude that the person has set is the one that is shown, and no other', async (context) => {
   const { program } = claudeOrSkip(context);
@@ -61,7 +61,7 @@ test('the Claude that the person has set is the one that is shown, and no other'
   expect(missing.code).toBe(3);
   expect(missing.stderr).toContain('no-such-folder');
   expect(readdirSync(temporary)).toEqual([]);
-}, 60_000);
+});
 
 test('live, it uses what the person has set, and leaves no session in their files', async (context) => {
   claudeOrSkip(context);
@@ -74,4 +74,4 @@ test('live, it uses what the person has set, and leaves no session in their file
   await model.close();
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
   expect(readdirSync(join(person, '.claude', 'projects'))).toEqual([]);
-}, 60_000);
+});

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { acknowledgement, conversationOf, startModel } from '../../src/testing/index.ts';
 import { assistant, messages, modelForTests, post, user } from './speaking.ts';
 
@@ -120,7 +120,7 @@ test('a stand-in that is to run for long keeps only the last requests', async ()
       await post(small, '/v1/messages', messages(user(text)));
       await fetch(`${small.url}/api/${text}`);
     }
-    await vi.waitFor(() => expect(small.others).toEqual(['GET /api/two', 'GET /api/three']));
+    await expect.poll(() => small.others).toEqual(['GET /api/two', 'GET /api/three']);
     const said = small.requests.map((request) => conversationOf(request).map(({ text }) => text));
     expect(said).toEqual([['two'], ['three']]);
   } finally {

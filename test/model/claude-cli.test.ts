@@ -25,7 +25,7 @@ function place(context: TestContext) {
   };
 }
 
-describe('Claude on the command line', { timeout: 180_000 }, () => {
+describe('Claude on the command line', () => {
   test('gets its answer, and what it resumes arrives in order with roles, not in the system prompt', async (context) => {
     const { run, requests } = place(context);
     const prompt = 'The codeword is amber.';

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ask, effects, send, TestRooms, text } from '../../../test/contracts/agent-room.ts';
@@ -108,6 +108,22 @@ describe('what it does', () => {
     const { events } = await ask(await open(), '/stream 4 20');
     expect(updates(events)).toHaveLength(4);
     expect(performance.now() - begun).toBeGreaterThan(55);
+  });
+
+  test('/await goes on when the file is there, and ends when it is cancelled', async () => {
+    const session = await open();
+    const abort = new AbortController();
+    const seen: AgentEvent[] = [];
+    for await (const event of send(session, '/say begun\n/await go\n/say done')) {
+      seen.push(event);
+      if (event.type === 'update') writeFileSync(join(room.work, 'go'), '');
+    }
+    expect(updates(seen)).toHaveLength(2);
+    for await (const event of send(session, '/say begun\n/await never', { signal: abort.signal })) {
+      seen.push(event);
+      if (event.type === 'update') setTimeout(() => abort.abort(), 50);
+    }
+    expect(seen.at(-1)).toMatchObject({ outcome: { kind: 'cancelled' } });
   });
 
   async function answered(session: AgentSession, prompt: string, optionId: string | null): Promise<AgentEvent[]> {

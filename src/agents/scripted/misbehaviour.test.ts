@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ask, effects, send, TestRooms, until } from '../../../test/contracts/agent-room.ts';
@@ -156,13 +156,13 @@ describe('forgetting', () => {
 
 describe('refusing', () => {
   test('locked for a while after a turn: neither prompted nor resumed, then both', async () => {
-    const agent = agentWith({ lockMs: 400 });
+    const agent = agentWith({ lockMs: 600_000 });
     const session = await open(agent);
     await ask(session, 'The codeword is amber.');
     expect((await ask(session, RECALL)).outcome).toMatchObject({ kind: 'failed', code: 'session_locked', again: true });
     await session.close();
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'locked' });
-    await until('the lock is over', async () => (await resume(agent, session)).ok);
+    writeFileSync(join(room.state, 'scripted', `${session.id}.jsonl.lock`), String(Date.now())); // up to now
     expect((await ask(await resumed(agent, session), RECALL)).reply).toContain('amber');
   });
 
@@ -256,7 +256,8 @@ describe('dying', () => {
   test('an orphan that survives finishes its turn, tools included; any other ends with its input', async () => {
     for (const survives of [true, false]) {
       const file = join(room.work, `${survives}.log`);
-      const pid = await orphan({ survives }, `/say x\n/slow-tool a ${file} 300\n/tool b ${file}`);
+      const ms = survives ? 100 : 600_000;
+      const pid = await orphan({ survives }, `/say x\n/slow-tool a ${file} ${ms}\n/tool b ${file}`);
       await until('it has ended', () => !isAlive(pid));
       expect(effects(file)).toBe(survives ? 2 : 1);
     }

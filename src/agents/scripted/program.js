@@ -20,6 +20,7 @@
 //   /ask! TITLE                  the same; denied, the turn fails with permission_denied
 //   /say TEXT   /think TEXT      answers; thinks aloud
 //   /stream CHUNKS MS            answers in so many chunks, so far apart
+//   /await FILE                  goes on when there is such a file
 //   /title TEXT                  offers a title for the session
 //   /fail CODE [N]               the turn fails with agent_failed, too_long, …; with N only the first N times, and may be tried again
 //   /die [after-tool]            kills itself; after-tool: in the next tool, between its effect and its end

@@ -199,6 +199,7 @@ describe('a program', () => {
   const FAMILY = `
     const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' });
     console.log(child.pid);`;
+  const ENDS_WITH_ITS_INPUT = "process.stdin.resume().once('end', () => process.exit(0))";
   async function family(rest: string, program = FAMILY): Promise<{ child: Child; member: number }> {
     const child = await start(await open('one'), program + rest);
     const reader = child.stdout[Symbol.asyncIterator]();
@@ -223,17 +224,19 @@ describe('a program', () => {
   const APART = FAMILY.replace("stdio: 'inherit'", "stdio: 'ignore', detached: true");
   test.runIf(process.platform === 'linux').each([
     ['is killed', 'setInterval(() => {}, 1000)', 'SIGKILL'],
-    ['ends by itself', 'setTimeout(() => process.exit(0), 50)', null],
+    ['ends by itself', ENDS_WITH_ITS_INPUT, null],
   ] as const)('that %s takes along what it has started apart from its group', async (_, rest, signal) => {
     const { child, member } = await family(rest, APART);
     expect(isAlive(member)).toBe(true);
-    if (signal !== null) child.kill(signal);
+    if (signal === null) child.stdin.end();
+    else child.kill(signal);
     await child.exited;
     await expect.poll(() => isAlive(member)).toBe(false);
   });
 
   test('that ends by itself leaves nothing behind, and nothing keeps its output open', async () => {
-    const { child, member } = await family('setTimeout(() => process.exit(0), 50)');
+    const { child, member } = await family(ENDS_WITH_ITS_INPUT);
+    child.stdin.end();
     expect(await child.exited).toEqual({ code: 0, signal: null });
     await expect.poll(() => isAlive(member)).toBe(false);
   });

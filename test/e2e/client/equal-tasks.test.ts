@@ -29,7 +29,7 @@ beforeAll(async () => {
     const errors = comparable(await faults(tasks, home.path), home.path) as Record<string, unknown>;
     told.set(way, { answers, errors });
   }
-}, 60_000);
+});
 
 test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
   expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);

@@ -24,7 +24,7 @@ beforeAll(async () => {
     const errors = comparable(await faults(engine, home.path), home.path);
     told.set(way, { answers, errors } as Told);
   }
-}, 60_000);
+});
 
 test.each(['socket', 'tcp'] as const)('by %s every verb answers as it does embedded', (way) => {
   expect(told.get(way)?.answers).toEqual(told.get('embedded')?.answers);

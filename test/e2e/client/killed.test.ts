@@ -18,9 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-test('killed while prompts come in and are followed: none is lost, none comes twice, readers are whole', {
-  timeout: 90_000,
-}, async () => {
+test('killed while prompts come in and are followed: none is lost, none comes twice, readers are whole', async () => {
   let server = await serveProcess(home);
   const transport = socketTransport(server.socket);
   const engine = await connect({ transport, token: server.token, timing: { longestMs: 100 } });

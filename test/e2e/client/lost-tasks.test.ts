@@ -35,9 +35,7 @@ function board(tasks: HttpTasks) {
   return { seen, upTo };
 }
 
-test('behind a proxy that cuts at random, the board has every event once, and who waits hears of the end', {
-  timeout: 60_000,
-}, async () => {
+test('behind a proxy that cuts at random, the board has every event once, and who waits hears of the end', async () => {
   const seed = seedOfRun();
   await using home = await ServedHome.start();
   await using proxy = await CuttingProxy.between(home.path, home.socket);

@@ -72,9 +72,7 @@ test('what must not be done twice is not repeated: the caller is told that it is
   await engine.close();
 });
 
-test('a reader behind a proxy that cuts at random has every event once, as it happens', {
-  timeout: 60_000,
-}, async () => {
+test('a reader behind a proxy that cuts at random has every event once, as it happens', async () => {
   const seed = seedOfRun();
   await using world = await proxied();
   const engine = await world.open();
@@ -134,7 +132,7 @@ test('a stream that has fallen silent is begun again', async () => {
   await engine.close();
 });
 
-test('a taker that does not take is not read for, and loses nothing', { timeout: 60_000 }, async () => {
+test('a taker that does not take is not read for, and loses nothing', async () => {
   await using home = await ServedHome.start({ server: { stream: { stallMs: 300 } } });
   let read = 0;
   const plain = socketTransport(home.socket);
@@ -167,9 +165,7 @@ test('a taker that does not take is not read for, and loses nothing', { timeout:
   await engine.close();
 });
 
-test('a large prompt arrives whole; one that is too large is refused', {
-  timeout: 60_000,
-}, async () => {
+test('a large prompt arrives whole; one that is too large is refused', async () => {
   await using home = await ServedHome.start();
   const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN });
   const { id } = await engine.ensure({ key: 'chat' });

@@ -101,7 +101,7 @@ test('what lies where the server keeps its files is told as what it is', async (
 });
 
 // Eight processes, one after the other: a busy machine takes its time.
-test('one that is not let start has touched no turn', { timeout: 120_000 }, async () => {
+test('one that is not let start has touched no turn', async () => {
   const first = await serveProcess(home, '--grace', '0');
   await first.caller.ok('POST', '/conversations', { key: 'chat' });
   for (const prompt of ['/hang', '/hang']) await first.caller.ok('POST', '/conversations/chat/turns', { prompt });

@@ -72,16 +72,12 @@ export class Program {
   }
 
   /** The first line that has this name, printed already or still to come. */
-  async said(name: string, ms = 20_000): Promise<Line> {
+  async said(name: string): Promise<Line> {
     const find = () => this.lines.find((line) => name in line);
-    return until(
-      `${this.name} to say "${name}"`,
-      () => {
-        const line = find();
-        if (line === undefined && this.#over) throw new Error(`${this.name} ended: ${this.stderr || 'without a word'}`);
-        return line;
-      },
-      { ms },
-    );
+    return until(`${this.name} to say "${name}"`, () => {
+      const line = find();
+      if (line === undefined && this.#over) throw new Error(`${this.name} ended: ${this.stderr || 'without a word'}`);
+      return line;
+    });
   }
 }

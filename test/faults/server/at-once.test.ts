@@ -15,7 +15,7 @@ test.each([
   ['with a socket', 2, 'home'],
   ['where the path is too long for a socket', 2, join('home', 'long-'.repeat(30))],
   ['three of them', 3, 'home'],
-])('one serves, and the others say which: %s', { timeout: 120_000 }, async (_, count, folder) => {
+])('one serves, and the others say which: %s', async (_, count, folder) => {
   const home = new CliHome();
   const env = { THROUGHLINE_HOME: join(home.path, folder) };
   const start = () => home.start(['serve', '--json', '--port', '0', '--log-level', 'silent'], { env });

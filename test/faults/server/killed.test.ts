@@ -54,12 +54,12 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
     for (let round = 0; round < ROUNDS; round += 1) {
       const turns = await Promise.all(keys.map((key) => submit(server, key)));
       accepted.push(...turns);
-      await until('every turn streams', () => turns.every((turn) => streaming.has(turn)), { ms: 60_000 });
+      await until('every turn streams', () => turns.every((turn) => streaming.has(turn)));
       server.running.kill('SIGKILL');
       await server.running.ended;
       const [next, startMs] = await timed(start);
       const haveEnded = () => turns.every((turn) => ended.has(turn));
-      const [, restMs] = await timed(() => until('every turn has ended', haveEnded, { ms: 60_000 }));
+      const [, restMs] = await timed(() => until('every turn has ended', haveEnded));
       server = next;
       recoveries.push({ startMs, ms: startMs + restMs });
     }

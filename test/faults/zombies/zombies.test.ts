@@ -130,7 +130,7 @@ describe('a worker that wakes up after its lease has passed on', () => {
       expect(codewordsIn(two.reply)).toEqual(['one', 'two']);
       zombie.signal('SIGCONT');
       await zombie.said('refused');
-      await until('the warm session to end', () => marked(place.mark).length === 0, { ms: 5_000 });
+      await until('the warm session to end', () => marked(place.mark).length === 0);
       const [facts] = readFacts(place);
       expect(facts && gapless(facts)).toEqual([]);
       expect(zombie.stderr).toBe('');

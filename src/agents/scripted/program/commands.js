@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { failed } from './ending.js';
 import { randomId } from './memory.js';
@@ -24,6 +24,9 @@ export const COMMANDS = {
       if (n > 1) await turn.wait(ms);
       turn.chunk(`chunk ${n} `);
     }
+  },
+  async await(turn, file) {
+    while (!existsSync(resolve(file))) await turn.wait(LOOK_EVERY_MS);
   },
   fail(turn, rest) {
     const [code = 'agent_failed', times] = rest.split(/\s+/).filter(Boolean);
@@ -59,6 +62,8 @@ export const COMMANDS = {
     turn.usage = { inputTokens, outputTokens };
   },
 };
+
+const LOOK_EVERY_MS = 10;
 
 const FAILURES = /** @type {const} */ (['agent_failed', 'too_long', 'session_locked', 'permission_denied']);
 
