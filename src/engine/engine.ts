@@ -26,6 +26,7 @@ import type {
 } from '../ports/engine.ts';
 import { Changes } from './changes.ts';
 import { newConversation } from './conversations.ts';
+import { reapDeadWorkers } from './dead-workers.ts';
 import { follow } from './follow.ts';
 import { hints } from './hints.ts';
 import type { EngineParts } from './parts.ts';
@@ -233,7 +234,9 @@ class EmbeddedEngine implements Engine {
     return this.#store.permissions(this.owner, given({ conversation: id, open }), page);
   }
 
-  answer(permission: string, optionId: string) {
+  async answer(permission: string, optionId: string) {
+    // That whoever asked has died nobody may have noticed yet; then there is none to hear the answer.
+    await reapDeadWorkers(this.#parts);
     return this.#store.answer(this.owner, permission, optionId, this.#by);
   }
 

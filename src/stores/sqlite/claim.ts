@@ -52,6 +52,7 @@ export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   row.ready_at = tx.monotonic + request.leaseMs;
   const oldest = tx.db.one<TurnRow>(OLDEST_OPEN, conv);
   const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
+  if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   const begun = oldest === undefined || sent ? null : beginTurn(ledger, requeue(ledger, oldest));
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
@@ -59,14 +60,13 @@ export function claim(tx: Tx, request: ClaimRequest): Claim | null {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
     turn: begun,
-    unfinished: sent ? turnOf(tx.db, oldest) : null,
+    unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
   };
 }
 
 /** Its worker ended before anything was sent: the turn waits again, and then is begun like any other. */
 function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
-  withdrawOpen(ledger, turn, 'The worker that asked is gone.');
   ledger.tx.db.run(REQUEUE, turn.no);
   ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
   return turn;

@@ -28,7 +28,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
 }
 
-/** The first answer wins, whoever gives it; the holder of the lease sees it as an event. */
+/** The first answer wins, whoever gives it; the holder of the lease sees it as an event, and where there is none nobody does. */
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
   if (row === undefined) throw noSuchPermission(id);
@@ -39,9 +39,10 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
       hint: `Known are ${options.map((option) => option.optionId).join(', ')}.`,
     });
   }
+  const ledger = Ledger.byNo(tx, row.conv);
+  if (ledger.row.worker === null) throw nobodyWaits();
   tx.db.run(ANSWER, optionId, by, tx.now, row.no);
   tx.db.run(GO_ON, row.turn);
-  const ledger = Ledger.byNo(tx, row.conv);
   ledger.append('permission.answered', { no: row.turn, id: row.turn_id }, { id, optionId, by });
   ledger.save();
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
@@ -61,10 +62,18 @@ export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stam
 /** Takes back every open question of a turn whose attempt ends. */
 export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): void {
   const { tx } = ledger;
-  for (const { no, id } of tx.db.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no)) {
+  const open = tx.db.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
+  for (const { no, id } of open) {
     tx.db.run(WITHDRAW, tx.now, no);
     ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
   }
+  if (open.length > 0) tx.db.run(GO_ON, turn.no);
+}
+
+function nobodyWaits(): ThroughlineError {
+  return new ThroughlineError('conflict', 'Nobody waits for the answer: the program that ran the turn has ended.', {
+    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then asks again.',
+  });
 }
 
 function checkOpen(row: PermissionRow): void {

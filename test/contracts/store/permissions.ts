@@ -139,14 +139,32 @@ export function permissions(world: World): void {
     expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
   });
 
-  test('a takeover withdraws the questions of a turn that was not sent', async () => {
+  test.each([false, true])('a takeover withdraws the questions of a turn; sent: %s', async (sent) => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
     const write = asking(turn.id);
-    await holder.write(write);
+    await holder.write(...(sent ? [sending(turn.id)] : []), write);
     site.pass(1000);
-    expect((await claim(store, { worker: worker('w2', 2) })).turn).toMatchObject({ id: turn.id, state: 'running' });
+    const taken = await claim(store, { worker: worker('w2', 2) });
+    expect(sent ? taken.unfinished : taken.turn).toMatchObject({ id: turn.id, state: 'running' });
+    expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
     expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('withdrawn');
+  });
+
+  test('a question takes no answer when nobody would hear it: its conversation is let go in the middle of the turn', async () => {
+    const { store, site } = world;
+    const { turn, holder, fence } = await begun(store);
+    const write = asking(turn.id);
+    await holder.write(sending(turn.id), write);
+    // A lease that has run out is still held, until another takes it.
+    site.pass(1000);
+    const other = asking(turn.id);
+    await holder.write(other);
+    await store.answer(ANN, other.permission.id, 'yes', 'x');
+    await store.release(fence);
+    const before = await site.contents();
+    expect(await codeOf(store.answer(ANN, write.permission.id, 'yes', 'x'))).toBe('conflict');
+    expect(await site.contents()).toBe(before);
   });
 
   test('questions are listed by conversation, turn and state, oldest first', async () => {

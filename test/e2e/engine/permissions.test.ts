@@ -124,6 +124,20 @@ test('a question is withdrawn when the process that ran its turn was killed', as
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
 });
 
+test('a question whose process was killed takes no answer: nobody would hear it', async () => {
+  await using home = new Home();
+  const [tl, runner] = await Promise.all([home.open(), home.host()]);
+  await runner.engine.ensure({ key: 'chat' });
+  const { turn } = await runner.engine.submit('chat', ASK);
+  const asked = await event(tl.engine, 'chat', 'permission.asked');
+  await runner.kill();
+  await refusedWith('conflict', tl.engine.answer(asked.payload.id, 'allow'));
+  const { reply } = await run(tl.engine, 'chat', 'Hello.');
+  expect(reply).not.toBe('');
+  expect((await tl.engine.turn(turn.id)).state).toBe('interrupted');
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn', answeredBy: null }]);
+});
+
 test('a question outlives whoever was watching: a new reader finds it again and answers', async () => {
   await using home = new Home();
   const tl = await home.open();

@@ -113,6 +113,7 @@ export function cancel(conversation: Conversation, turn: Turn): void {
 export function answer(conversation: Conversation, permission: Permission, known: boolean): void {
   if (permission.state !== 'open') throw new Refused('conflict');
   if (!known) throw new Refused('invalid');
+  if (conversation.holder === null) throw new Refused('conflict');
   permission.state = 'answered';
   goOn(conversation, permission.turn);
   happened(conversation, 'permission.answered', permission.turn);
@@ -137,9 +138,10 @@ export function claim(
   conversation.expires = expires;
   const [oldest] = open(conversation);
   if (oldest === undefined) return { begun: null, unfinished: null };
-  if (oldest.state !== 'queued' && oldest.sent) return { begun: null, unfinished: oldest };
   if (oldest.state !== 'queued') {
     withdrawAll(conversation, oldest);
+    oldest.state = 'running';
+    if (oldest.sent) return { begun: null, unfinished: oldest };
     happened(conversation, 'turn.requeued', oldest.id);
     oldest.state = 'queued';
   }
