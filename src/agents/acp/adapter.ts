@@ -135,7 +135,7 @@ export function acpAgent(settings: AcpSettings): Agent {
         get lies() {
           return memory.learnt !== null && lieOf(memory.learnt) !== null;
         },
-        lacked: (detail) => memory.lacked(detail),
+        lacked: (session, detail) => memory.lacked(session, detail),
         loaded: () => memory.loaded(),
         onWindow: (tokens) => memory.window(name, tokens),
       };

@@ -33,7 +33,7 @@ export async function loadSession(
   const compared = await settled(history, turns, heard, opener.options);
   session.updates.onRepeated = null;
   if (compared.kind === 'lacking') {
-    opener.lacked(compared.detail);
+    opener.lacked(id, compared.detail);
     return { ok: false, reason: 'lacking', message: `the agent says that it is loaded, but ${compared.detail}` };
   }
   if (compared.kind === 'beyond') return { ok: false, reason: 'diverged', message: compared.detail };

@@ -20,12 +20,12 @@ test('what one process has learnt, the next one knows', () => {
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));
   one.window('agent', 1_000);
-  one.lacked('it repeats nothing');
+  one.lacked('a', 'it repeats nothing');
   expect(memory().learnt).toMatchObject({
     version: '1',
     load: true,
     windows: { agent: 1_000 },
-    lacking: ['it repeats nothing'],
+    lacking: [{ session: 'a', detail: 'it repeats nothing' }],
   });
   expect(memory(['another']).learnt).toBeNull();
 });
@@ -37,38 +37,49 @@ const lie = () => {
 
 test('another version has not lied', () => {
   memory().saw(saying('1'));
-  memory().lacked('it repeats nothing');
+  for (const session of ['a', 'b']) memory().lacked(session, 'it repeats nothing');
   memory().saw(saying('1'));
   expect(lie()).toBe('it repeats nothing');
   memory().saw(saying('2'));
   expect(lie()).toBeNull();
 });
 
-test('one that was never seen to load a session whole is a liar at once', () => {
+test('one that was never seen to load a session whole is a liar when two were not', () => {
   memory().saw(saying('1'));
-  memory().lacked('it lacks turn 3');
-  expect(lie()).toBe('it lacks turn 3');
+  memory().lacked('a', 'it lacks turn 3');
+  expect(lie()).toBeNull();
+  memory().lacked('b', 'it lacks turn 4');
+  expect(lie()).toBe('it lacks turn 4');
 });
 
 test('one that was, when three in a row were not', () => {
   memory().saw(saying('1'));
   memory().loaded();
-  for (const n of [1, 2]) memory().lacked(`${n}`);
+  for (const n of ['1', '2']) memory().lacked(n, n);
   expect(lie()).toBeNull();
   memory().loaded();
-  for (const n of [1, 2]) memory().lacked(`${n}`);
+  for (const n of ['1', '2']) memory().lacked(n, n);
   expect(lie()).toBeNull();
-  memory().lacked('3');
+  memory().lacked('3', '3');
   expect(lie()).toBe('3');
+});
+
+test('one damaged session counts once, however often it is opened', () => {
+  memory().saw(saying('1'));
+  for (const detail of ['first', 'second', 'third']) memory().lacked('a', detail);
+  expect(lie()).toBeNull();
+  memory().lacked('b', 'another');
+  expect(lie()).toBe('another');
 });
 
 test('two processes do not forget for each other', () => {
   const [one, other] = [memory(), memory()];
   one.saw(saying('1'));
   expect(other.learnt?.version).toBe('1');
-  one.lacked('it repeats nothing');
+  one.lacked('a', 'it repeats nothing');
   one.window('large', 2_000);
   other.window('small', 1_000);
+  other.lacked('b', 'it repeats nothing');
   other.saw(saying('1'));
   expect(lie()).toBe('it repeats nothing');
   expect(memory().learnt?.windows).toEqual({ large: 2_000, small: 1_000 });

@@ -10,19 +10,28 @@ export interface Learnt extends Capabilities {
   readonly windows: Readonly<Record<string, number>>;
   /** Whether it was ever seen to load a session with all that this was told. */
   readonly honest: boolean;
-  /** What was wrong with sessions that it has loaded since, one after the other, without what they were told. */
-  readonly lacking: readonly string[];
+  /** Sessions that it has loaded since, one after the other, without what they were told. */
+  readonly lacking: readonly Lacking[];
+}
+
+export interface Lacking {
+  readonly session: string;
+  /** What was wrong with it. */
+  readonly detail: string;
 }
 
 /**
- * So many sessions in a row that lacked what they were told make a liar of an agent that was seen to load them whole. One of them may
- * have been damaged by somebody else, and costs that session alone.
+ * So many sessions in a row that lacked what they were told make a liar of an agent. One session may have been damaged by somebody
+ * else, or have lost what its agent had not written when it was killed: that costs this session alone.
  */
 const MOST_LACKING = 3;
+/** Of an agent that was never seen to load a session whole. */
+const MOST_LACKING_AT_FIRST = 2;
 
 /** How it was caught opening sessions without what they were told; null: it is believed. */
 export function lieOf({ honest, lacking }: Pick<Learnt, 'honest' | 'lacking'>): string | null {
-  return lacking.length >= (honest ? MOST_LACKING : 1) ? (lacking.at(-1) ?? null) : null;
+  const most = honest ? MOST_LACKING : MOST_LACKING_AT_FIRST;
+  return lacking.length >= most ? (lacking.at(-1)?.detail ?? null) : null;
 }
 
 /**
@@ -51,8 +60,12 @@ export class AgentMemory {
   }
 
   /** It said that a session is loaded which lacks what it was told. */
-  lacked(detail: string): void {
-    this.#change(({ lacking }) => ({ lacking: [...lacking, detail].slice(-MOST_LACKING) }));
+  lacked(session: string, detail: string): void {
+    this.#change(({ lacking }) => {
+      // The same session again shows nothing new, however often it is asked for.
+      const others = lacking.filter((one) => one.session !== session);
+      return { lacking: [...others, { session, detail }].slice(-MOST_LACKING) };
+    });
   }
 
   /** It loaded a session with all that this was told. */
@@ -99,7 +112,7 @@ function readLearnt(file: string): Learnt | null {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (!isObject(value) || typeof value.version !== 'string' || typeof value.load !== 'boolean') return null;
     const { windows = {}, honest = false, lacking = [], ...can } = value as unknown as Learnt;
-    return { ...can, windows, honest, lacking };
+    return { ...can, windows, honest, lacking: lacking.filter(isObject) };
   } catch {
     return null;
   }

@@ -29,7 +29,7 @@ export interface Opener {
   /** Whether this version is believed to open sessions without what they were told. */
   readonly lies: boolean;
   /** It said that a session is loaded which lacks what it was told. */
-  lacked(detail: string): void;
+  lacked(session: string, detail: string): void;
   /** It loaded a session that has what it was told. */
   loaded(): void;
   onWindow(tokens: number): void;
