@@ -144,6 +144,6 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Until it is so; the test's own time is the limit. */
-export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await pause(20);
+export async function until(condition: () => Promise<boolean> | boolean, everyMs = 20): Promise<void> {
+  while (!(await condition())) await pause(everyMs);
 }

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CliHome } from './cli-process.ts';
+import { CliHome, until } from './cli-process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());
@@ -27,6 +29,22 @@ describe('Ctrl-C', () => {
     expect((await home.show('once')).turns[0]).toMatchObject({ state: 'cancelled', reply: 'begun' });
     expect(alive(pid)).toBe(false);
     expect(await home.ok('send', 'once', 'hello')).toBe('Noted: hello\n');
+  });
+
+  test('in the moment in which a turn is accepted leaves none behind for the next command to run', async () => {
+    await home.ok('send', 'moment', 'hello');
+    using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+    const accepted = database.prepare(
+      'SELECT count(*) AS turns FROM turns WHERE conv = (SELECT no FROM conversations WHERE key = ?)',
+    );
+    for (const already of [1, 2, 3]) {
+      const running = home.start(['send', 'moment', '/say begun\n/hang']);
+      await until(() => (accepted.get('moment') as { turns: number }).turns > already, 1);
+      running.kill('SIGINT');
+      expect((await running.ended).code).toBe(130);
+    }
+    const { turns } = await home.show('moment');
+    for (const { n, state } of turns.slice(1)) expect({ n, state }).toEqual({ n, state: 'cancelled' });
   });
 
   test('twice leaves at once, also from an agent that does not stop', async () => {

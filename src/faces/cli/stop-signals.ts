@@ -1,3 +1,5 @@
+import { EXIT } from './exit-codes.ts';
+
 export interface StopHandlers {
   /** The first Ctrl-C. */
   cancel(): void;
@@ -7,7 +9,26 @@ export interface StopHandlers {
   terminate(): void;
 }
 
-/** Listens to the signals that ask this process to stop. The function returned gives them back. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+let letGo: (() => void) | null = null;
+
+/**
+ * From now on a signal is kept for whoever listens next: while something is accepted there is nothing yet that it could stop, and
+ * without a listener it would end this process and leave behind what has just been accepted. A second one ends it all the same.
+ */
+export function holdStopSignals(): void {
+  const held: NodeJS.Signals[] = [];
+  const hold = (signal: NodeJS.Signals) => {
+    if (held.push(signal) > 1) process.exit(EXIT.cancelled);
+  };
+  for (const signal of SIGNALS) process.on(signal, hold);
+  letGo = () => {
+    for (const signal of SIGNALS) process.off(signal, hold);
+    for (const signal of held) process.emit(signal, signal);
+  };
+}
+
+/** Listens to the signals that ask this process to stop, and gets those that were held. The function returned gives them back. */
 export function onStopSignals(handlers: StopHandlers): () => void {
   let interrupts = 0;
   let terminating = false;
@@ -23,6 +44,9 @@ export function onStopSignals(handlers: StopHandlers): () => void {
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onTerminate);
   process.on('SIGHUP', onTerminate);
+  // Whoever calls this is not ready before it has returned.
+  if (letGo !== null) queueMicrotask(letGo);
+  letGo = null;
   return () => {
     process.off('SIGINT', onInterrupt);
     process.off('SIGTERM', onTerminate);

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import type { PermissionMode } from '../../../core/turn.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
+import { holdStopSignals } from '../stop-signals.ts';
 import { watchTurn } from '../watch-turn.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -22,6 +23,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
   await cli.withEngine(async (engine) => {
+    holdStopSignals();
     const submitted = await engine.retry(id, flags.requestId === undefined ? {} : { requestId: flags.requestId });
     // The new turn meets questions as the first one did.
     const permissions: PermissionMode = submitted.turn.options.permissions ?? 'deny';

@@ -7,6 +7,7 @@ import { defaultPermissions } from '../at-terminal.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { directory, wholeNumber } from '../option-values.ts';
+import { holdStopSignals } from '../stop-signals.ts';
 
 interface SendFlags {
   readonly agent?: string;
@@ -70,6 +71,7 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
     const { id } = await engine.ensure(conversationOf(key, flags));
+    holdStopSignals();
     const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was accepted before; this is its turn.');
     // Loaded here, because meanwhile the agent starts.

@@ -5,6 +5,7 @@ import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
 import { positiveNumber, wholeNumber } from '../option-values.ts';
+import { holdStopSignals } from '../stop-signals.ts';
 import { watchTasks } from './watch.ts';
 
 interface RunFlags {
@@ -72,6 +73,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const after = await tasks.lastSeq();
     const { requestId, parallel, file } = flags;
     const once = requestId === undefined ? {} : { requestId };
+    holdStopSignals();
     if (given === null && file === undefined) {
       const left = await tasks.goOn();
       if (left.length === 0) cli.output.note('Nothing is left over.');
