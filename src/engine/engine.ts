@@ -15,6 +15,7 @@ import type { Receipt } from '../core/receipt.ts';
 import { replyText } from '../core/record.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../core/turn.ts';
+import { checkUsagePage } from '../core/usage-page.ts';
 import type {
   Bounded,
   ConversationSpec,
@@ -275,8 +276,8 @@ class EmbeddedEngine implements Engine {
     return this.#store.search(this.owner, checkText(query, 'search'), checkLimit(options.limit, 20));
   }
 
-  usage(filter?: { since?: string }) {
-    return this.#store.usage(this.owner, filter);
+  async usage(page: Parameters<Engine['usage']>[0] = {}) {
+    return this.#store.usage(this.owner, checkUsagePage(page));
   }
 
   async verify(conversation: string) {

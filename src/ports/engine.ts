@@ -9,9 +9,10 @@ import type { Session } from '../core/session.ts';
 import type { Summary } from '../core/summary.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { PermissionMode, Turn } from '../core/turn.ts';
+import type { UsagePage } from '../core/usage-page.ts';
 import type { Login } from './agent.ts';
 import type { SearchHit } from './store/history.ts';
-import type { UsageRow } from './store/usage.ts';
+import type { LastUsage, UsageRow } from './store/usage.ts';
 
 /**
  * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers.
@@ -74,7 +75,8 @@ export interface Engine {
   export(conversation: string, options?: Bounded): Promise<ExportedConversation>;
   import(exported: unknown, options?: { key?: string; cwd?: string }): Promise<Conversation>;
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
-  usage(filter?: { since?: string }): Promise<UsageRow[]>;
+  /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
+  usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /** Walks the chain of events, also of an erased conversation by its id. Null: whole; else the first number that does not fit. */
   verify(conversation: string): Promise<number | null>;
   /** What there is. `login`: each is started, all at once and for half a minute at most, to see whether somebody is logged in. */

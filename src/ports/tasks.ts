@@ -1,7 +1,8 @@
 import type { Task, TaskEvent, TaskState } from '../core/task.ts';
 import type { Locate } from '../core/task-plan.ts';
 import type { TaskReport } from '../core/task-report.ts';
-import type { TaskUsageRow } from './store/tasks.ts';
+import type { UsagePage } from '../core/usage-page.ts';
+import type { LastTaskUsage, TaskUsageRow } from './store/tasks.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
@@ -33,8 +34,8 @@ export interface Tasks {
   retry(idOrName: string, options?: RetryOptions): Promise<Task>;
   /** Everything there is to say about one task. */
   report(idOrName: string): Promise<TaskReport>;
-  /** What tasks have spent, by day (UTC) and task. */
-  usage(filter?: { since?: string }): Promise<TaskUsageRow[]>;
+  /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
+  usage(page?: UsagePage<LastTaskUsage>): Promise<TaskUsageRow[]>;
   /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
   lastSeq(): Promise<number>;
   /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */

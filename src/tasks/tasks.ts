@@ -7,6 +7,7 @@ import { inWords, parsePlan, placesIn } from '../core/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/task-report.ts';
 import { parseRetry } from '../core/task-retry.ts';
 import { TaskWait } from '../core/task-wait.ts';
+import { checkUsagePage } from '../core/usage-page.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
@@ -142,8 +143,8 @@ class EmbeddedTasks implements Tasks {
     return reportOf(task, events, sessions);
   }
 
-  usage(filter?: { since?: string }) {
-    return this.#store.usage(this.owner, filter);
+  async usage(page: Parameters<Tasks['usage']>[0] = {}) {
+    return this.#store.usage(this.owner, checkUsagePage(page));
   }
 
   lastSeq() {

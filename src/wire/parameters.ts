@@ -16,6 +16,7 @@ export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   encode: (value) => (value ? ('true' as const) : ('false' as const)),
 });
 export const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
+const LAST_ROW = /^\d{4}-\d\d-\d\d_.{1,512}$/;
 /** Any of these: `waiting,queued`. */
 export const States = z.codec(
   z.string().regex(new RegExp(`^(${TASK_STATES.join('|')})(,(${TASK_STATES.join('|')}))*$`)),
@@ -31,6 +32,20 @@ export const Cursor = z.codec(
   {
     decode: (text) => ({ updatedAt: Number(text.slice(0, -37)), id: text.slice(-36) }),
     encode: ({ updatedAt, id }) => `${updatedAt}_${id}`,
+  },
+);
+
+/** The row that a page of usage ended with: its day, and what was summed up on it. */
+export const LastUsage = z.codec(z.string().regex(LAST_ROW), z.strictObject({ day: z.string(), agent: z.string() }), {
+  decode: (text) => ({ day: text.slice(0, 10), agent: text.slice(11) }),
+  encode: ({ day, agent }) => `${day}_${agent}`,
+});
+export const LastTaskUsage = z.codec(
+  z.string().regex(LAST_ROW),
+  z.strictObject({ day: z.string(), task: z.string() }),
+  {
+    decode: (text) => ({ day: text.slice(0, 10), task: text.slice(11) }),
+    encode: ({ day, task }) => `${day}_${task}`,
   },
 );
 

@@ -245,6 +245,19 @@ test('usage sums by day and agent', async () => {
   expect(await home.lines('usage', '--as', 'counted', '--since', '2999-01-01')).toEqual([]);
 });
 
+test('usage of many days is listed to its end', async () => {
+  await home.ok('send', 'u', '/usage 1 1', '--as', 'long');
+  const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'));
+  const days = Array.from({ length: 250 }, (_, i) => new Date(i * 86_400_000).toISOString().slice(0, 10));
+  const copy = db.prepare(
+    "INSERT INTO usage_days SELECT owner, ?, agent, turns, usage FROM usage_days WHERE owner = 'long' LIMIT 1",
+  );
+  for (const day of days) copy.run(day);
+  db.close();
+  const listed = (await home.lines('usage', '--as', 'long')).map(({ day }) => day);
+  expect(listed.slice(1)).toEqual(days.toReversed());
+});
+
 test('agents lists every one with what it can do', async () => {
   const agents = await home.lines('agents');
   expect(agents).toMatchObject([

@@ -9,6 +9,7 @@ import type { Permission } from '../../core/permission.ts';
 import { parseExport } from '../../core/portable.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore-settings.ts';
 import type { Turn } from '../../core/turn.ts';
+import { checkUsagePage } from '../../core/usage-page.ts';
 import type {
   ConversationSpec,
   Engine,
@@ -198,8 +199,10 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('search', { query: asked })).hits;
   }
 
-  async usage({ since }: { since?: string } = {}) {
-    return (await this.caller.ask('usage', { query: { since } })).usage;
+  async usage(page: Parameters<Engine['usage']>[0] = {}) {
+    const { before, ...query } = checkUsagePage(page);
+    const last = before && `${before.day}_${before.agent}`;
+    return (await this.caller.ask('usage', { query: { ...query, before: last } })).usage;
   }
 
   async verify(conversation: string) {

@@ -6,6 +6,7 @@ import { inWords, type Locate, parsePlan, placesIn } from '../../core/task-plan.
 import type { TaskReport } from '../../core/task-report.ts';
 import { parseRetry } from '../../core/task-retry.ts';
 import { TaskWait } from '../../core/task-wait.ts';
+import { checkUsagePage } from '../../core/usage-page.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment } from './addresses.ts';
 import type { Caller } from './caller.ts';
@@ -99,8 +100,10 @@ export class HttpTasks implements Tasks {
     return this.#caller.ask('reportTask', { params: await this.#at(idOrName), long: true });
   }
 
-  async usage({ since }: { since?: string } = {}) {
-    return (await this.#caller.ask('taskUsage', { query: { since } })).usage;
+  async usage(page: Parameters<Tasks['usage']>[0] = {}) {
+    const { before, ...query } = checkUsagePage(page);
+    const last = before && `${before.day}_${before.task}`;
+    return (await this.#caller.ask('taskUsage', { query: { ...query, before: last } })).usage;
   }
 
   async lastSeq(): Promise<number> {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { isDay } from '../../core/usage-page.ts';
 
 /** For options that take a whole number. */
 export function wholeNumber(value: string): number {
@@ -23,10 +24,7 @@ export function portNumber(value: string): number {
 
 /** A day as usage has it: UTC, year first. */
 export function day(value: string): string {
-  const date = new Date(`${value}T00:00:00Z`);
-  if (!/^\d{4}-\d\d-\d\d$/.test(value) || Number.isNaN(date.getTime()) || date.toISOString().slice(0, 10) !== value) {
-    throw new InvalidArgumentError('It must be a day like 2026-01-31.');
-  }
+  if (!isDay(value)) throw new InvalidArgumentError('It must be a day like 2026-01-31.');
   return value;
 }
 

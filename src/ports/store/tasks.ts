@@ -10,6 +10,7 @@ import type {
   TaskTurn,
 } from '../../core/task.ts';
 import type { Usage } from '../../core/usage.ts';
+import type { UsagePage } from '../../core/usage-page.ts';
 import type { WorkerInfo } from './leases.ts';
 
 /**
@@ -30,8 +31,8 @@ export interface TaskStore {
   events(owner: string, range: { after: number; limit: number; bytes?: number; task?: string }): Promise<TaskEvent[]>;
   /** The number of the owner's last event; 0: there is none. */
   lastSeq(owner: string): Promise<number>;
-  /** What tasks have spent, by day (UTC) and task; newest day first. */
-  usage(owner: string, filter?: { since?: string }): Promise<TaskUsageRow[]>;
+  /** What tasks have spent, by day (UTC) and task; newest day first, and in a day the newest task; a page. */
+  usage(owner: string, page?: UsagePage<LastTaskUsage>): Promise<TaskUsageRow[]>;
 
   // ── anybody's door ───────────────────────────────────────────────────────────────────────────────────────────────────
   /**
@@ -135,3 +136,6 @@ export interface TaskUsageRow {
   readonly turns: number;
   readonly usage: Usage;
 }
+
+/** What tells a row from the others. */
+export type LastTaskUsage = Pick<TaskUsageRow, 'day' | 'task'>;

@@ -1,9 +1,10 @@
 import type { Usage } from '../../core/usage.ts';
+import type { UsagePage } from '../../core/usage-page.ts';
 
 /** What was spent. */
 export interface UsageStore {
-  /** Sums per day (UTC) and agent, newest day first. */
-  usage(owner: string, filter?: { since?: string }): Promise<UsageRow[]>;
+  /** Sums per day (UTC) and agent, newest day first, and in a day by the agent's name; a page. */
+  usage(owner: string, page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
 }
 
 export interface UsageRow {
@@ -12,3 +13,6 @@ export interface UsageRow {
   readonly turns: number;
   readonly usage: Usage;
 }
+
+/** What tells a row from the others. */
+export type LastUsage = Pick<UsageRow, 'day' | 'agent'>;

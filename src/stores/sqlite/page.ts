@@ -3,6 +3,9 @@ import { sizeOf } from '../../core/size.ts';
 /** A page ends with the value that brings it here: it is read in one go, and whoever serves it has it in memory whole. */
 const LARGEST_PAGE = 8 * 1024 * 1024;
 
+/** There is none after it: a page that begins before it begins with the newest. */
+export const LAST_DAY = '9999-12-31';
+
 export interface Bounds {
   /** At most so many values; left out: any number. */
   readonly limit?: number | undefined;

@@ -129,7 +129,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   for (const filter of [{}, { open: true }, { conversation }, { turn: turn.id }]) await store.permissions(ANN, filter);
   await store.findPermission(ANN, a);
   await store.summary(ANN, conversation);
-  await store.usage(ANN);
+  await store.usage(ANN, { since: '2026-01-01', limit: 9, before: { day: '2026-01-31', agent: 'a' } });
   await store.search(ANN, 'say', 9);
   await store.verify(ANN, conversation);
   await everyTaskVerb(store);
@@ -158,7 +158,7 @@ async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof store
   await verbs.events(ANN, { after: 0, limit: 9 });
   await verbs.events(ANN, { after: 0, limit: 9, task: a.id });
   await verbs.lastSeq(ANN);
-  await verbs.usage(ANN);
+  await verbs.usage(ANN, { since: '2026-01-01', limit: 9, before: { day: '2026-01-31', task: a.id } });
 }
 
 const yes = { optionId: 'yes', name: 'Yes', kind: 'allow_once' } as const;

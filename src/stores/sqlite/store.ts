@@ -139,7 +139,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     permissions: (owner, filter, page) => read((from) => reads.permissions(from, owner, filter, page)),
     findPermission: (owner, id) => read((from) => reads.findPermission(from, owner, id)),
     summary: (owner, id) => read((from) => summary(from, owner, id, clock.monotonic())),
-    usage: (owner, filter) => read((from) => usageDays(from, owner, filter?.since ?? '')),
+    usage: (owner, page) => read((from) => usageDays(from, owner, page)),
     search: (owner, query, limit) => read((from) => search(from, owner, query, limit)),
     async verify(owner, id) {
       const under = await read((from) => verifiedOwner(from, owner, id));

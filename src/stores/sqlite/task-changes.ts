@@ -3,9 +3,11 @@ import { ERASED, type Task, type TaskProgress, type TaskSpec, type TaskTurn, tas
 import { checkDecision } from '../../core/task-decision.ts';
 import { retriedProgress } from '../../core/task-progress.ts';
 import { addUsage, NO_USAGE } from '../../core/usage.ts';
-import type { TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../ports/store/tasks.ts';
+import type { UsagePage } from '../../core/usage-page.ts';
+import type { LastTaskUsage, TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../ports/store/tasks.ts';
 import type { Database } from './database.ts';
 import { isConstraint } from './faults.ts';
+import { LAST_DAY, pageOf } from './page.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
 import { heldTask } from './task-claim.ts';
 import { sessionTaken } from './task-plans.ts';
@@ -27,7 +29,7 @@ const SAVE_SPENT = `
   ON CONFLICT (owner, day, task) DO UPDATE SET turns = excluded.turns, usage = excluded.usage`;
 const USAGE = `
   SELECT u.day, t.id AS task, t.name, t.milestone, u.turns, u.usage FROM task_usage u JOIN tasks t ON t.no = u.task
-  WHERE u.owner = ? AND u.day >= ? ORDER BY u.day DESC, u.task`;
+  WHERE u.owner = ? AND u.day >= ? AND (u.day, u.task) < (?, ?) ORDER BY u.day DESC, u.task DESC`;
 
 export function commitTask(tx: Tx, fence: TaskFence, change: TaskChange): Task {
   const row = heldTask(tx, fence);
@@ -60,9 +62,11 @@ function countTurn(tx: Tx, row: TaskRow, turn: TaskTurn): void {
   tx.db.run(SAVE_SPENT, row.owner, day, row.no, (before?.turns ?? 0) + 1, JSON.stringify(usage));
 }
 
-export function taskUsage(db: Database, owner: string, since: string): TaskUsageRow[] {
-  const rows = db.all<Omit<TaskUsageRow, 'usage'> & { usage: string }>(USAGE, owner, since);
-  return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }));
+export function taskUsage(db: Database, owner: string, page: UsagePage<LastTaskUsage> = {}): TaskUsageRow[] {
+  const { since = '', limit, before } = page;
+  const last = before === undefined ? [LAST_DAY, 0] : [before.day, taskRow(db, owner, before.task).no];
+  const rows = db.each<Omit<TaskUsageRow, 'usage'> & { usage: string }>(USAGE, owner, since, ...last);
+  return pageOf(rows, (row) => ({ ...row, usage: JSON.parse(row.usage) }), { limit });
 }
 
 export function cancelTask(tx: Tx, owner: string, id: string, by: string): Task {

@@ -25,7 +25,7 @@ export function taskStore({ read, write, clock }: Doors): TaskStore {
     list: (owner, filter, page) => read((db) => listTasks(db, owner, filter, page)),
     events: (owner, range) => read((db) => taskEvents(db, owner, range)),
     lastSeq: (owner) => read((db) => lastTaskSeq(db, owner)),
-    usage: (owner, filter) => read((db) => taskUsage(db, owner, filter?.since ?? '')),
+    usage: (owner, page) => read((db) => taskUsage(db, owner, page)),
     requestCancel: (owner, task, by) => write((tx) => cancelTask(tx, owner, task, by)),
     retry: (owner, task, change) => write((tx) => retryTask(tx, owner, task, change)),
     async claim(request) {

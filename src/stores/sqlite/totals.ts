@@ -1,10 +1,12 @@
 import type { Summary } from '../../core/summary.ts';
 import type { TurnEnd } from '../../core/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
-import type { UsageRow } from '../../ports/store/usage.ts';
+import type { UsagePage } from '../../core/usage-page.ts';
+import type { LastUsage, UsageRow } from '../../ports/store/usage.ts';
 import { conversationRow } from './conversations.ts';
 import type { Database } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import { LAST_DAY, pageOf } from './page.ts';
 import type { Tx } from './write-queue.ts';
 
 // What a summary says is kept as things happen, so that reading it costs the same at any length.
@@ -30,7 +32,9 @@ const DAY = 'SELECT turns, usage FROM usage_days WHERE owner = ? AND day = ? AND
 const SAVE_DAY = `
   INSERT INTO usage_days (owner, day, agent, turns, usage) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (owner, day, agent) DO UPDATE SET turns = excluded.turns, usage = excluded.usage`;
-const DAYS = 'SELECT day, agent, turns, usage FROM usage_days WHERE owner = ? AND day >= ? ORDER BY day DESC, agent';
+const DAYS = `
+  SELECT day, agent, turns, usage FROM usage_days
+  WHERE owner = ?1 AND day BETWEEN ?2 AND ?3 AND (day < ?3 OR agent > ?4) ORDER BY day DESC, agent`;
 const HOLDER = `
   SELECT l.pending, l.epoch, l.ready_at, w.id AS holder, w.process
   FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = ?`;
@@ -78,9 +82,10 @@ export function countSpent(tx: Tx, owner: string, agent: string, turns: number, 
   tx.db.run(SAVE_DAY, owner, day, agent, (before?.turns ?? 0) + turns, JSON.stringify(sum));
 }
 
-export function usageDays(db: Database, owner: string, since: string): UsageRow[] {
-  const rows = db.all<{ day: string; agent: string; turns: number; usage: string }>(DAYS, owner, since);
-  return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }));
+export function usageDays(db: Database, owner: string, page: UsagePage<LastUsage> = {}): UsageRow[] {
+  const { since = '', limit, before = { day: LAST_DAY, agent: '' } } = page;
+  const rows = db.each<Omit<UsageRow, 'usage'> & { usage: string }>(DAYS, owner, since, before.day, before.agent);
+  return pageOf(rows, (row) => ({ ...row, usage: JSON.parse(row.usage) }), { limit });
 }
 
 export function summary(db: Database, owner: string, id: string, monotonic: number): Summary {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Day, Flag, Limit, Words } from '../parameters.ts';
+import { Day, Flag, LastUsage, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Time } from '../values/common.ts';
 import { Agent, Hint, SearchHit, UsageRow, WhoAsks } from '../values/rest.ts';
@@ -46,9 +46,15 @@ export const rest = {
   usage: {
     method: 'GET',
     path: '/usage',
-    summary: 'What was used, by day (UTC) and agent, newest first.',
+    summary:
+      'What was used, by day (UTC) and agent, newest day first; `before` is the last row of the page before, as DAY_AGENT: go on ' +
+      'until one is empty.',
     scope: 'read',
-    query: z.strictObject({ since: z.exactOptional(Day) }),
+    query: z.strictObject({
+      since: z.exactOptional(Day),
+      limit: z.exactOptional(Limit),
+      before: z.exactOptional(LastUsage),
+    }),
     status: 200,
     answer: named('UsageRows', z.strictObject({ usage: z.array(UsageRow) })),
   },

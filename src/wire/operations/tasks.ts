@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { After, Day, Limit, States } from '../parameters.ts';
+import { After, Day, LastTaskUsage, Limit, States } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
@@ -55,9 +55,11 @@ export const tasks = {
   taskUsage: {
     method: 'GET',
     path: '/tasks/usage',
-    summary: 'What tasks have spent, by day (UTC) and task.',
+    summary:
+      'What tasks have spent, by day (UTC) and task, newest first; `before` is the last row of the page before, as DAY_TASK: go ' +
+      'on until one is empty.',
     scope: 'read',
-    query: z.strictObject({ since: optional(Day) }),
+    query: z.strictObject({ since: optional(Day), limit: optional(Limit), before: optional(LastTaskUsage) }),
     status: 200,
     answer: named('TaskUsage', z.strictObject({ usage: z.array(TaskUsageRow) })),
   },

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { inPages } from '../../../src/core/pages.ts';
 import { sizeOf } from '../../../src/core/size.ts';
-import type { Write } from '../../../src/ports/store/writes.ts';
+import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { added, claimTask } from './task-world.ts';
-import { ANN, begun, codeOf, fresh, newConversation, update, type World } from './world.ts';
+import { ANN, asking, begun, codeOf, newConversation, receipt, update, usage, type World } from './world.ts';
 
 const MIB = 1024 * 1024;
 const LARGEST = 8 * MIB;
@@ -42,7 +43,7 @@ export function pages(world: World): void {
   test('of questions', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
-    const asked = texts().map((text) => asking(turn.id, text));
+    const asked = texts().map((text) => asking(turn.id, { text }));
     for (const write of asked) await holder.write(write);
     const ids = asked.map(({ permission }) => permission.id);
     for (const filter of [{}, { open: true }, { conversation }, { turn: turn.id }]) {
@@ -57,7 +58,7 @@ export function pages(world: World): void {
     const ids: string[] = [];
     for (let i = 0; i < 3; i += 1) {
       for (const { turn, holder } of [a, b]) {
-        const write = asking(turn.id, '');
+        const write = asking(turn.id);
         await holder.write(write);
         ids.push(write.permission.id);
       }
@@ -85,6 +86,28 @@ export function pages(world: World): void {
     const read = (last?: { updatedAt: number; id: string }) =>
       store.listConversations(ANN, { limit: 100, ...(last && { before: last }) });
     expect((await walked(read, (conversation) => conversation)).map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('of usage, by day and agent and after any row', async () => {
+    const { store, site } = world;
+    const { holder } = await begun(store);
+    for (const [i, agent] of ['b', 'a', 'c', 'b', 'a', 'c'].entries()) {
+      if (i === 3) site.jump(86_400_000);
+      const spent = receipt({ turn: i + 1, agent, usage: usage(1) });
+      await holder.write({ write: 'receipt', receipt: spent, turn: null, session: null });
+    }
+    const all = await store.usage(ANN);
+    expect(all.map(({ agent }) => agent)).toEqual(['a', 'b', 'c', 'a', 'b', 'c']);
+    for (const limit of [1, 2, 4]) {
+      const read = (before?: UsageRow) => store.usage(ANN, { limit, ...(before && { before }) });
+      expect(await Array.fromAsync(inPages(read))).toEqual(all);
+      expect(await read()).toHaveLength(limit);
+    }
+    const [, second, third, fourth] = all as [UsageRow, UsageRow, UsageRow, UsageRow];
+    expect(await store.usage(ANN, { since: second.day, before: second })).toEqual([third]);
+    // A row need not be there to go on after it, and another owner's are not.
+    expect(await store.usage(ANN, { limit: 1, before: { day: third.day, agent: 'd' } })).toEqual([fourth]);
+    expect(await store.usage('bob', { before: second })).toEqual([]);
   });
 
   test('of tasks and of their events', async () => {
@@ -122,10 +145,4 @@ async function walked<T, N>(read: (after?: N) => Promise<T[]>, name: (value: T) 
   }
   expect(count).toBeGreaterThan(2);
   return found.map(name);
-}
-
-function asking(turn: string, text: string) {
-  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] as const;
-  const permission = { id: fresh('permission'), attempt: 1, title: 'May I?', toolCall: { text }, options };
-  return { write: 'ask', turn, permission } satisfies Write;
 }

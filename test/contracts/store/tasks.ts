@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { inPages } from '../../../src/core/pages.ts';
 import type { TaskTurn } from '../../../src/core/task.ts';
 import { withTurns } from '../../../src/core/task-progress.ts';
-import type { TaskClaim } from '../../../src/ports/store/tasks.ts';
+import type { TaskClaim, TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, taskTurn } from './task-world.ts';
 import { ANN, BOB, codeOf, usage, WORKER, type World, worker } from './world.ts';
@@ -339,11 +340,19 @@ export function tasks(world: World): void {
     await spend(next, taskTurn({ usage: usage(5), endedAt: day + 86_400_000 }));
     await spend(two, taskTurn({ usage: usage(6), endedAt: day }));
     site.pass(1);
-    expect(await store.tasks.usage(ANN)).toEqual([
+    const all = await store.tasks.usage(ANN);
+    expect(all).toEqual([
       { day: '2026-01-16', task: a.id, name: 'a', milestone: null, turns: 1, usage: usage(5) },
-      { day: '2026-01-15', task: a.id, name: 'a', milestone: null, turns: 2, usage: { ...usage(7), modelCalls: 2 } },
       { day: '2026-01-15', task: b.id, name: null, milestone: 'm', turns: 1, usage: usage(6) },
+      { day: '2026-01-15', task: a.id, name: 'a', milestone: null, turns: 2, usage: { ...usage(7), modelCalls: 2 } },
     ]);
+    for (const limit of [1, 2]) {
+      const read = (before?: TaskUsageRow) => store.tasks.usage(ANN, { limit, ...(before && { before }) });
+      expect(await Array.fromAsync(inPages(read))).toEqual(all);
+      expect(await read()).toHaveLength(limit);
+    }
+    const nobodys = store.tasks.usage(ANN, { before: { day: '2026-01-15', task: 'no such task' } });
+    expect(await codeOf(nobodys)).toBe('not_found');
     expect(await store.tasks.usage(ANN, { since: '2026-01-16' })).toHaveLength(1);
     expect((await store.tasks.find(ANN, a.id))?.progress).toMatchObject({ turns: 3, spent: { inputTokens: 12 } });
   });

@@ -175,8 +175,9 @@ const OPTIONS: readonly PermissionOption[] = [
   { optionId: 'no', name: 'No', kind: 'reject_once' },
 ];
 
-export function asking(turn: string) {
-  const toolCall = { toolCallId: 'call-1', title: 'rm -r', rawInput: { path: '/' } };
+const TOOL_CALL = { toolCallId: 'call-1', title: 'rm -r', rawInput: { path: '/' } };
+
+export function asking(turn: string, toolCall: unknown = TOOL_CALL) {
   const permission = { id: fresh('permission'), attempt: 1, title: 'Delete everything?', toolCall, options: OPTIONS };
   return { write: 'ask', turn, permission } satisfies Write;
 }

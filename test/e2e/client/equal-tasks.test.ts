@@ -2,7 +2,9 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { inPages } from '../../../src/core/pages.ts';
 import type { Task, TaskEvent } from '../../../src/core/task.ts';
+import type { TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';
 import { Home } from '../support/home.ts';
@@ -72,6 +74,7 @@ async function story(tasks: Tasks, home: string) {
   const ofUsage = events.findLast(({ task }) => task === usage?.id);
   const all = await tasks.list();
   const other = tasks.as('Zoë');
+  const spentAfter = (last?: TaskUsageRow) => tasks.usage({ limit: 1, ...(last && { before: last }) });
   return {
     ...{ owner: tasks.owner, added, settled, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
     ...{ cancelled, all, left: left.map(({ name }) => name) },
@@ -86,6 +89,7 @@ async function story(tasks: Tasks, home: string) {
     milestone: await tasks.list({ milestone: 'm 1', states: ['done'] }),
     report: await tasks.report('second/é?'),
     spent: (await tasks.usage()).filter(({ name }) => name !== 'stuck'),
+    spentPages: (await Array.fromAsync(inPages(spentAfter))).filter(({ name }) => name !== 'stuck'),
     events,
     ofOne: await eventsUpTo(tasks, ofUsage?.seq ?? 0, { task: 'usage' }),
     others: [await other.list(), await other.lastSeq(), (await other.run({ goal: 'hello' })).map(({ owner }) => owner)],
@@ -126,6 +130,8 @@ async function faults(tasks: Tasks, home: string) {
     'no task to wait for': () => tasks.settled(['first', 'nope']),
     'a strange state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
     'no limit': () => tasks.list({ limit: 0 }),
+    'usage of a day that is none': () => tasks.usage({ since: 'today' }),
+    'usage before no task': () => tasks.usage({ before: { day: '2026-01-31', task: 'nope' } }),
     'a page after nothing': () => tasks.list({ before: 'nope' }),
     'nothing said': () => tasks.retry('usage', { say: ' ' }),
     'a budget of what': () => tasks.retry('usage', { budget: '5' }),

@@ -1,6 +1,8 @@
 // Embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
 import { beforeAll, expect, test } from 'vitest';
+import { inPages } from '../../../src/core/pages.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
+import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { allEvents, ended, event, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { reachBy, type Way } from '../support/served.ts';
@@ -86,6 +88,9 @@ async function story(engine: Engine, home: string) {
     receipts: await engine.receipts(key),
     search: await engine.search('osprey', { limit: 3 }),
     usage: await engine.usage(),
+    usagePages: await Array.fromAsync(
+      inPages<UsageRow>((last) => engine.usage({ limit: 1, ...(last && { before: last }) })),
+    ),
     none: await engine.usage({ since: '2999-01-01' }),
     whole: await engine.verify(key),
     agents: await engine.agents(),
@@ -125,6 +130,9 @@ async function faults(engine: Engine, home: string) {
     'an import of nothing': () => engine.import(undefined),
     'an import of something else': () => engine.import({ format: 'x' }),
     'no limit': () => engine.list({ limit: 0 }),
+    'no limit of usage': () => engine.usage({ limit: 0 }),
+    'a day that is none': () => engine.usage({ since: '2026-02-30' }),
+    'a page of usage before what': () => engine.usage({ before: { day: 'today', agent: 'a' } }),
     'a number before the first': () => engine.turns('fork', { after: -1 }),
     'a search for nothing': () => engine.search(''),
     'an empty title': () => engine.rename('fork', ' '),

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { inPages } from '../../../core/pages.ts';
+import type { UsageRow } from '../../../ports/store/usage.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
@@ -16,12 +18,14 @@ export function define(command: Command, cli: Cli): void {
 
 async function usage({ since }: { since?: string }, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const rows = await engine.usage(since === undefined ? {} : { since });
-    for (const row of rows) {
+    const filter = since === undefined ? {} : { since };
+    let none = true;
+    for await (const row of inPages<UsageRow>((last) => engine.usage({ ...filter, ...(last && { before: last }) }))) {
+      none = false;
       if (output.json) output.value(row);
       else output.line(`${row.day}  ${oneLine(row.agent)}  ${turns(row.turns)}: ${usageLine(row.usage)}`);
     }
-    if (rows.length === 0) output.note('Nothing was used.');
+    if (none) output.note('Nothing was used.');
     return DONE;
   });
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { inPages } from '../../../core/pages.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
 import type { TaskUsageRow } from '../../../ports/store/tasks.ts';
 import type { Cli } from '../cli.ts';
@@ -34,7 +35,9 @@ export function defineUsage(task: Command, cli: Cli): void {
 async function usage({ since, by }: UsageFlags, { output, withTasks }: Cli): Promise<void> {
   await withTasks(async ({ tasks }) => {
     const sums = new Map<string, { turns: number; usage: Usage }>();
-    for (const row of await tasks.usage(since === undefined ? {} : { since })) {
+    const filter = since === undefined ? {} : { since };
+    const rows = inPages<TaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));
+    for await (const row of rows) {
       const sum = sums.get(BY[by](row)) ?? { turns: 0, usage: NO_USAGE };
       sums.set(BY[by](row), { turns: sum.turns + row.turns, usage: addUsage(sum.usage, row.usage) });
     }

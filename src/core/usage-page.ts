@@ -1,0 +1,30 @@
+import { checkLimit } from './arguments.ts';
+import { ThroughlineError } from './errors.ts';
+import { shown } from './shown.ts';
+
+/** A page of sums by day (UTC), the newest day first. */
+export interface UsagePage<Last extends { readonly day: string }> {
+  /** From this day on, as 2026-01-31. */
+  readonly since?: string;
+  readonly limit?: number;
+  /** The last row of the page before, or what tells it from others. */
+  readonly before?: Last;
+}
+
+/** What a caller asks for, with how many that is. Throws `invalid`. */
+export function checkUsagePage<Last extends { readonly day: string }>(page: UsagePage<Last>) {
+  const { since, limit, before } = page;
+  if (since !== undefined) checkDay(since);
+  if (before !== undefined) checkDay(before.day);
+  return { ...page, limit: checkLimit(limit, 100) };
+}
+
+function checkDay(value: unknown): void {
+  if (!isDay(value)) throw new ThroughlineError('invalid', `A day is like 2026-01-31, not ${shown(value)}.`);
+}
+
+export function isDay(value: unknown): boolean {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(value)) return false;
+  const date = new Date(`${value}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value);
+}
