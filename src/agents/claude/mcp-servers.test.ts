@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { giveServers, type ServersAnswer } from './mcp-servers.ts';
+import { giveServers, type ServersAnswer, serversFor } from './mcp-servers.ts';
 
 const SERVERS = [
   { name: 'notes', command: 'npx', args: ['notes'], env: [{ name: 'TOKEN', value: 'token-of-notes' }] },
@@ -41,6 +41,17 @@ test('servers that did not come up are named with the reason, and without secret
     message: 'An MCP server of Claude’s did not come up. "notes": wrong …; "web": no …, …, …, …',
     hint: expect.stringContaining('options.mcpServers'),
   });
+});
+
+test('a version that would not answer is given none, and refused', () => {
+  for (const version of ['1.0.30', '1.0.128', '2.0.60']) {
+    expect(() => serversFor(SERVERS, false, version)).toThrow(
+      `cannot be given MCP servers: version ${version} is too old`,
+    );
+    expect(serversFor(SERVERS, true, version)).toEqual([]);
+    expect(serversFor([], false, version)).toEqual([]);
+  }
+  expect(serversFor(SERVERS, false, '2.0.76')).toBe(SERVERS);
 });
 
 test('a Claude that takes none says why', async () => {

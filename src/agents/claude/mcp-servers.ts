@@ -1,6 +1,17 @@
 import { isObject } from '../../core/content.ts';
 import { asSentence, ThroughlineError } from '../../core/errors.ts';
 import type { McpServer, NamedValue } from '../shared/mcp-servers.ts';
+import { isSince } from './version.ts';
+
+/** The first version that was seen to know the request. 2.0.60 and 1.0.128 pass over it, and would be waited for without end. */
+const TAKEN_SINCE = [2, 0, 76] as const;
+
+/** What to give to a session: none without tools, because theirs are tools as well. Throws `agent_unavailable` for a version that takes none. */
+export function serversFor(servers: readonly McpServer[], noTools: boolean, version: string): readonly McpServer[] {
+  if (noTools || servers.length === 0) return [];
+  if (!isSince(version, TAKEN_SINCE)) throw cannotBeGiven(`version ${version} is too old`);
+  return servers;
+}
 
 /** What Claude said to a request; null: it ended before it said anything. */
 export type ServersAnswer =
@@ -29,7 +40,7 @@ export async function giveServers(
   });
 }
 
-export function cannotBeGiven(why: string): ThroughlineError {
+function cannotBeGiven(why: string): ThroughlineError {
   return new ThroughlineError('agent_unavailable', asSentence(`This Claude cannot be given MCP servers: ${why}`), {
     hint: 'Update it, run "throughline agents install claude", or leave out "options.mcpServers".',
   });

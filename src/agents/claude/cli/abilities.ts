@@ -1,4 +1,5 @@
 import { said } from '../find-program.ts';
+import { isSince } from '../version.ts';
 
 /** What a version of the program can do. Probed; older ones know less. */
 export interface Abilities {
@@ -57,9 +58,4 @@ export function abilitiesIn(help: string, version: string): Abilities | null {
     strictMcp: has('--strict-mcp-config'),
     noTools: has('--tools') && has('--setting-sources') && has('--strict-mcp-config'),
   };
-}
-
-function isSince(version: string, [major, minor, patch]: readonly [number, number, number]): boolean {
-  const [a = 0, b = 0, c = 0] = version.split('.').map(Number);
-  return a !== major ? a > major : b !== minor ? b > minor : c >= patch;
 }

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { type ClaudeConnection, ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
-import { cannotBeGiven, giveServers } from '../mcp-servers.ts';
+import { giveServers, serversFor } from '../mcp-servers.ts';
 import type { ClaudeOptions } from '../options.ts';
 import { type Abilities, abilitiesOf } from './abilities.ts';
 import { argumentsFor, checkRequest } from './arguments.ts';
@@ -22,9 +22,7 @@ export function cliConnect(find: (work: string) => Promise<Program>, options: Cl
   return async (request) => {
     const { command, can } = await find(request.room.work);
     checkRequest(request, can);
-    // Their tools are tools as well.
-    const servers = request.noTools ? [] : options.mcpServers;
-    if (servers.length > 0 && !can.warm) throw cannotBeGiven(`version ${can.version} is too old`);
+    const servers = serversFor(options.mcpServers, request.noTools, can.version);
     throwIfAborted(request.signal);
     const start: Start = (how) =>
       request.room.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {
@@ -39,7 +37,7 @@ type Start = (how: ConnectRequest['how']) => Promise<Child>;
 async function connectWarm(
   request: ConnectRequest,
   start: Start,
-  servers: ClaudeOptions['mcpServers'],
+  servers: ReturnType<typeof serversFor>,
 ): Promise<ClaudeConnection> {
   const child = await start(request.how);
   const connection = new WarmConnection(child, (question) => request.onPermission(question));

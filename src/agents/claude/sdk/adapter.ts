@@ -12,8 +12,8 @@ export function claudeSdkAgent(settings: ClaudeSettings): Agent {
   return claudeAgent({
     ...parts,
     connect: sdkConnect(async (cwd) => {
-      const { sdk, command } = await find(cwd);
-      return { sdk: loadSdk(sdk), command };
+      const { sdk, command, version } = await find(cwd);
+      return { sdk: loadSdk(sdk), command, version };
     }, parts.options),
     program: async () => (await find(null)).command,
     async probe() {

@@ -55,7 +55,7 @@ function fakeSdk(script: string, seen: Seen = {}, about: () => Promise<unknown> 
 
 const UP = 'console.log("up"); process.stdin.on("end", () => process.exit(0)).resume();';
 
-function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}) {
+function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}, version = '2.1.325') {
   const request: ConnectRequest = {
     room,
     env: { MARK: 'yes' },
@@ -67,7 +67,7 @@ function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}) {
     ...more,
   };
   const known = { home: 'user', trustProject: false, mcpServers: [], ...options } as const;
-  return sdkConnect(async () => ({ sdk, command: ['claude'] }), known)(request);
+  return sdkConnect(async () => ({ sdk, command: ['claude'], version }), known)(request);
 }
 
 const failure = (promise: Promise<unknown>) =>
@@ -153,6 +153,13 @@ test('a server that does not come up, or an SDK that takes none, makes Claude un
     message: 'This Claude cannot be given MCP servers: no such request.',
   });
   expect(pids.map(isAlive)).toEqual([false, false]);
+  // One that would never answer is not even started.
+  const silent = fakeSdk(UP, {}, () => new Promise(() => {}));
+  expect(await failure(connect(silent, { room: watched }, { mcpServers: [NOTES] }, '2.0.60'))).toMatchObject({
+    code: 'agent_unavailable',
+    message: 'This Claude cannot be given MCP servers: version 2.0.60 is too old.',
+  });
+  expect(pids).toHaveLength(2);
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { forbiddenTools } from '../by-itself.ts';
 import { refusalOf } from '../cli/refusal.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from '../connection.ts';
-import { giveServers } from '../mcp-servers.ts';
+import { giveServers, serversFor } from '../mcp-servers.ts';
 import type { ClaudeOptions } from '../options.ts';
 import type { Sdk, SdkOptions, SdkSpawn, ToolQuestion } from './sdk.ts';
 import { SdkConnection } from './sdk-connection.ts';
@@ -12,20 +12,21 @@ export interface FoundSdk {
   readonly sdk: Sdk;
   /** The program, and its first arguments if it has any. */
   readonly command: readonly string[];
+  readonly version: string;
 }
 
 /** Claude through its Agent SDK, with prompt after prompt going into one process. */
 export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
   return async (request) => {
-    const { sdk, command } = await find(request.room.work);
+    const { sdk, command, version } = await find(request.room.work);
+    const given = serversFor(options.mcpServers, request.noTools, version);
     const connection = connectionOf(sdk, (spawned) => optionsFor(request, options, command, spawned));
     const stop = () => void connection.kill();
     request.signal.addEventListener('abort', stop, { once: true });
     if (request.signal.aborted) stop();
     try {
       await connection.up;
-      // Their tools are tools as well.
-      if (!request.noTools) await giveServers(options.mcpServers, (servers) => connection.setServers(servers));
+      await giveServers(given, (servers) => connection.setServers(servers));
       return connection;
     } catch (error) {
       await connection.kill();
