@@ -1,8 +1,6 @@
 import type { Prompt } from '../../core/content.ts';
-import type { PermissionOption } from '../../core/permission.ts';
 import type { Update } from '../../core/update.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { AgentOutcome } from '../../ports/agent.ts';
+import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ScriptedOptions } from './options.ts';
 
 /*
@@ -33,16 +31,8 @@ export type FromProgram =
   | { readonly type: 'refused'; readonly reason: RefusalReason; readonly message: string }
   /** The prompt is in the session: as the entry of its own id, told after `parent`. */
   | { readonly type: 'accepted'; readonly prompt: string; readonly parent: string | null }
-  | { readonly type: 'session'; readonly id: string }
-  | { readonly type: 'update'; readonly update: Update }
-  | {
-      readonly type: 'permission';
-      readonly id: string;
-      readonly title: string;
-      readonly toolCall: unknown;
-      readonly options: readonly PermissionOption[];
-    }
-  | { readonly type: 'usage'; readonly usage: Partial<Usage> }
+  /** What an agent does in a turn, it says as it is. */
+  | Extract<AgentEvent, { type: 'session' | 'update' | 'permission' | 'usage' }>
   | { readonly type: 'ended'; readonly prompt: string; readonly outcome: AgentOutcome };
 
 export type RefusalReason = 'not_found' | 'locked' | 'in_use' | 'refused';

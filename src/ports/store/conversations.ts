@@ -1,6 +1,5 @@
-import type { Conversation, Driver, TitleSource } from '../../core/conversation.ts';
+import type { Conversation, TitleSource } from '../../core/conversation.ts';
 import type { TurnRecord } from '../../core/record.ts';
-import type { RestoreOverride } from '../../core/restore-settings.ts';
 import type { SessionOrigin } from '../../core/session.ts';
 
 /** Conversations: made, found, copied and forgotten. */
@@ -32,16 +31,10 @@ export interface ConversationStore {
   eraseConversation(owner: string, conversation: string): Promise<void>;
 }
 
-export interface NewConversation {
-  readonly id: string;
-  readonly key: string | null;
+export interface NewConversation
+  extends Pick<Conversation, 'id' | 'key' | 'agent' | 'driver' | 'sandbox' | 'cwd' | 'place' | 'restore'> {
+  /** Null: it is named after its first prompt, a fork after its source. */
   readonly title: string | null;
-  readonly agent: string | null;
-  readonly driver: Driver;
-  readonly sandbox: string;
-  readonly cwd: string | null;
-  readonly place: string;
-  readonly restore: RestoreOverride;
 }
 
 export interface ImportedHistory {

@@ -1,6 +1,5 @@
-import type { ProcessIdentity } from '../../core/process.ts';
 import type { Receipt } from '../../core/receipt.ts';
-import type { Session, SessionOrigin, SessionState } from '../../core/session.ts';
+import type { Session } from '../../core/session.ts';
 
 /** The lineage: the agents' sessions that a conversation has lived in, and how each was restored. */
 export interface SessionStore {
@@ -25,28 +24,17 @@ export interface NativeSession {
   readonly id: string;
 }
 
-export interface NewSession {
-  readonly ref: string;
-  readonly id: string;
-  readonly agent: string;
+export interface NewSession
+  extends Pick<
+    Session,
+    'ref' | 'id' | 'agent' | 'origin' | 'parent' | 'watermark' | 'dropped' | 'state' | 'position' | 'process'
+  > {
   /** Where it lives: another agent over the same storage has the same sessions. Left out: it is known by its agent's name. */
   readonly storage?: string;
-  readonly origin: SessionOrigin;
-  readonly parent: string | null;
-  readonly watermark: number;
-  readonly dropped: number;
-  readonly state: SessionState;
-  readonly position: string | null;
-  readonly process: ProcessIdentity | null;
 }
 
-export interface SessionChange {
-  readonly state?: SessionState;
-  readonly watermark?: number;
-  readonly dropped?: number;
-  readonly position?: string | null;
-  readonly process?: ProcessIdentity | null;
-  readonly memo?: string | null;
+export interface SessionChange
+  extends Partial<Pick<Session, 'state' | 'watermark' | 'dropped' | 'position' | 'process' | 'memo'>> {
   /** More of the agent's transcript file. `from` is what is mirrored already, or 0 to begin anew; else `invalid`. */
   readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
 }
