@@ -35,9 +35,8 @@ test('the real Claude loses its session and goes on, with a model that stands in
   symlinkSync(packageFolder, join(home.path, 'home', 'agents', 'claude'));
   // What would lead Claude to another model, and cost money: none of it may reach it.
   const elsewhere = { ANTHROPIC_AUTH_TOKEN: 'x', CLAUDE_CODE_USE_BEDROCK: '1', HTTPS_PROXY: 'http://127.0.0.1:9' };
-  const { code, stdout, stderr, ms } = await demo([], elsewhere);
+  const { code, stdout, stderr } = await demo([], elsewhere);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(ms).toBeLessThan(30_000);
   const [, codeword = 'none'] = /The codeword is (\w+-\w+-\d{4})/.exec(stdout) ?? [];
   expect(stdout).toMatch(/The agent is the real Claude \(\d+\.\d+\.\d+\).*\bstand-in\b/);
   expect(stdout).toMatch(/process \d+ killed with SIGKILL, 1 session file deleted/);

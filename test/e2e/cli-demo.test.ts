@@ -18,9 +18,8 @@ beforeAll(async () => {
   text = await demo().ended;
 });
 
-test('the demo shows the loss, the control that forgets, the right answer and the receipt, in less than 10 seconds', () => {
+test('the demo shows the loss, the control that forgets, the right answer and the receipt', () => {
   expect(text).toMatchObject({ code: 0, stderr: '' });
-  expect(text.ms).toBeLessThan(10_000);
   const [, codeword = 'none'] = /The codeword is (\w+-\w+-\d{4})/.exec(text.stdout) ?? [];
   expect(text.stdout).toContain('scripted');
   expect(text.stdout).toMatch(/process \d+ killed with SIGKILL, 1 session file deleted/);

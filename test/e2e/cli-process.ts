@@ -13,7 +13,6 @@ export interface Ended {
   readonly signal: string | null;
   readonly stdout: string;
   readonly stderr: string;
-  readonly ms: number;
 }
 
 export interface StartOptions {
@@ -89,7 +88,6 @@ export class Running {
   stderr = '';
 
   constructor(program: string, args: readonly string[], { input, env, cwd }: StartOptions) {
-    const started = performance.now();
     this.#child = spawn(process.execPath, [program, ...args], { cwd, env });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
@@ -100,7 +98,7 @@ export class Running {
     this.#child.stdin.on('error', () => {}).end(input ?? '');
     this.ended = new Promise((resolve) => {
       this.#child.on('close', (code, signal) => {
-        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr, ms: performance.now() - started });
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
       });
     });
   }

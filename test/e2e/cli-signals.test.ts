@@ -55,7 +55,7 @@ describe('Ctrl-C', () => {
     await running.until('stderr', /once more to kill/);
     running.kill('SIGINT');
     expect((await running.ended).code).toBe(130);
-    expect(alive(pid)).toBe(false);
+    await until(() => !alive(pid)); // it was told to end, and nobody has waited for that
     expect((await home.run('send', 'twice', 'hello')).stdout).toBe('Noted: hello\n');
   });
 

@@ -146,11 +146,17 @@ test('at a terminal a bar says how far it is', async (context) => {
 test('while a server runs, it does the work: whoever added a task may go', async () => {
   const server = home.start(['serve', '--port', '0', '--json']);
   await server.until('stdout', /"kind":"serving"/);
-  const adding = home.start(['task', 'run', '/stream 20 50', '--name', 'left', '--gate', 'true']);
+  const go = join(home.path, 'go-on');
+  const adding = home.start(['task', 'run', `/await ${go}`, '--name', 'left', '--gate', 'true']);
   await until(() => sent() === 1);
   adding.kill('SIGKILL');
   await adding.ended;
-  const watching = await home.run('task', 'run');
+  const asked = () => server.stderr.split('"operation":"listTasks"').length;
+  const before = asked();
+  const following = home.start(['task', 'run']);
+  await until(() => asked() > before); // what is left over: from here on it waits for that
+  writeFileSync(go, '');
+  const watching = await following.ended;
   expect([watching.code, watching.stdout]).toEqual([
     0,
     'left  done, 1 turn of scripted: The gate passed: exit code 0.\n',

@@ -80,9 +80,8 @@ test('a server that ends and is there again: the board goes on, and the task is 
   const { tasks } = await world.tasks.add({ goal: '/stream 3 200', retryInterrupted: 5 });
   const waiting = world.tasks.settled(tasks.map(({ id }) => id));
   await until('the task to begin', () => watched.seen.some(({ kind }) => kind === 'task.opened'));
-  const { port } = home;
   await home.down();
-  await home.up(port);
+  await home.up();
   expect(await waiting).toMatchObject([{ state: 'done' }]);
   const last = await world.tasks.lastSeq();
   expect((await watched.upTo(last)).map(({ seq }) => seq)).toEqual(Array.from({ length: last }, (_, i) => i + 1));

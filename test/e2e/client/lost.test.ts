@@ -182,11 +182,15 @@ test('a large prompt arrives whole; one that is too large is refused', async () 
 test('a server that is gone is waited for, for a while; one that was never there is not', async () => {
   await using home = await ServedHome.start();
   const timing = { patienceMs: 400, firstMs: 5, longestMs: 50 };
-  const engine = await connect({ transport: socketTransport(home.socket), token: TOKEN, timing });
+  const [engine, patient] = await Promise.all(
+    [timing, { ...timing, patienceMs: 600_000 }].map((one) =>
+      connect({ transport: socketTransport(home.socket), token: TOKEN, timing: one }),
+    ),
+  );
+  if (engine === undefined || patient === undefined) expect.unreachable();
   const { id } = await engine.ensure({ key: 'chat' });
   const events = engine.follow(id)[Symbol.asyncIterator]();
   await events.next();
-  const { port } = home;
   await home.down();
   const [asked, next] = [engine.list(), events.next()];
   await Promise.all([
@@ -197,10 +201,10 @@ test('a server that is gone is waited for, for a while; one that was never there
     'unreachable',
     connect({ transport: socketTransport(home.socket), token: TOKEN, timing: { patienceMs: 600_000 } }),
   );
-  const late = engine.submit(id, 'Hello.');
-  await home.up(port);
+  const late = patient.submit(id, 'Hello.');
+  await home.up();
   await ended(home.engine, (await late).turn);
-  await engine.close();
+  await Promise.all([engine.close(), patient.close()]);
 });
 
 test('closing ends what is under way, and nothing begins after it', async () => {

@@ -141,12 +141,12 @@ test('closing interrupts a turn that takes longer, and the turns behind it are r
 });
 
 test('closing before anything was sent leaves the turn queued for the next process', async () => {
-  await using home = new Home({ claude: { startMs: 300 } });
+  await using home = new Home({ claude: { startMs: 600_000 } });
   const { tl, engine } = await chat(home);
   const { turn } = await engine.submit('chat', 'The codeword is amber.');
   await event(engine, 'chat', 'turn.started');
   await tl.close({ graceMs: 0 });
-  const next = await home.open({ claims: 'all' });
+  const next = await home.open({ claims: 'all' }, { settings: { agents: { claude: { adapter: 'scripted' } } } });
   expect((await ended(next.engine, turn)).state).toBe('completed');
 });
 

@@ -60,13 +60,14 @@ test('a request id is remembered after the end, and for another prompt it is a c
 });
 
 test('a turn that was accepted and not sent is run by another process when its own was killed', async () => {
-  await using home = new Home({ claude: { startMs: 300 } });
+  await using home = new Home({ claude: { startMs: 600_000 } });
   const first = await home.host();
   await first.engine.ensure({ key: 'chat' });
   const { turn } = await first.engine.submit('chat', prompt('amber'));
   await first.calls.followUntil('chat', 0, 'turn.started');
   await first.kill();
-  const { engine } = await home.open({ claims: 'all' });
+  const settings = { agents: { claude: { adapter: 'scripted' } } };
+  const { engine } = await home.open({ claims: 'all' }, { settings });
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 2 });
   expect(known((await engine.answerOf(turn.id)).reply)).toEqual(['amber']);
   await expectSound(engine, 'chat');

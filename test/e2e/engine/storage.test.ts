@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../../src/core/errors.ts';
+import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** A store whose disk is full as long as `isFull` says so, for everything that a running turn writes. */
-function fullWhile(isFull: () => boolean) {
+function fullWhile(isFull: () => boolean, written: (writes: readonly Write[]) => void = () => {}) {
   return (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
@@ -15,29 +16,36 @@ function fullWhile(isFull: () => boolean) {
         if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value;
         return async (...args: Parameters<Store['commit']>) => {
           if (isFull()) throw new ThroughlineError('storage_full', 'No room.');
-          return target.commit(...args);
+          const committed = await target.commit(...args);
+          written(args[2]);
+          return committed;
         };
       },
     });
 }
 
+const isUpdate = (write: Write) => write.write === 'event' && write.event.kind === 'turn.update';
+
 test('a disk that is full for a while in the middle of a turn delays it, and nothing is lost', async () => {
   await using home = new Home();
   let full = false;
+  let fills = false;
   let refused = 0;
   const isFull = () => {
     if (full) refused += 1;
     return full;
   };
-  const engine = await home.engine({ store: fullWhile(isFull) });
+  const store = fullWhile(isFull, (writes) => {
+    full ||= fills && writes.some(isUpdate);
+  });
+  const engine = await home.engine({ store });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
+  fills = true;
   const { turn } = await engine.submit('chat', `/stream 20 5\n${WHICH}`);
-  await event(engine, 'chat', 'turn.update', { turn: turn.id });
-  full = true;
   await until('the disk was found full', () => refused > 2);
   expect((await engine.turn(turn.id)).state).toBe('running');
-  full = false;
+  fills = full = false;
   expect((await ended(engine, turn)).state).toBe('completed');
   const { reply } = await engine.answerOf(turn.id);
   expect(reply).toContain('chunk 20');

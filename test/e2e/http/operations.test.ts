@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
@@ -158,23 +159,26 @@ test('health, metrics and the reference', async () => {
 
 test('a server that is about to end begins nothing, still answers, and hands over what is queued', async () => {
   await using home = await ServedHome.start();
-  const { caller, port } = home;
+  const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
-  const running = await caller.ok('POST', '/conversations/chat/turns', { prompt: '/stream 30 20' });
+  const running = await caller.ok('POST', '/conversations/chat/turns', {
+    prompt: `/say Begun.\n/await ${home.path}/go`,
+  });
   const queued = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'and then this' });
   const kinds: string[] = [];
   const reading = (async () => {
     for await (const { data } of caller.events('/conversations/chat/events')) kinds.push(data.kind);
   })();
   await until('the answer streams', () => kinds.includes('turn.update'));
-  const ending = home.down(20_000);
+  const ending = home.down(60_000);
   expect((await caller.get('//healthz')).status).toBe(503);
   expect((await caller.post('/conversations/chat/turns', { prompt: 'no' })).body).toMatchObject({ code: 'closed' });
   expect((await caller.get(`/turns/${running.turn.id}`)).body.state).toBe('running');
+  writeFileSync(`${home.path}/go`, '');
   await ending;
   await reading; // ends in good order, with the end of the turn
   expect(kinds.filter((kind) => kind === 'turn.ended')).toHaveLength(1);
-  await home.up(port);
+  await home.up();
   expect((await home.caller.finished(running.turn)).turn.state).toBe('completed');
   expect((await home.caller.finished(queued.turn)).turn.state).toBe('completed');
 });

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { Turn } from '../../../src/core/turn.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
 import { allEvents, ended, event, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
@@ -149,7 +150,12 @@ test('a milestone is a conversation that its tasks share: the third knows what t
   expect(await tl.conversation('milestone').summary()).toMatchObject({ contexts: 3, sessions: 1 });
 });
 
-const PATIENT = { firstMs: 20, longestMs: 100, totalMs: 30_000 };
+const PATIENT = { firstMs: 20, longestMs: 100, totalMs: 600_000 };
+
+/** Whoever else had the session has let go of it. */
+function unlock(home: Home, sandbox: string, { sessionId }: Pick<Turn, 'sessionId'>): void {
+  rmSync(join(home.sandboxes, sandbox, 'state', 'scripted', `${sessionId}.jsonl.lock`));
+}
 
 test('a retry waits until the session is unlocked, and the receipt counts the waits', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
@@ -160,7 +166,7 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
   expect(locked.payload).toMatchObject({ id: failed.turn.sessionId, waits: 1, ms: 20 });
-  rmSync(join(home.sandboxes, sandbox, 'state', 'scripted', `${failed.turn.sessionId}.jsonl.lock`));
+  unlock(home, sandbox, failed.turn);
   await ended(tl.engine, turn);
   const { receipt } = await tl.engine.answerOf(turn.id);
   expect(receipt).toMatchObject({ rung: 'resume', sessionId: failed.turn.sessionId, unsettled: true });
@@ -169,10 +175,15 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
 });
 
 test('an open session that was only locked has missed nothing and seen nothing twice', async () => {
-  await using home = new Home({ claude: { ids: 'assigned', lockMs: 1_500 } });
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
   const tl = await home.open({ lock: PATIENT });
-  await tl.conversation('task').ask('The codeword is amber.');
-  const { reply, receipt } = await tl.conversation('task').ask('How many messages were you given?');
+  const { sandbox } = await tl.engine.ensure({ key: 'task' });
+  const first = await run(tl.engine, 'task', 'The codeword is amber.');
+  const { turn } = await tl.engine.submit('task', 'How many messages were you given?');
+  await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
+  unlock(home, sandbox, first.turn);
+  await ended(tl.engine, turn);
+  const { reply, receipt } = await tl.engine.answerOf(turn.id);
   expect(reply).toContain('given 2 prompts; no conversation record');
   expect(receipt).toMatchObject({ rung: 'live', unsettled: false, delivered: 0, carried: 1 });
   expect(receipt.lockWaits.count).toBeGreaterThan(0);

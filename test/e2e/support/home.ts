@@ -79,6 +79,12 @@ export class Home {
     }
   }
 
+  /** When the lease of its only conversation ends. */
+  leaseEnd(): number {
+    const [row] = this.query<{ ready_at: number | null }>('SELECT ready_at FROM leases');
+    return row?.ready_at ?? expect.unreachable('nobody holds the conversation');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.kill()));
     await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));

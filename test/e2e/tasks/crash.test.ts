@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Task } from '../../../src/core/task.ts';
+import type { Throughline } from '../../../src/index.ts';
 import { expectSound, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';
@@ -57,10 +58,9 @@ test('a task whose runner is dead is cancelled by whoever asks, and its turn wit
 test('a task that was given back is cancelled with the turn that it was in, and what that has cost is counted', async () => {
   await using home = new Home();
   const first = await home.open();
-  const { tasks } = await first.tasks.add({ goal: '/usage 60 1\n/stream 40 50', gate: 'false' });
+  const { tasks } = await first.tasks.add({ goal: `/usage 60 1\n/await ${home.path}/go`, gate: 'false' });
   const { id } = only(tasks);
-  await until('its turn runs', () => sent(home) === 1);
-  await first.close({ graceMs: 10_000 });
+  await closedInTheMiddle(home, first);
   const second = await home.open();
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued', progress: { turns: 0 } });
   await second.tasks.cancel(id);
@@ -142,10 +142,9 @@ test('many tasks and many kills: every one is done once, with a session of its o
 test('a runner that was closed in good order gives its tasks back at once', async () => {
   await using home = new Home();
   const first = await home.open();
-  const { tasks } = await first.tasks.add({ goal: '/stream 40 50' });
+  const { tasks } = await first.tasks.add({ goal: `/await ${home.path}/go` });
   const { id } = only(tasks);
-  await until('its turn runs', () => sent(home) === 1);
-  await first.close({ graceMs: 10_000 });
+  await closedInTheMiddle(home, first);
   const second = await home.open();
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued' });
   await second.tasks.goOn();
@@ -153,6 +152,15 @@ test('a runner that was closed in good order gives its tasks back at once', asyn
   expect(task).toMatchObject({ state: 'done', progress: { turns: 1 } });
   expect(sent(home)).toBe(1);
 });
+
+/** Closes while the only turn runs, which then ends within its grace: by then its task was given back. */
+async function closedInTheMiddle(home: Home, tl: Throughline): Promise<void> {
+  await until('its turn runs', () => sent(home) === 1);
+  const closing = tl.close({ graceMs: 60_000 });
+  await until('it was given back', () => home.query("SELECT no FROM tasks WHERE state = 'queued'").length === 1);
+  writeFileSync(join(home.path, 'go'), '');
+  await closing;
+}
 
 function lines(home: Home, name: string): number {
   const [row] = home.query<{ sandbox: string }>('SELECT sandbox FROM conversations');

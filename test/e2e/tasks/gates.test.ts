@@ -111,11 +111,11 @@ test('of a long output the end is told, and how much was left out', async () => 
 test('a gate that takes too long is ended with all that it started, and has failed', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const gate = { command: 'sleep 3600 & echo $! > pid; trap "" TERM; wait; wait', timeout: 1 };
+  const gate = { command: 'sleep 3600 & echo $! > pid; trap "" TERM; wait; wait', timeout: 3 };
   const task = only(await tl.tasks.run({ goal: 'x', gate, maxIterations: 1 }));
   expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'iterations_spent' } } });
   const { gates } = await tl.tasks.report(task.id);
-  expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'not done after 1 s, and ended' });
+  expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'not done after 3 s, and ended' });
   await gone(home, task.progress.conversation);
 });
 

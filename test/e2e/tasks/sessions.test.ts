@@ -132,7 +132,7 @@ test('tasks of a milestone share its context: the third knows what the first was
 
 test('a session that is locked is waited for, and the report counts it', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
-  const tl = await home.open({ maxWarm: 0, lock: { firstMs: 20, longestMs: 50, totalMs: 60_000 } });
+  const tl = await home.open({ maxWarm: 0, lock: { firstMs: 20, longestMs: 50, totalMs: 600_000 } });
   const { tasks } = await tl.tasks.add({ goal: 'x', gate: 'test -f done || { touch done; false; }' });
   const { id } = only(tasks);
   const state = () =>

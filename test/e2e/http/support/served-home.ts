@@ -51,8 +51,8 @@ export class ServedHome {
     return home;
   }
 
-  /** Starts the server, again on the port that it had if it had one. */
-  async up(port = 0): Promise<void> {
+  /** Starts the server, on whatever port there is. */
+  async up(): Promise<void> {
     const { agents = { scripted: {} }, engine = {}, server = {} } = this.#options;
     const settings = Object.entries(agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
     const log = createLog('debug', [TOKEN], (line) => this.log.push(line));
@@ -67,7 +67,7 @@ export class ServedHome {
     this.#server = await startServer({
       tasks: this.#tasks,
       ...{ engine: this.#composed.engine, keys: this.#composed.parts.store, token: TOKEN, log, metrics: this.metrics },
-      ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port, ...server },
+      ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port: 0, ...server },
     });
   }
 
