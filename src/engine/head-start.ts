@@ -10,7 +10,7 @@ import { NOTHING_DELIVERED } from './deliver.ts';
 import { isStorageFault } from './faults.ts';
 import type { Hold, LiveSession } from './hold.ts';
 import { LockWait } from './lock-wait.ts';
-import { inLineage } from './open-step.ts';
+import { inLineage } from './open/lineage.ts';
 import { planFor, receiptOf } from './plan.ts';
 import type { Restored } from './restore.ts';
 

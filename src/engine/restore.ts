@@ -10,7 +10,8 @@ import type { Agent, AgentSession, Rewind } from '../ports/agent.ts';
 import { addSpent, type Delivered, deliver, NOTHING_DELIVERED, NOTHING_SPENT, type Spent } from './deliver.ts';
 import type { Hold } from './hold.ts';
 import type { LockWait } from './lock-wait.ts';
-import { drop, openStep } from './open-step.ts';
+import { drop } from './open/lineage.ts';
+import { openStep } from './open/step.ts';
 import { planFor, receiptOf } from './plan.ts';
 
 /** Brings one session to the head of the conversation, by the best step that works, and leaves a receipt (never silently fresh). */
