@@ -10,9 +10,15 @@ const turn = (n: number, prompt: string, reply: string | null, more: Partial<Tol
   certain: true,
   ...more,
 });
-const person = (text: string, ...blocks: string[]): RepeatedMessage => ({ who: 'person', text, blocks });
-const agent = (text: string): RepeatedMessage => ({ who: 'agent', text, blocks: [] });
-const summary = (text: string): RepeatedMessage => ({ who: 'summary', text, blocks: [] });
+const person = (text: string, ...blocks: string[]): RepeatedMessage => ({
+  who: 'person',
+  text,
+  blocks,
+  beside: text,
+});
+const agent = (text: string): RepeatedMessage => ({ who: 'agent', text, blocks: [], beside: text });
+const note = (text: string): RepeatedMessage => ({ who: 'note', text, blocks: [], beside: text });
+const summary = (text: string): RepeatedMessage => ({ who: 'summary', text, blocks: [], beside: text });
 
 const TOLD = [turn(1, 'Say one.', 'one'), turn(2, 'Say two.', 'two'), turn(3, 'Say one.', 'one again')];
 const REPEATED = [
@@ -73,13 +79,79 @@ test('what somebody else asked between two turns of ours, and was answered, is b
   const theirs = [person('Say four.'), agent('four')];
   const between = [...REPEATED.slice(0, 2), ...theirs, ...REPEATED.slice(2)];
   expect(compareTold(between, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
-  // A command of ours may be repeated in other words, and what did not complete may have been gone on with.
+  // A command of ours may be repeated in other words.
   const [one, two, three] = TOLD as [ToldTurn, ToldTurn, ToldTurn];
   const ours = turn(2, '/four', 'four');
   expect(compareTold(between, [one, ours, { ...two, n: 3 }, { ...three, n: 4 }]).kind).toBe('consistent');
-  expect(compareTold(between, [{ ...one, certain: false }, two, three]).kind).toBe('consistent');
   // What came before the first of ours was there when we took the session over.
   expect(compareTold([...theirs, ...REPEATED], TOLD).kind).toBe('consistent');
+});
+
+describe('after a turn that did not complete', () => {
+  const [one, two, three] = TOLD as [ToldTurn, ToldTurn, ToldTurn];
+  const broken = turn(2, 'Say two.', null, { certain: false });
+  const theirs = [person('Say four.'), agent('four')];
+
+  test.each([
+    ['it was kept with a part of its answer', [person('Say two.'), agent('t')]],
+    ['it was kept without', [person('Say two.')]],
+    ['it was not kept', []],
+    ['the agent made a note of it', [person('Say two.'), note('[It was stopped.]'), agent('No answer.')]],
+  ])('somebody else’s prompt is found, and nothing else is taken for one: %s', (_, left) => {
+    const was = [...REPEATED.slice(0, 2), ...left];
+    expect(compareTold(was, [one, broken]).kind).toBe('consistent');
+    expect(compareTold([...was, ...theirs], [one, broken])).toEqual({
+      kind: 'beyond',
+      detail: 'it has 1 more prompt than we sent',
+    });
+    expect(compareTold([...was, person('Say four.')], [one, broken]).kind).toBe('beyond');
+    const after = [person('Say one.'), agent('one again')];
+    expect(compareTold([...was, ...after], [one, broken, three]).kind).toBe('consistent');
+    expect(compareTold([...was, ...theirs, ...after], [one, broken, three]).kind).toBe('beyond');
+  });
+
+  test('also when it was the first', () => {
+    const first = turn(1, 'Say one.', null, { certain: false });
+    expect(compareTold([person('Say one.')], [first])).toEqual({ kind: 'consistent', found: 1 });
+    expect(compareTold([person('Say one.'), ...theirs], [first]).kind).toBe('beyond');
+    expect(compareTold([person('Say one.'), ...theirs, ...REPEATED.slice(2, 4)], [first, two]).kind).toBe('beyond');
+    // What came before was there when we took the session over.
+    expect(compareTold([...theirs, person('Say one.')], [first]).kind).toBe('consistent');
+  });
+
+  test('an agent that makes one prompt of two, because nothing came between them, hides neither', () => {
+    const was = REPEATED.slice(0, 2);
+    const joined = (...texts: string[]) => [...was, person(texts.join('')), agent('one again')];
+    expect(compareTold(joined('Say two.', 'Say one.'), [one, broken, three])).toEqual({ kind: 'consistent', found: 2 });
+    expect(compareTold(joined('Say two.', 'Say two.'), [one, broken]).kind).toBe('consistent');
+    expect(compareTold(joined('Say two.', 'Say four.'), [one, broken]).kind).toBe('beyond');
+    expect(compareTold([...was, person('Say two.Say four.')], [one, broken]).kind).toBe('beyond');
+    // Of one that puts words of its own beside each prompt, that says nothing.
+    const dated = [person('(Monday) Say one.'), agent('one'), person('(Monday) Say two.'), agent('t')];
+    expect(compareTold(dated, [one, broken]).kind).toBe('consistent');
+  });
+
+  test('a command or a picture stands for one prompt, and not for any number of them', () => {
+    const image = { type: 'image', data: '', mimeType: 'image/png' } as const;
+    for (const lost of [turn(2, '/two', null, { certain: false }), { ...broken, prompt: [image] }]) {
+      expect(compareTold([...REPEATED.slice(0, 2), ...theirs], [one, lost]).kind).toBe('consistent');
+      expect(compareTold([...REPEATED.slice(0, 2), ...theirs, ...theirs], [one, lost]).kind).toBe('beyond');
+    }
+    const shown = { ...broken, prompt: [...broken.prompt, image] };
+    expect(compareTold([...REPEATED.slice(0, 2), person('Say two. (a picture)'), agent('t')], [one, shown]).kind).toBe(
+      'consistent',
+    );
+    expect(compareTold([...REPEATED.slice(0, 2), person('Say two.'), agent('t'), ...theirs], [one, shown]).kind).toBe(
+      'beyond',
+    );
+  });
+
+  test('what we put before a prompt is ours, and what others did is not', () => {
+    const retold = { ...broken, block: 'abc' };
+    const was = REPEATED.slice(0, 2);
+    expect(compareTold([...was, person('Say two.', 'abc'), agent('t')], [one, retold]).kind).toBe('consistent');
+    expect(compareTold([...was, person('Say two.', 'abd'), agent('t')], [one, retold]).kind).toBe('beyond');
+  });
 });
 
 test('what a summary stands for need not be repeated, and all since then must be', () => {

@@ -56,3 +56,20 @@ test('what an agent has summed up is told apart', () => {
   );
   expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary']);
 });
+
+test('what Claude says in the person’s place is told apart, and what the person says is not', () => {
+  const said = messagesOf(
+    chunk('user_message_chunk', '[Request interrupted by user]'),
+    chunk('agent_message_chunk', '[Request interrupted by user]'),
+    chunk('user_message_chunk', '[Request interrupted by user for tool use]'),
+    chunk('agent_message_chunk', 'No response requested.'),
+    chunk('user_message_chunk', 'What is [Request interrupted by user]?'),
+  );
+  expect(said.map(({ who }) => who)).toEqual(['note', 'agent', 'note', 'agent', 'person']);
+});
+
+test('what stands beside the blocks is known', () => {
+  const block = '<conversation-record 0a1b>\nThen.\n</conversation-record 0a1b>';
+  const [said] = messagesOf(chunk('user_message_chunk', `${block}\nNow.`));
+  expect(said?.beside).toBe('\nNow.');
+});

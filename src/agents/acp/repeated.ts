@@ -4,6 +4,8 @@ import type { RepeatedMessage } from '../../core/told.ts';
 
 /** How Claude begins the message that stands for everything it has compacted. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
+/** What Claude puts in the place of the person's words when a prompt was stopped. */
+const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
 /** How often the end of a block is looked for in one message: we put one block before a prompt. */
 const MOST_BLOCKS = 100;
@@ -45,8 +47,9 @@ export class RepeatedHistory {
   messages(): RepeatedMessage[] {
     return this.#messages.map(({ who, texts }) => {
       const text = texts.join('');
-      const blocks = who === 'person' ? [...blocksIn(text)].map(hashOf) : [];
-      return { who: text.startsWith(CLAUDE_SUMMARY) ? 'summary' : who, text, blocks };
+      const blocks = who === 'person' ? [...blocksIn(text)] : [];
+      const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
+      return { who: speakerOf(who, text), text, blocks: blocks.map(hashOf), beside };
     });
   }
 
@@ -57,6 +60,11 @@ export class RepeatedHistory {
     if (same) last?.texts.push(textOf(content));
     else this.#messages.push({ who, texts: [textOf(content)], messageId });
   }
+}
+
+function speakerOf(who: Open['who'], text: string): RepeatedMessage['who'] {
+  if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
+  return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : who;
 }
 
 function* blocksIn(text: string): Generator<string> {

@@ -1,0 +1,78 @@
+// Somebody else goes on in a session of ours whose last turn did not complete: then nothing that it repeats is sure to be ours.
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { acpAgent } from '../../src/agents/acp/adapter.ts';
+import type { Throughline } from '../../src/index.ts';
+import { conversationOf } from '../../src/testing/index.ts';
+import { ask, TestRooms, until } from '../contracts/agent-room.ts';
+import { allEvents, ended } from '../e2e/support/conversations.ts';
+import { type AcpAgentSettings, claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { AcpHome, type MakeSettings } from './acp-home.ts';
+import { FIRST, SECOND, THIRD } from './agent-home.ts';
+
+const THEIRS = 'Somebody else has said this.';
+
+type Way = 'cancelled' | 'killed';
+const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way, why: string | null])[] = [
+  ['an agent of ours', (model, root) => ownAgent(model, root, ['honest']), 'killed', null],
+  // Makes one prompt of two when the first was not answered.
+  ['codex-acp', codexAcp, 'killed', missing('@zed-industries/codex-acp')],
+  // Says in the person's place that it was stopped.
+  ['claude-agent-acp', claudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
+];
+
+describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, way, why) => {
+  test(`a turn that was ${way} is told again; after somebody else’s prompt the session is left`, async (context) => {
+    if (why !== null) return context.skip(why);
+    await using home = await AcpHome.make({ agent: settings });
+    const cwd = home.directory('work');
+    const tl = await home.open();
+    await tl.conversation('chat', { cwd }).ask(FIRST);
+    await broken(tl, 'First of all.', way);
+    await tl.close();
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(SECOND);
+    expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', carried: 2 });
+    await broken(again, 'Once more.', way);
+    await again.close();
+    await elsewhere(home, receipt.sessionId ?? '', cwd);
+    const later = await home.open();
+    const last = await later.conversation('chat').ask(THIRD);
+    expect(last.receipt).toMatchObject({ rung: 'transcript', carried: 4, proof: 'counted' });
+    expect(last.receipt.tried).toMatchObject([{ rung: 'resume', failure: expect.stringMatching(/1 more prompt/) }]);
+    expect((await later.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'diverged']);
+    home.expectCodewords('amber', 'birch', 'cedar');
+    const request = home.model.lastRequest();
+    expect(JSON.stringify(request && conversationOf(request))).not.toContain(THEIRS);
+  });
+});
+
+/** A turn that is stopped in the middle of its answer. */
+async function broken(tl: Throughline, words: string, way: Way): Promise<void> {
+  const { turn } = await tl.conversation('chat').send(`${words}\nmodel: stream 400 25ms`).accepted;
+  const isText = async () =>
+    (await allEvents(tl.engine, 'chat')).some(({ kind, turn: of }) => kind === 'turn.update' && of === turn.id);
+  await until('it answers', isText, 30_000);
+  if (way === 'cancelled') await tl.engine.cancel(turn.id);
+  else process.kill((await tl.engine.turn(turn.id)).sent?.process?.pid ?? 0, 'SIGKILL');
+  expect((await ended(tl.engine, turn)).state).toBe(way === 'killed' ? 'interrupted' : 'cancelled');
+}
+
+/** The same session in the hands of another program. */
+async function elsewhere(home: AcpHome, id: string, cwd: string): Promise<void> {
+  const rooms = new TestRooms();
+  try {
+    const { agents } = home.settings as { agents: { agent: AcpAgentSettings } };
+    const agent = acpAgent({
+      name: 'agent',
+      ...agents.agent,
+      installed: rooms.root,
+      memory: join(rooms.root, 'learnt'),
+    });
+    const session = await rooms.open(agent, await rooms.room(cwd), { kind: 'resume', id });
+    expect((await ask(session, THEIRS)).outcome.kind).toBe('completed');
+    await session.close();
+  } finally {
+    await rooms.dispose();
+  }
+}
