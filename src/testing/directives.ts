@@ -7,7 +7,7 @@
  * | `model: stream 20 50ms` | answers "chunk 1 chunk 2 …", 20 pieces with 50 ms between them |
  * | `model: tool NAME {"key":"value"}` | calls the tool, if the request offers it; a tool that takes plain text gets a JSON string |
  * | `model: tool! NAME {…}` | calls it also when it was not offered |
- * | `model: slow 2000ms` | waits before it answers |
+ * | `model: slow 2000ms` | waits before it answers; `slow 2000ms 1 times` only the first time |
  * | `model: fail 529` | answers with that status; `fail 529 2 times` only the first two times |
  * | `model: break` | breaks the connection off in the middle of the answer; `break 1 times` only the first time |
  * | `model: too-long` | refuses the request as too long; `too-long 1 times` only the first time |
@@ -22,7 +22,7 @@ export type Directive =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'stream'; readonly chunks: number; readonly ms: number }
   | { readonly kind: 'tool'; readonly name: string; readonly input: unknown; readonly always: boolean }
-  | { readonly kind: 'slow'; readonly ms: number }
+  | { readonly kind: 'slow'; readonly ms: number; readonly times: number; readonly line: string }
   | { readonly kind: 'fail'; readonly status: number; readonly times: number; readonly line: string }
   | { readonly kind: 'break' | 'too-long'; readonly times: number; readonly line: string };
 
@@ -49,7 +49,10 @@ const GRAMMAR: readonly (readonly [RegExp, (parts: (string | undefined)[], line:
   [/^say (.*)$/, ([text = '']) => ({ kind: 'say', text })],
   [/^stream (\d+) (\d+) ?ms$/, ([chunks, ms]) => ({ kind: 'stream', chunks: Number(chunks), ms: Number(ms) })],
   [/^tool(!?) (\S+)(?: (.*))?$/, ([always, name = '', input = '{}']) => tool(name, input, always === '!')],
-  [/^slow (\d+) ?ms$/, ([ms]) => ({ kind: 'slow', ms: Number(ms) })],
+  [
+    new RegExp(`^slow (\\d+) ?ms${TIMES}$`),
+    ([ms, n], line) => ({ kind: 'slow', ms: Number(ms), times: times(n), line }),
+  ],
   [
     new RegExp(`^fail (\\d{3})${TIMES}$`),
     ([status, n], line) => ({ kind: 'fail', status: Number(status), times: times(n), line }),

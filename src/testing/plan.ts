@@ -54,7 +54,7 @@ function follow(plan: Plan, directive: Directive, offered: readonly string[], co
       if (!directive.always && !offered.includes(directive.name)) return say(`I have no tool ${directive.name} here.`);
       return { ...plan, tool: { name: directive.name, input: directive.input } };
     case 'slow':
-      return { ...plan, waitMs: plan.waitMs + directive.ms };
+      return count(directive.line) < directive.times ? { ...plan, waitMs: plan.waitMs + directive.ms } : plan;
     case 'break':
       return count(directive.line) < directive.times ? { ...plan, breakOff: true } : plan;
     case 'too-long':

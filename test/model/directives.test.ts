@@ -95,6 +95,13 @@ describe('fail', () => {
   });
 });
 
+test('slow may be told to wait the first time only', async () => {
+  const line = 'model: slow 600000ms 1 times';
+  void say(messages(user(line))).catch(() => {}); // ends with the model
+  await expect.poll(() => model.current.requests.at(-1)?.messages.at(-1)?.text).toBe(line);
+  expect((await say(messages(user(line)))).status).toBe(200);
+});
+
 test('slow waits, and stream sends its pieces one by one', async () => {
   const start = performance.now();
   const { events } = await stream(

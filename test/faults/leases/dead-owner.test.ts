@@ -6,14 +6,13 @@ import { Place } from '../harness/place.ts';
 import { until } from '../harness/until.ts';
 import { codewordsIn, QUESTION } from '../storm/prompts.ts';
 
-const LEASE_MS = 90_000;
-/** A process that starts, looks and takes over, on a machine that is busy with other tests; far from the lease's time. */
-const AT_ONCE_MS = 15_000;
+/** Longer than anything here is waited for: whoever takes over has not waited for it. */
+const LEASE_MS = 600_000;
 
 /** A worker in the middle of a tool that takes long, of an agent that goes on without it. */
 async function busyWorker(place: Place, cwd?: string) {
   const file = place.effects('c');
-  const prompt = `The codeword is one.\n/slow-tool one ${file} 60000\n/tool late ${file}`;
+  const prompt = `The codeword is one.\n/slow-tool one ${file} 600000\n/tool late ${file}`;
   const requests = [{ prompt, options: { requestId: 'one', agent: 'survivor' } }];
   const worker = place.start('stepper', { key: 'c', cwd, requests, engine: { leaseMs: LEASE_MS } });
   const { turn } = await worker.said('accepted');
@@ -29,9 +28,8 @@ async function warmWorker(place: Place) {
   return worker;
 }
 
-/** What must be true once somebody has taken over from a worker that was killed at `killed`. */
-function expectTakenOver(place: Place, killed: number): void {
-  expect(performance.now() - killed).toBeLessThan(AT_ONCE_MS);
+/** What must be true once somebody has taken over from a worker that was killed. */
+function expectTakenOver(place: Place): void {
   expect(place.ran('c'), 'the orphan was ended before it could go on').toEqual(['one']);
 }
 
@@ -41,10 +39,9 @@ describe('the lease of a worker that was killed', () => {
     const { worker, turn } = await busyWorker(place);
     await worker.end();
     expect(marked(place.mark), 'the orphan goes on').toHaveLength(1);
-    const killed = performance.now();
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place, killed);
+    expectTakenOver(place);
     expect(marked(place.mark)).toEqual([]);
   });
 
@@ -54,9 +51,8 @@ describe('the lease of a worker that was killed', () => {
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     await taker.engine.summary('c');
     await worker.end();
-    const killed = performance.now();
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place, killed);
+    expectTakenOver(place);
     expect(marked(place.mark)).toEqual([]);
   });
 
@@ -64,12 +60,11 @@ describe('the lease of a worker that was killed', () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     await worker.end();
-    const killed = performance.now();
     await using taker = await newcomer(place, { claims: 'own', maxWarm: 0, leaseMs: LEASE_MS });
     const own = await taker.run('c', `The codeword is two.\n${QUESTION}`);
     expect((await taker.engine.turn(turn)).state).toBe('interrupted');
     expect(codewordsIn(own.reply)).toEqual(['one', 'two']);
-    expectTakenOver(place, killed);
+    expectTakenOver(place);
     await until('the lease to be given back', () => place.rows('SELECT * FROM workers').length === 0);
     expect(marked(place.mark)).toEqual([]);
   });
@@ -81,9 +76,8 @@ describe('the lease of a worker that was killed', () => {
     const { turn } = await taker.engine.submit('c', `The codeword is two.\n${QUESTION}`);
     expect(turn.state).toBe('queued');
     await worker.end();
-    const killed = performance.now();
     expect(codewordsIn((await taker.end(turn.id)).reply)).toEqual(['one', 'two']);
-    expectTakenOver(place, killed);
+    expectTakenOver(place);
   });
 
   test.concurrent('is given up with its turn interrupted, also when the working directory is gone', async () => {
@@ -93,10 +87,9 @@ describe('the lease of a worker that was killed', () => {
     const { worker, turn } = await busyWorker(place, cwd);
     await worker.end();
     rmSync(cwd, { recursive: true });
-    const killed = performance.now();
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place, killed);
+    expectTakenOver(place);
     expect((await taker.run('c', 'go on')).failure?.code).toBe('refused');
   });
 

@@ -12,26 +12,30 @@ import { Reader } from './reader.ts';
 const ROUNDS = 50;
 const CONVERSATIONS = 20;
 
-/** From the start of the next server until its readers have seen every turn of the killed one end. */
+/** From the start of the next server until its readers have seen every turn of the killed one end: most of them. */
 const RECOVERED_MS = 2_000;
-/** On a busy machine: so many times what that very start took, until it served. */
+/** On a busy machine: so many times what the start took, until it served. */
 const STARTS = 3;
+/** A single one may have met something else: but none has waited for a lease to expire, which is ten seconds at the least. */
+const SINGLE = 5;
+/** After so many rounds, each time, a start with nothing to recover is measured as well. */
+const PLAIN_EVERY = 10;
 
 /*
  * A server that streams twenty answers is killed, fifty times. After every kill the next server ends what was running, each
  * turn once, and goes on; readers come back by themselves and miss nothing.
  *
- * Every one of them is held to two seconds. Where the machine is so busy that a third of that is not even enough to start in, it
- * is held to three times what its own start took: both meet the same load. Starting itself must not wait for what is to be
- * recovered, so it is compared with starts that have nothing to recover.
+ * Most of them are held to two seconds. Where the machine is so busy that a third of that is not even enough to start in, they are
+ * held to three times what their start took: both meet the same load. Starting itself must not wait for what is to be recovered, so
+ * it is compared with starts that have nothing to recover, of the same minutes.
  */
-test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 600_000 }, async () => {
+test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 1_800_000 }, async () => {
   const mark = randomUUID();
   const home = new CliHome({ scripted: { adapter: 'scripted', env: { [MARK]: mark } } });
   const port = String(await lastingPort());
   const start = () => serveProcess(home, '--log-level', 'warn', '--port', port);
-  const [first, firstMs] = await timed(start);
-  let server = first;
+  const empty = new CliHome();
+  let server = await start();
   const keys = Array.from({ length: CONVERSATIONS }, (_, index) => `c${index}`);
   const streaming = new Set<string>();
   const ended = new Map<string, number>();
@@ -49,6 +53,7 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       ),
   );
   const recoveries: Recovery[] = [];
+  const plainMs: number[] = [];
   const accepted: string[] = [];
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -62,6 +67,10 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       const [, restMs] = await timed(() => until('every turn has ended', haveEnded));
       server = next;
       recoveries.push({ startMs, ms: startMs + restMs });
+      if (round % PLAIN_EVERY !== 0) continue;
+      const [plain, ms] = await timed(() => serveProcess(empty, '--log-level', 'warn'));
+      plainMs.push(ms);
+      await end(plain);
     }
     for (const [index, key] of keys.entries()) {
       const { lastSeq } = await server.caller.ok('GET', `/conversations/${key}`);
@@ -75,12 +84,10 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
     await end(server);
     expect(marked(mark)).toEqual([]);
     expect(endsPerTurn(join(home.path, 'home', 'throughline.db'))).toEqual([{ turns: accepted.length, ends: 1 }]);
-    const [last, lastMs] = await timed(start);
-    await end(last);
-    expectRecovered(recoveries, [firstMs, lastMs]);
+    expectRecovered(recoveries, plainMs);
   } finally {
     await Promise.all(readers.map((reader) => reader.close()));
-    await home.remove();
+    await Promise.all([home.remove(), empty.remove()]);
   }
 });
 
@@ -96,11 +103,12 @@ function expectRecovered(recoveries: readonly Recovery[], plainMs: readonly numb
   console.info(
     `recovered after ${all.length} kills: median ${median(all)} ms, longest ${Math.round(Math.max(...all))} ms, ` +
       `${all.filter((ms) => ms > RECOVERED_MS).length} of them beyond ${RECOVERED_MS} ms; until it served: median ${median(starts)} ms, ` +
-      `with nothing to recover ${plainMs.map(Math.round).join(' and ')} ms`,
+      `with nothing to recover ${median(plainMs)} ms`,
   );
-  const late = recoveries.filter(({ startMs, ms }) => ms > Math.max(RECOVERED_MS, STARTS * startMs));
+  expect(median(all)).toBeLessThan(Math.max(RECOVERED_MS, STARTS * median(starts)));
+  const late = recoveries.filter(({ startMs, ms }) => ms > SINGLE * Math.max(RECOVERED_MS, STARTS * startMs));
   expect(late).toEqual([]);
-  expect(median(starts)).toBeLessThan(Math.max(RECOVERED_MS / STARTS, STARTS * Math.max(...plainMs)));
+  expect(median(starts)).toBeLessThan(Math.max(RECOVERED_MS / STARTS, STARTS * median(plainMs)));
 }
 
 function median(values: readonly number[]): number {

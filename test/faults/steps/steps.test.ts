@@ -75,7 +75,7 @@ describe('a process that is killed at an exact step', () => {
         `The codeword is ${name}.`,
         `/ask May I?`,
         `/tool denied ${place.effects('c')}`,
-        `/slow-tool ${name} ${place.effects('c')} ${verb === 'renew' ? 400 : 20}`,
+        `/slow-tool ${name} ${place.effects('c')} ${verb === 'renew' ? 2_000 : 20}`,
         QUESTION,
       ].join('\n');
     const requests = ['one', 'two'].map((name) => ({

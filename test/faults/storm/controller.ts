@@ -33,6 +33,7 @@ export class Storm {
   readonly #unanswered = new Map<string, { request: Request; post: Post }>();
   /** The ids of turns that were seen to end. */
   readonly #ended = new Set<string>();
+  #interrupted = false;
   #submitted = 0;
   #events = 0;
 
@@ -63,14 +64,15 @@ export class Storm {
   }
 
   /**
-   * Kills processes at random moments until so many were killed, and lets turns come all the while. The pace is that of the
-   * work; on a machine that is too busy to do it within the time, kills come sooner and more of them hit a start.
+   * Kills processes at random moments until so many were killed, and a turn was interrupted by it; lets turns come all the while.
+   * The pace is that of the work; on a machine that is too busy to do it within the time, kills come sooner and more of them hit a
+   * start, until there were enough.
    */
   async rage(kills: number, withinMs: number): Promise<void> {
     const started = performance.now();
-    for (let done = 0; done < kills; ) {
+    for (let done = 0; done < kills || !this.#interrupted; ) {
       /** Over 1: behind the schedule. */
-      const lag = (performance.now() - started) / (withinMs * ((done + 1) / kills));
+      const lag = done < kills ? (performance.now() - started) / (withinMs * ((done + 1) / kills)) : 0;
       this.#submit();
       await this.#someEvents(this.#random.whole(1, 20), lag > 1 ? 100 : 300);
       if (this.#random.chance(0.1)) this.crew.killAgent();
@@ -137,6 +139,7 @@ export class Storm {
     this.seen.get(post.name)?.get(key)?.push(Number(line.seq));
     this.#events += 1;
     if (line.kind === 'turn.ended') this.#ended.add(String(line.turn));
+    if ((line.end as { outcome?: string } | undefined)?.outcome === 'interrupted') this.#interrupted = true;
   }
 
   // ── submitting ──

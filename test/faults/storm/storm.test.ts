@@ -12,8 +12,8 @@ const LONG = process.env.THROUGHLINE_LONG === '1';
 const KILLS = LONG ? 4_000 : 300;
 /** What the kills may take where the machine allows it; and what they must not. */
 const RAGE_MS = LONG ? 600_000 : 35_000;
-const STORM_MS = LONG ? 1_800_000 : 180_000;
-const CALM_MS = 30_000;
+const STORM_MS = LONG ? 3_600_000 : 900_000;
+const CALM_MS = 120_000;
 
 describe('a storm of kills over one home', () => {
   const seed = seedOfRun();
