@@ -1,6 +1,7 @@
 import { connect as connectBy } from './clients/http/connect.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
 import { fetchTransport } from './clients/http/transport.ts';
+import { checkOptions } from './core/known-options.ts';
 import { ThroughlineClient } from './library/client.ts';
 
 /** `throughline/client`: Throughline through a server, in browsers and everywhere else where there is `fetch`. */
@@ -15,7 +16,9 @@ export interface ClientOptions {
 }
 
 /** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
-export async function connect({ url = '', token, owner }: ClientOptions = {}): Promise<ThroughlineClient> {
+export async function connect(options: ClientOptions = {}): Promise<ThroughlineClient> {
+  checkOptions(options, { url: true, token: true, owner: true }, 'connect()');
+  const { url = '', token, owner } = options;
   const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
   return new ThroughlineClient(engine, new HttpTasks(engine.caller, null));
 }

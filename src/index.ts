@@ -1,17 +1,32 @@
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
+import { checkOptions, type OptionNames } from './core/known-options.ts';
 import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Either through a server, or with parts of its own: settings are up to whoever has them. */
 export type OpenOptions = ComposeOptions & Partial<ServerOptions>;
 
+const OPEN_OPTIONS: OptionNames<OpenOptions> = {
+  home: true,
+  config: true,
+  settings: true,
+  owner: true,
+  engine: true,
+  agents: true,
+  onBug: true,
+  telemetry: true,
+  server: true,
+  token: true,
+};
+
 /**
  * Opens Throughline. Embedded in this process: its store, its agents, and a worker for the conversations used here. With
  * `server`: through that server, which has them.
  */
 export async function open(options: OpenOptions = {}): Promise<Throughline> {
+  checkOptions(options, OPEN_OPTIONS, 'open()');
   const { server, token: _, ...own } = options;
   if (server !== undefined) return openServer({ ...options, server });
   const { engine, parts, tasks } = await compose(own as ComposeOptions);

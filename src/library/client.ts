@@ -1,6 +1,15 @@
+import { checkOptions, type OptionNames } from '../core/known-options.ts';
 import type { ConversationSpec, Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
 import { ConversationHandle } from './conversation.ts';
+
+const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
+  agent: true,
+  title: true,
+  cwd: true,
+  sandbox: true,
+  restore: true,
+};
 
 /** Throughline on behalf of one owner, wherever its engine is. Runs in browsers, too. */
 export class ThroughlineClient {
@@ -20,6 +29,7 @@ export class ThroughlineClient {
 
   /** A conversation by the caller's own name for it; made when it is first used. */
   conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
+    checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
     return new ConversationHandle(this.engine, { ...options, key });
   }
 

@@ -2,6 +2,7 @@ import type { Prompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
+import { checkOptions, type OptionNames } from '../core/known-options.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Summary } from '../core/summary.ts';
 import type { Turn } from '../core/turn.ts';
@@ -17,6 +18,15 @@ import type {
 export type SendOptions = SubmitOptions & {
   /** Aborting it cancels the turn; the events go on to the turn's end. */
   readonly signal?: AbortSignal;
+};
+
+const SEND_OPTIONS: OptionNames<SendOptions> = {
+  requestId: true,
+  agent: true,
+  session: true,
+  restore: true,
+  permissions: true,
+  signal: true,
 };
 
 /** What `ask` comes back with. */
@@ -52,6 +62,7 @@ export class ConversationHandle {
 
   /** Submits a prompt at once; iterating shows what becomes of it. An agent named for the handle is named for the turn. */
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
+    checkOptions(options, SEND_OPTIONS, 'Sending');
     const { signal, ...submit } = options;
     const accepted = this.#ensure().then(async ({ id }) => {
       if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
