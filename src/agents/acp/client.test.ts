@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
@@ -121,6 +132,13 @@ describe('files', () => {
     expect(readdirSync(outside)).toEqual(['file']);
   });
 
+  test('of more than any text file are not read', async () => {
+    const file = openSync(at('large'), 'w');
+    ftruncateSync(file, 32 * 2 ** 20 + 1);
+    closeSync(file);
+    await expect(read(at('large'), { line: 1, limit: 1 })).rejects.toThrow('larger than 33554432 bytes');
+  });
+
   test('further directories are inside, too', async () => {
     const more = join(rooms.root, 'more');
     mkdirSync(more);
@@ -155,6 +173,15 @@ describe('terminals', () => {
     });
     await client.handle('terminal/wait_for_exit', { terminalId: id });
     expect(await shown(id)).toMatchObject({ output: 'üüüx', truncated: true });
+  });
+
+  test('of a long output no more is kept than anybody would read, whatever was asked for', async () => {
+    for (const more of [{}, { outputByteLimit: 2 ** 40 }]) {
+      const id = await terminal('head -c 3000000 /dev/zero | tr "\\0" x; printf end', more);
+      await client.handle('terminal/wait_for_exit', { terminalId: id });
+      const { output, truncated } = (await shown(id)) as { output: string; truncated: boolean };
+      expect([output.length, output.slice(-4), truncated]).toEqual([2 ** 20, 'xend', true]);
+    }
   });
 
   test('are ended when they are killed or released, and what they showed is handed on', async () => {

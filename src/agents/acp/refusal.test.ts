@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { describe, expect, test } from 'vitest';
 import { AgentGone } from './connection.ts';
-import { failureOf, isAuthRequired, refusalOf } from './refusal.ts';
+import { failureOf, isAuthRequired, refusalOf, wordsOf } from './refusal.ts';
 
 describe('what agents mean when they do not open a session', () => {
   test.each([
@@ -47,4 +47,8 @@ describe('how a prompt ended that was answered with an error', () => {
   test('a process that is gone leaves it open', () => {
     expect(failureOf(new AgentGone('it ended'))).toEqual({ kind: 'lost', message: 'it ended' });
   });
+});
+
+test('of what an agent says about it, no more is told than fits on a few lines', () => {
+  expect(wordsOf(new RequestError(-32603, 'x'.repeat(10_000), 'y'.repeat(10_000)))).toHaveLength(1_000);
 });

@@ -73,3 +73,10 @@ test('what stands beside the blocks is known', () => {
   const [said] = messagesOf(chunk('user_message_chunk', `${block}\nNow.`));
   expect(said?.beside).toBe('\nNow.');
 });
+
+test('only so many blocks are looked for in one message', () => {
+  const block = '<conversation-record 0a1b>x</conversation-record 0a1b>';
+  const [said] = messagesOf(chunk('user_message_chunk', block.repeat(150)));
+  expect(said?.blocks).toHaveLength(100);
+  expect(said?.beside).toBe(block.repeat(50));
+});

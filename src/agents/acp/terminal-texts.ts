@@ -38,14 +38,14 @@ export class TerminalTexts {
 
   *#tell(textOf: (terminalId: string) => string | null): Generator<Update> {
     for (const [toolCallId, content] of this.#shown) {
-      const ids = content.map(terminalOf).filter((id) => id !== null);
+      const ids = [...new Set(content.map(terminalOf).filter((id) => id !== null))];
       const texts = new Map(ids.map((id) => [id, textOf(id)]));
       if ([...texts.values()].includes(null)) continue;
       this.#shown.delete(toolCallId);
       yield {
         sessionUpdate: 'tool_call_update',
         toolCallId,
-        content: content.map((item) => asText(item, texts)),
+        content: onlyOnce(content).map((item) => asText(item, texts)),
         _meta: { 'throughline/terminal': ids },
       } as Update;
     }
@@ -61,6 +61,17 @@ function setNewest<T>(all: Map<string, T>, key: string, value: T): void {
 
 function terminalOf(item: unknown): string | null {
   return isObject(item) && item.type === 'terminal' && typeof item.terminalId === 'string' ? item.terminalId : null;
+}
+
+/** What is shown twice is told once: a short update could stand for any amount of text. */
+function onlyOnce(content: readonly unknown[]): unknown[] {
+  const shown = new Set<string>();
+  return content.filter((item) => {
+    const id = terminalOf(item);
+    const again = id !== null && shown.has(id);
+    if (id !== null) shown.add(id);
+    return !again;
+  });
 }
 
 function asText(item: unknown, texts: ReadonlyMap<string, string | null>): unknown {

@@ -1,0 +1,53 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listSessions } from './list.ts';
+import { type ProbeRequest, probing } from './probe.ts';
+
+let scratch: string;
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'throughline-probe-'));
+});
+afterEach(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** An agent that is a few lines of JavaScript: `say` prints a message; `answers` is called with each request. */
+function agent(script: string): ProbeRequest {
+  const whole = `
+    const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n');
+    const initialized = { protocolVersion: 1, agentCapabilities: { sessionCapabilities: { list: {} } } };
+    ${script}
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => answers(JSON.parse(line)));`;
+  return {
+    name: 'agent',
+    command: [process.execPath, '-e', whole],
+    env: {},
+    openMs: 10_000,
+    login: '',
+    scratch,
+  };
+}
+
+test('what an agent says unasked is kept by method, and of so many methods only', async () => {
+  const loud = agent(`const answers = ({ id }) => {
+    for (let n = 0; n < 150; n += 1) say({ method: 'm' + n, params: n });
+    say({ method: 'm0', params: 'newest' });
+    say({ id, result: initialized });
+  };`);
+  const heard = await probing(loud, async ({ hear }) => [
+    await hear('m0', 0),
+    await hear('m99', 0),
+    await hear('m100', 0),
+  ]);
+  expect(heard).toEqual(['newest', 99, null]);
+  expect(readdirSync(scratch)).toEqual([]);
+});
+
+test('a list of sessions without an end has one', async () => {
+  const endless = agent(`let pages = 0; const answers = ({ id, method }) => say({
+    id,
+    result: method === 'initialize' ? initialized : { sessions: [{ sessionId: 's' + (pages += 1) }], nextCursor: 'more' },
+  });`);
+  const all = await listSessions({ ...endless, cwd: '/', auth: null });
+  expect(all?.map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, n) => `s${n + 1}`));
+});
