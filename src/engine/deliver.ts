@@ -70,7 +70,9 @@ async function deliverBlock(
   if (first === undefined || last === undefined) {
     // With the policy "auto" a session that knows a part may go on; one that would know nothing is no restore at all.
     if (request.settings.policy === 'auto' && after > 0) return { ...NOTHING_DELIVERED, dropped, unsettled };
-    return { failure: `none of the ${dropped} turns that it lacks fits into the budget` };
+    const lacking =
+      dropped === 1 ? 'the turn that it lacks does not fit' : `none of the ${dropped} turns that it lacks fits`;
+    return { failure: `${lacking} into the budget` };
   }
   const text = renderBlock(rendered, { nonce: randomBytes(12).toString('hex'), dropped, unsettled });
   if (step.rung !== 'live') await progress(step, records.length, records.length, request);

@@ -44,6 +44,7 @@ test('with --json every event is a line, numbered without gaps, and the last one
   const [report] = parseLines(await home.ok('task', 'report', task.id, '--json'));
   expect(Object.keys(report)).toEqual(['task', 'turns', 'gates', 'decisions', 'sessions']);
   expect(report.decisions).toMatchObject([{ decision: 'give-up', code: 'iterations_spent' }]);
+  expect(await home.lines('task', 'run')).toEqual([{ kind: 'result', tasks: [] }]);
 });
 
 test('a file has many tasks, in the order that they depend on each other; a fault in it has its line', async () => {

@@ -56,7 +56,12 @@ test('what a restore cost is shown when it cost something', () => {
 test.each([
   ['new', 'new session: nothing to carry'],
   ['live', 'went on in the live session: 3 turns carried, 0 dropped, proof counted'],
-  ['none', 'context not restored: 0 turns would have been lost'],
+  ['none', 'no session was opened'],
 ] as const)('the rung %s has words of its own', (rung, line) => {
   expect(receiptLine({ ...RECEIPT, rung, tried: [] })).toBe(line);
+});
+
+test('a context that could not be restored is shown with what would have been lost', () => {
+  const line = receiptLine({ ...RECEIPT, rung: 'none', carried: 0, dropped: 3, tried: [] });
+  expect(line).toBe('context not restored: 3 turns would have been lost');
 });

@@ -14,7 +14,7 @@ function how(receipt: Receipt): string {
     case 'fresh':
       return `fresh session without the history: ${counts}`;
     case 'none':
-      return `context not restored: ${turns(dropped)} would have been lost`;
+      return dropped === 0 ? 'no session was opened' : `context not restored: ${turns(dropped)} would have been lost`;
     case 'live':
       return `went on in the live session: ${counts}`;
     default:

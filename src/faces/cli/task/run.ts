@@ -76,8 +76,10 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     holdStopSignals();
     if (given === null && file === undefined) {
       const left = await tasks.goOn();
-      if (left.length === 0) cli.output.note('Nothing is left over.');
-      return left.length === 0 ? DONE : watchTasks(desk, left, after, cli);
+      if (left.length > 0) return watchTasks(desk, left, after, cli);
+      cli.output.note('Nothing is left over.');
+      if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });
+      return DONE;
     }
     const { plan, ...where } = file === undefined ? { plan: { tasks: [given] } } : readFile(file);
     const whole = parallel === undefined ? plan : withParallel(plan, parallel);
