@@ -237,7 +237,7 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
   };
   const agents = async () => {
     const [{ listAgents }, known] = await Promise.all([
-      import('./engine/views.ts'),
+      import('./engine/agents.ts'),
       composeAgents(settings, { base, home }),
     ]);
     return listAgents({ agents: known.agents, settings: known }, { login: true });

@@ -3,7 +3,7 @@ import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, parseExport }
 import type { TurnRecord } from '../core/record.ts';
 import type { Bounded } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
-import { newConversation } from './conversations.ts';
+import { checkFreeKey, newConversation } from './conversations.ts';
 import type { EngineParts } from './parts.ts';
 import { Room } from './room.ts';
 import { allRecords, sessionViews } from './views.ts';
@@ -37,6 +37,7 @@ export async function importConversation(
   exported: unknown,
   options: { key?: string; cwd?: string },
 ): Promise<Conversation> {
+  await checkFreeKey(parts.store, owner, options.key);
   const { conversation, records, sessions } = parseExport(exported);
   const key = options.key ?? conversation.key ?? undefined;
   const spec = {

@@ -1,14 +1,12 @@
 import type { Conversation } from '../core/conversation.ts';
-import { ThroughlineError } from '../core/errors.ts';
+import { noSuch } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/pages.ts';
 import { replyText, type TurnRecord } from '../core/record.ts';
 import type { Session } from '../core/session.ts';
 import type { Turn } from '../core/turn.ts';
-import type { Agent } from '../ports/agent.ts';
-import type { AgentInfo, Bounded, ConversationView, SessionView } from '../ports/engine.ts';
+import type { Bounded, ConversationView, Engine, SessionView } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
-import type { EngineParts } from './parts.ts';
 import { Room } from './room.ts';
 
 const PAGE = 500;
@@ -40,6 +38,15 @@ export async function showConversation(
   };
 }
 
+/** What a turn was answered with, and the receipt of its last attempt. */
+export async function answerOf(store: Store, owner: string, turn: Turn): ReturnType<Engine['answerOf']> {
+  const { id, conversation, n } = turn;
+  const [record] = await store.recordsBefore(owner, conversation, { upTo: n, limit: 1 });
+  const receipt = (await store.receipts(owner, conversation, { turn: n })).at(-1);
+  if (receipt === undefined) throw noSuch('receipt of turn', id);
+  return { turn, reply: record?.n === n ? replyText(record.parts) : '', receipt };
+}
+
 /** Every record, oldest first. */
 export function allRecords(store: Store, { owner, id }: Conversation): AsyncGenerator<TurnRecord> {
   return inPages((last) => store.recordsAfter(owner, id, { after: last?.n ?? 0, limit: PAGE }));
@@ -60,31 +67,3 @@ export function sessionViews(sessions: readonly Session[]): SessionView[] {
       parent: parent === null ? null : (ids.get(parent) ?? null),
     }));
 }
-
-/** Probes every configured agent; one that is missing is listed with what is wrong. */
-export function listAgents(
-  { agents, settings }: Pick<EngineParts, 'agents'> & { settings: Pick<EngineParts['settings'], 'defaultAgent'> },
-  { login = false }: { login?: boolean } = {},
-): Promise<AgentInfo[]> {
-  return Promise.all(
-    [...agents].map(async ([name, { agent, adapter }]) => {
-      const known = { name, adapter, isDefault: name === settings.defaultAgent };
-      return { ...known, ...(await stateOf(agent, login)) };
-    }),
-  );
-}
-
-async function stateOf(agent: Agent, asked: boolean): Promise<Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>> {
-  const late = AbortSignal.timeout(PROBE_MS);
-  try {
-    const login = asked ? ((await agent.login?.(late)) ?? null) : null;
-    const traits = await agent.traits();
-    return { where: (await agent.where?.()) ?? null, traits, problem: (await agent.doubt?.()) ?? null, login };
-  } catch (error) {
-    if (!(error instanceof ThroughlineError)) throw error;
-    const said = late.aborted ? `It did not answer within ${PROBE_MS / 1_000} seconds.` : error.message;
-    return { where: null, traits: null, problem: error.hint ? `${said} ${error.hint}` : said, login: null };
-  }
-}
-
-const PROBE_MS = 30_000;

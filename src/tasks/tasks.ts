@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { type Actor, actor } from '../core/actor.ts';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { noSuchTask } from '../core/errors.ts';
 import { inPages } from '../core/pages.ts';
@@ -26,7 +27,7 @@ export function createTasks(parts: TaskParts): Tasks {
     closing ??= runner.close();
     return closing;
   };
-  return new EmbeddedTasks({ parts, runner, close }, parts.engine.owner);
+  return new EmbeddedTasks({ parts, runner, close }, actor(parts.engine.owner));
 }
 
 interface Machinery {
@@ -40,14 +41,14 @@ class EmbeddedTasks implements Tasks {
   readonly #by: string;
   readonly #machinery: Machinery;
 
-  constructor(machinery: Machinery, owner: string, by = owner) {
+  constructor(machinery: Machinery, { owner, by }: Actor) {
     this.#machinery = machinery;
-    this.owner = checkText(owner, 'owner');
-    this.#by = checkText(by, 'name of who acts');
+    this.owner = owner;
+    this.#by = by;
   }
 
   as(owner: string, by?: string): Tasks {
-    return new EmbeddedTasks(this.#machinery, owner, by);
+    return new EmbeddedTasks(this.#machinery, actor(owner, by));
   }
 
   get #parts(): TaskParts {
