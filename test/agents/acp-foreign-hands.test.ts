@@ -49,10 +49,10 @@ describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, way, why) => {
 
 /** A turn that is stopped in the middle of its answer. */
 async function broken(tl: Throughline, words: string, way: Way): Promise<void> {
-  const { turn } = await tl.conversation('chat').send(`${words}\nmodel: stream 400 25ms`).accepted;
+  const { turn } = await tl.conversation('chat').send(`${words}\nmodel: stream 10000 25ms`).accepted;
   const isText = async () =>
     (await allEvents(tl.engine, 'chat')).some(({ kind, turn: of }) => kind === 'turn.update' && of === turn.id);
-  await until('it answers', isText, 30_000);
+  await until('it answers', isText);
   if (way === 'cancelled') await tl.engine.cancel(turn.id);
   else process.kill((await tl.engine.turn(turn.id)).sent?.process?.pid ?? 0, 'SIGKILL');
   expect((await ended(tl.engine, turn)).state).toBe(way === 'killed' ? 'interrupted' : 'cancelled');

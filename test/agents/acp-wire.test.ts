@@ -195,7 +195,7 @@ describe('a program that is no agent', () => {
 
 describe('a turn that is cancelled', () => {
   test.each([
-    ['while the agent talks', {}, 'model: stream 1000 20ms', 'turn.update'],
+    ['while the agent talks', {}, 'model: stream 10000 20ms', 'turn.update'],
     ['while it waits for a permission', { asks: true }, bash('echo line >> effects.log'), 'permission.asked'],
   ] as const)('%s: the agent stops, and need not be ended for it', async (_, behaviour, prompt, kind) => {
     await using home = await AcpHome.make({

@@ -59,7 +59,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const tl = await home.open();
     const chat = tl.conversation('chat');
     await chat.ask(FIRST);
-    const { turn } = await chat.send('model: stream 1000 20ms').accepted;
+    const { turn } = await chat.send('model: stream 10000 20ms').accepted;
     await event(tl.engine, 'chat', 'turn.update', { turn: turn.id });
     await tl.engine.cancel(turn.id);
     expect((await ended(tl.engine, turn)).state).toBe('cancelled');

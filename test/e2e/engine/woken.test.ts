@@ -20,7 +20,8 @@ test('a running turn is not woken by what it writes itself', async () => {
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'Hello.'); // from here on the conversation is held, and only the turn itself looks at it
   looks = 0;
-  const { turn } = await engine.submit('chat', '/stream 40 10');
+  // Thoughts and words in turn are not joined, however much of them comes at once.
+  const { turn } = await engine.submit('chat', `${'/think Hm.\n/say Well.\n'.repeat(5)}/stream 40 10`);
   await event(engine, 'chat', 'turn.ended', { turn: turn.id });
   const own = (await allEvents(engine, 'chat')).filter((one) => one.turn === turn.id && one.kind === 'turn.update');
   expect(own.length).toBeGreaterThan(5);

@@ -4,6 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { expect, test } from 'vitest';
 import { encodeFrame } from '../../../src/faces/http/event-stream.ts';
 import { until } from '../../faults/harness/until.ts';
+import { run } from '../support/conversations.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
 test('a reader goes on from any number, by address or by header, and the header is the newer', async () => {
@@ -73,7 +74,7 @@ test('a reader that takes nothing is cut off, and comes back without loss or dou
   await caller.ok('POST', '/conversations', { key: 'chat' });
   const big = 'x'.repeat(100_000);
   for (let i = 0; i < 12; i += 1) {
-    await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt: `/say ${i} ${big}` })).turn);
+    await run(home.engine, 'chat', `/say ${i} ${big}`); // past the server: this must not be taken for a slow reader
   }
   const { lastSeq } = await caller.ok('GET', '/conversations/chat');
   const seqs: number[] = [];
@@ -96,12 +97,11 @@ test('a reader that takes nothing is cut off, and comes back without loss or dou
 });
 
 test('a reader that takes slowly is not cut off, however long one event takes it', async () => {
-  const stallMs = 500;
+  const stallMs = 2_000;
   await using home = await ServedHome.start({ server: { stream: { stallMs } } });
   const { caller } = home;
   await caller.ok('POST', '/conversations', { key: 'chat' });
-  const prompt = `/say ${'x'.repeat(3_000_000)}`;
-  await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt })).turn);
+  await run(home.engine, 'chat', `/say ${'x'.repeat(3_000_000)}`);
   const { lastSeq } = await caller.ok('GET', '/conversations/chat');
   const seqs: number[] = [];
   const onData = ({ seq }: { seq: number }) => seqs.push(seq);

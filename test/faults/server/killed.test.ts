@@ -126,7 +126,7 @@ async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
 }
 
 async function submit({ caller }: ServedProcess, key: string): Promise<string> {
-  const { turn } = await caller.ok('POST', `/conversations/${key}/turns`, { prompt: '/stream 1000 20' });
+  const { turn } = await caller.ok('POST', `/conversations/${key}/turns`, { prompt: '/stream 100000 20' });
   return turn.id;
 }
 
