@@ -89,3 +89,15 @@ test('settings that cannot be understood are named with their fault', async () =
     message: expect.stringContaining('agents.x.adapter'),
   });
 });
+
+test('a Claude that is missing says what to do, once', async () => {
+  const file = join(home.path, 'claude.json');
+  const agents = { claude: { adapter: 'claude-sdk' }, cli: { adapter: 'claude-cli', command: ['no-such-claude'] } };
+  writeFileSync(file, JSON.stringify({ agents }));
+  const { stdout } = await home.start(['agents', '--config', file], { env: { PATH: '' } }).ended;
+  expect(stdout.split('\n')).toEqual([
+    'claude (claude-sdk): Claude was not found. Run "throughline agents install claude", or put the program "claude" on PATH.',
+    'cli (claude-cli): The program no-such-claude was not found, or may not be executed. Check the agent\'s "command".',
+    '',
+  ]);
+});

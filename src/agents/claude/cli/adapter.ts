@@ -23,7 +23,5 @@ export function claudeCliAgent(settings: ClaudeSettings): Agent {
 /** Throws `agent_unavailable` where there is no program, or one that is too old. */
 function programIn({ command, version, where, problem }: FoundClaude, path: string): Promise<Program> {
   if (version !== null && problem === null) return programOf({ command, where }, version, path);
-  throw new ThroughlineError('agent_unavailable', problem ?? 'Claude was not found.', {
-    hint: '"throughline agents" shows where it was looked for.',
-  });
+  throw new ThroughlineError('agent_unavailable', problem ?? 'Claude was not found.');
 }

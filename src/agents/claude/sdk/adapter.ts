@@ -26,8 +26,8 @@ export function claudeSdkAgent(settings: ClaudeSettings): Agent {
 /** Throws `agent_unavailable` where the SDK, or a program for it, is missing. */
 function usable({ sdk, command, version, where, problem }: FoundClaude) {
   if (sdk !== null && command.length > 0 && version !== null) return { sdk, command, version, where };
-  const missing = problem ?? 'The Agent SDK was not found.';
-  throw new ThroughlineError('agent_unavailable', missing, {
+  if (problem !== null) throw new ThroughlineError('agent_unavailable', problem);
+  throw new ThroughlineError('agent_unavailable', 'The Agent SDK was not found.', {
     hint: 'Run "throughline agents install claude", or use the adapter "claude-cli".',
   });
 }
