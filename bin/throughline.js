@@ -8,7 +8,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 15)) {
   console.error(
     `throughline needs Node 24.15 or newer and was started with ${process.versions.node}: install a newer Node, ` +
-      'or in a checkout use `npm start` and `npm test`, which bring their own.',
+      'or in a checkout run `npm start` once: it brings its own, which `npx throughline` then uses.',
   );
   process.exit(3);
 }
