@@ -31,6 +31,9 @@ import { answerOf, showConversation } from './views.ts';
 import { warm } from './warm.ts';
 import { Worker } from './worker.ts';
 
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Puts the engine together and starts its worker. */
 export function createEngine(parts: EngineParts, owner: string): Engine {
   const changes = new Changes(parts.store, parts.settings.pollMs);
@@ -228,6 +231,6 @@ class EmbeddedEngine implements Engine {
   }
 
   close(options: { graceMs?: number } = {}): Promise<void> {
-    return this.#machinery.close(options.graceMs ?? 5_000);
+    return this.#machinery.close(Math.min(options.graceMs ?? 5_000, LONGEST_TIMER_MS));
   }
 }

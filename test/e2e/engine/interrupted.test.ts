@@ -193,3 +193,13 @@ test('whoever waits for a turn when everything is closed hears how it ended; lat
   await refusedWith('closed', tl.conversation('chat').ask('Hello.'));
   await tl.close();
 });
+
+test('whoever closes and gives a running turn all the time there is does not interrupt it', async () => {
+  await using home = new Home();
+  const { tl, engine } = await chat(home);
+  const { turn } = await engine.submit('chat', '/stream 10 30');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  await tl.close({ graceMs: Number.POSITIVE_INFINITY });
+  const again = await home.open();
+  expect(await again.engine.turn(turn.id)).toMatchObject({ state: 'completed' });
+});
