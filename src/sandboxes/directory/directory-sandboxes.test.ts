@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../../test/contracts/agent-room.ts';
 import { endMarked, identify, isAlive } from '../../../test/contracts/liveness.ts';
 import type { Child, Room } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
@@ -232,6 +233,30 @@ describe('a program', () => {
     else child.kill(signal);
     await child.exited;
     await expect.poll(() => isAlive(member)).toBe(false);
+  });
+
+  test('what a program said before it ended is there for as long as it takes to be read', async () => {
+    const child = await start(await open('one'), `process.stdout.write('x'.repeat(100_000))`);
+    const reader = child.stdout[Symbol.asyncIterator]();
+    let read = 0;
+    for (let next = await reader.next(); !next.done; next = await reader.next()) {
+      read += next.value.length;
+      if (child.alive) await until('it has ended', () => !child.alive);
+      await new Promise((resolve) => setTimeout(resolve, 1_500)); // as one does who waits for the disk
+    }
+    expect(read).toBe(100_000);
+  });
+
+  test('what it left behind and we cannot end is not listened to for ever', async () => {
+    const talker = `setInterval(() => process.stdout.write('x'.repeat(2 ** 16)), 1)`;
+    const script = `
+      const { THROUGHLINE_MARK: _, ...env } = process.env;
+      const child = require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(talker)}], { stdio: ['ignore', 'inherit', 'ignore'], detached: true, env });
+      console.error(child.pid); child.unref(); setTimeout(() => process.exit(0), 100)`;
+    const child = await start(await open('one'), script);
+    const cutOff = textOf(child.stdout).catch(() => '');
+    const [pid] = await Promise.all([textOf(child.stderr), cutOff, child.exited]);
+    process.kill(Number(pid), 'SIGKILL');
   });
 
   test('that ends by itself leaves nothing behind, and nothing keeps its output open', async () => {

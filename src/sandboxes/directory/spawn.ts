@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
+import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK, type ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
@@ -15,8 +16,12 @@ export interface SpawnSettings {
   readonly endMarked: (mark: string) => void;
 }
 
-/** How long output may still come after a process has ended: something it left behind can hold the pipe open for ever. */
-const OUTPUT_AFTER_EXIT_MS = 1_000;
+/** How often it is looked whether more comes after a process has ended: something it left behind can hold the pipe open for ever. */
+const LOOK_AFTER_EXIT_MS = 1_000;
+/** So often in vain, where something waits for whoever reads it: a disk that is full is waited for in the middle of an answer. */
+const MOST_LOOKS = 10;
+/** More than a pipe holds: what comes after it is not from the process that has ended. */
+const MOST_IN_PIPE_BYTES = 2 ** 20;
 
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
 export async function spawnInGroup(command: readonly string[], settings: SpawnSettings): Promise<Child> {
@@ -50,7 +55,32 @@ function spawnChild(program: string, args: readonly string[], { cwd, env }: Spaw
   }
 }
 
-type Running = ChildProcess & { stdin: Writable; stdout: Readable; stderr: Readable };
+type Running = ChildProcess & { stdin: Writable; stdout: Socket; stderr: Socket };
+
+/**
+ * Ends the output of a process that has ended once nothing more comes of it, and what came was read. Of one that we have killed
+ * nobody wants to know more. Returns what calls that off.
+ */
+function endWhenQuiet(output: Socket, killed: boolean): () => void {
+  const atExit = output.bytesRead;
+  let [came, taken] = [atExit, atExit - output.readableLength];
+  let inVain = 0;
+  let timer: NodeJS.Timeout;
+  const look = () => {
+    const [before, { bytesRead, readableLength }] = [came + taken, output];
+    [came, taken] = [bytesRead, bytesRead - readableLength];
+    inVain = came + taken > before ? 0 : inVain + 1;
+    const most = readableLength > 0 && !killed ? MOST_LOOKS : 1;
+    if (inVain < most && came - atExit <= MOST_IN_PIPE_BYTES) lookLater();
+    else output.destroy();
+  };
+  // Not in the timer itself: where all of us stood still, what is in the pipe is read only after it.
+  const lookLater = () => {
+    timer = setTimeout(() => setImmediate(look), LOOK_AFTER_EXIT_MS);
+  };
+  lookLater();
+  return () => clearTimeout(timer);
+}
 
 function asChild(
   child: Running,
@@ -59,6 +89,7 @@ function asChild(
 ): Child {
   const { pid, mark } = identity;
   let alive = true;
+  let killed = false;
   const forget = endWithUs(pid, () => endMarked(mark));
   // A program that has ended takes no input and gives no output: that is what `exited` says, and no error of its own.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
@@ -71,12 +102,9 @@ function asChild(
       // lives, the number of the group cannot be given to another; when none does, we signal nothing.
       if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
       endMarked(mark);
-      const timer = setTimeout(() => {
-        child.stdout.destroy();
-        child.stderr.destroy();
-      }, OUTPUT_AFTER_EXIT_MS);
+      const stops = [child.stdout, child.stderr].map((output) => endWhenQuiet(output, killed));
       child.once('close', () => {
-        clearTimeout(timer);
+        for (const stop of stops) stop();
         resolve({ code, signal });
       });
     });
@@ -92,7 +120,9 @@ function asChild(
       return alive;
     },
     kill(signal) {
-      if (alive) signalGroup(pid, signal);
+      if (!alive) return;
+      killed ||= signal === 'SIGKILL';
+      signalGroup(pid, signal);
     },
   };
 }

@@ -180,7 +180,7 @@ test('an open session that was only locked has missed nothing and seen nothing t
   const { sandbox } = await tl.engine.ensure({ key: 'task' });
   const first = await run(tl.engine, 'task', 'The codeword is amber.');
   const { turn } = await tl.engine.submit('task', 'How many messages were you given?');
-  await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
+  await event(tl.engine, 'task', 'turn.retrying', { turn: turn.id });
   unlock(home, sandbox, first.turn);
   await ended(tl.engine, turn);
   const { reply, receipt } = await tl.engine.answerOf(turn.id);
