@@ -11,6 +11,7 @@ import {
   DEFAULT_ENGINE_SETTINGS,
   type EngineParts,
   type EngineSettings,
+  withinTimers,
 } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
 import { dataHome } from './host/data-home.ts';
@@ -166,7 +167,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
-      ...options.engine,
+      ...withinTimers(options.engine ?? {}),
       defaultAgent,
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },

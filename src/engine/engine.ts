@@ -23,16 +23,13 @@ import { ensureConversation, findConversation, forkConversation } from './conver
 import { reapDeadWorkers } from './dead-workers.ts';
 import { follow } from './follow.ts';
 import { hints } from './hints.ts';
-import type { EngineParts } from './parts.ts';
+import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
 import { exportConversation, importConversation } from './portable.ts';
 import { Room } from './room.ts';
 import { retry, submit } from './submit.ts';
 import { answerOf, showConversation } from './views.ts';
 import { warm } from './warm.ts';
 import { Worker } from './worker.ts';
-
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Puts the engine together and starts its worker. */
 export function createEngine(parts: EngineParts, owner: string): Engine {

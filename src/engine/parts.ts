@@ -70,3 +70,12 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   storageMs: 60_000,
   pollMs: 2_000,
 };
+
+/** A longer timer fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Whoever sets a time without end gets the longest that there is, and not none. */
+export function withinTimers<T extends object>(settings: T): T {
+  const fitting = (value: unknown) => (typeof value === 'number' ? Math.min(value, LONGEST_TIMER_MS) : value);
+  return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, fitting(value)])) as T;
+}

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { connect } from '../../src/client.ts';
+import { compose } from '../../src/compose.ts';
 import { open } from '../../src/index.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-options-'));
@@ -28,4 +29,12 @@ test('an option that there is not is refused with those that there are, and noth
   // What is set to nothing is left out.
   const { reply } = await tl.conversation('chat').ask('hello', misspelt({ requestID: undefined }));
   expect(reply).toBe('Noted: hello');
+});
+
+test('a time without end is the longest that a timer takes: a longer one would be over at once', async () => {
+  const settings = { agents: { scripted: { adapter: 'scripted' } } };
+  const engine = { permissionMs: Number.POSITIVE_INFINITY, idleMs: 1e12 };
+  const { parts, engine: made } = await compose({ home, settings, engine });
+  await made.close();
+  expect(parts.settings).toMatchObject({ permissionMs: 2 ** 31 - 1, idleMs: 2 ** 31 - 1, maxWarm: 8 });
 });
