@@ -7,3 +7,7 @@ export function isStorageFault(error: unknown): boolean {
     (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost')
   );
 }
+
+export function isLost(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'lease_lost';
+}

@@ -1,19 +1,17 @@
 import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
-import type { Turn } from '../core/turn.ts';
 import type { Claim } from '../ports/store/leases.ts';
-import type { Accepted, Enqueued, NewTurn } from '../ports/store/turns.ts';
+import type { Enqueued, NewTurn } from '../ports/store/turns.ts';
 import type { Changes } from './changes.ts';
 import { Claims } from './claims.ts';
-import { endUnsent } from './end-turn.ts';
+import { type Expected, expectTurn } from './expected-turn.ts';
 import { isStorageFault } from './faults.ts';
-import { type HeadStart, headStartSoon, lookAhead, type Outlook } from './head-start.ts';
+import { lookAhead } from './head-start.ts';
 import { Hold } from './hold.ts';
 import { Lease } from './lease.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import type { EngineParts } from './parts.ts';
-import { recover } from './recover.ts';
-import { runTurn } from './run-turn.ts';
+import { type Entry, TurnLoop } from './turn-loop.ts';
 import { WarmSessions } from './warm-sessions.ts';
 
 /*
@@ -26,20 +24,19 @@ import { WarmSessions } from './warm-sessions.ts';
  */
 export class Worker {
   readonly #parts: EngineParts;
-  readonly #changes: Changes;
   readonly #claims: Claims;
+  readonly #turns: TurnLoop;
   readonly #holds = new Map<string, Entry>();
   readonly #warm: WarmSessions<Entry>;
   readonly #leaving = new Set<Promise<void>>();
   readonly #keeper: LeaseKeeper;
   readonly #shutdown = new AbortController();
+  readonly #stopping = { isClosed: false, shutdown: this.#shutdown.signal };
   readonly #stopListening: () => void;
   readonly #looking: Promise<void>;
-  #closed = false;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
-    this.#changes = changes;
     const { maxWarm, idleMs } = parts.settings;
     this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
     const leases = () => [...this.#holds.values()].map((entry) => entry.hold.lease);
@@ -50,6 +47,7 @@ export class Worker {
       hasRoom: () => this.#holds.size - this.#warm.size < parts.settings.maxRunning,
       take: (claim) => void this.#hold(claim, 0),
     });
+    this.#turns = new TurnLoop(parts, changes, this.#claims, this.#stopping);
     this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
     this.#looking = this.#keeper.look();
     if (parts.settings.claims === 'all') this.#claims.wake();
@@ -71,29 +69,18 @@ export class Worker {
   accept(owner: string, turn: NewTurn): Promise<Enqueued> {
     const enqueue = () => this.#parts.store.enqueue(owner, turn);
     const entry = this.#holds.get(turn.conversation);
-    if (entry === undefined || this.#closed) return enqueue();
+    if (entry === undefined || this.#stopping.isClosed) return enqueue();
     if (entry.looking !== null) return entry.looking.then(enqueue);
     if (!this.#warm.has(entry)) return enqueue();
-    const looked = Promise.withResolvers<unknown>();
-    entry.looking = looked.promise;
-    void looked.promise.then(() => {
-      entry.looking = null;
-    });
-    const accepted = Promise.withResolvers<Enqueued>();
-    const accept = (taken: Promise<Enqueued | null>) => {
-      // Where it was refused together with what was to follow, it is accepted without that, or its submitter hears why not.
-      accepted.resolve(taken.then((done) => (done === null ? enqueue() : answerOf(done))));
-      // After the line above: whoever waits must not come before one that was refused, and is asked for again.
-      taken.then(looked.resolve, looked.resolve);
-    };
-    this.#resume(entry, { owner, turn, accept });
-    return accepted.promise;
+    const { expected, accepted } = expectTurn(entry, owner, turn, enqueue);
+    this.#resume(entry, expected);
+    return accepted;
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
   async withHold<T>(conversation: string, work: Work<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
-    if (this.#closed) throw new ThroughlineError('closed', 'Throughline is closed.');
+    if (this.#stopping.isClosed) throw new ThroughlineError('closed', 'Throughline is closed.');
     const held = this.#holds.get(conversation);
     if (held) held.waiting += 1;
     const claim = held === undefined ? await this.#claims.claim(conversation) : null;
@@ -102,7 +89,7 @@ export class Worker {
     this.#warm.take(entry);
     entry.outlook = null;
     const done = entry.busy.then(() =>
-      this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold, this.#shutdown.signal))),
+      this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold, this.#stopping.shutdown))),
     );
     entry.busy = done.then(() => this.#afterWork(entry));
     const result = await done;
@@ -117,8 +104,8 @@ export class Worker {
 
   /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
   async close(graceMs: number): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#stopping.isClosed) return;
+    this.#stopping.isClosed = true;
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
     await Promise.all([this.#looking, this.#claims.close()]);
@@ -168,53 +155,10 @@ export class Worker {
   }
 
   async #runTurns(entry: Entry, claim: Claim | null, expected: Expected | null = null): Promise<void> {
-    const { hold } = entry;
-    const alive = await this.#guard(entry, 'running turns', async () => {
-      if (claim?.unfinished) {
-        await recover(hold, claim.unfinished);
-        this.#claims.settle(hold.conversation.id, claim.unfinished.id);
-      }
-      const first = expected === null ? null : await this.#acceptExpected(entry, expected);
-      let start = first?.start ?? null;
-      let turn = claim?.turn ?? (first === null ? await this.#next(entry) : first.turn);
-      for (; turn !== null; turn = await this.#next(entry)) {
-        entry.outlook = null;
-        await this.#run(hold, turn, start);
-        start = null;
-        // Whoever waits for its end has read of it by then.
-        await new Promise(setImmediate);
-        entry.last = { n: turn.n, agent: turn.agent };
-        this.#claims.settle(hold.conversation.id, turn.id);
-      }
-      // One that came after we last looked may be ours: its bell has rung, and then we look again.
-      return { toOthers: (await this.#waitsForOthers(hold)) && !entry.rung };
-    });
-    if (!alive || this.#closed || entry.waiting > 0) return;
-    if (hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
+    const alive = await this.#guard(entry, 'running turns', () => this.#turns.run(entry, claim, expected));
+    if (!alive || this.#stopping.isClosed || entry.waiting > 0) return;
+    if (entry.hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
     else await this.#letGo(entry);
-  }
-
-  async #acceptExpected(entry: Entry, { owner, turn, accept }: Expected): Promise<Begun> {
-    const { hold } = entry;
-    let start: HeadStart | null = null;
-    let taken: Promise<Accepted | null> = Promise.resolve(null);
-    try {
-      start = await headStartSoon(hold, turn, entry.last, entry.outlook);
-      const next = { agents: [...this.#parts.agents.keys()], ahead: start?.ahead ?? null };
-      if (!this.#closed) taken = hold.lease.accept(owner, turn, next);
-    } finally {
-      accept(taken);
-    }
-    // Whoever submitted it hears of a fault: no reason to end a session.
-    const accepted = await taken.catch(() => null);
-    if (accepted?.begun) return { turn: accepted.begun, start: accepted.written ? start : null };
-    return { turn: await this.#next(entry, true), start: null };
-  }
-
-  /** A turn is open and was not given to us: its agent is one that only others know. It must not wait for us to be idle. */
-  async #waitsForOthers({ conversation, live }: Hold): Promise<boolean> {
-    if (live.size === 0 || this.#closed) return false;
-    return (await this.#parts.store.summary(conversation.owner, conversation.id)).open > 0;
   }
 
   /** A turn may have come after we last looked: then its bell rang for a hold that was still busy. */
@@ -225,33 +169,6 @@ export class Worker {
     entry.outlook?.catch(() => {}); // told to the turn that asks for it
     if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
     this.#claims.wake(); // one turn less is running: another conversation may have waited for that
-  }
-
-  async #next(entry: Entry, expected = false): Promise<Turn | null> {
-    if (this.#closed) return null;
-    entry.rung = false;
-    const { hold } = entry;
-    const { settings, store, agents } = this.#parts;
-    // A process that keeps nothing warm runs its conversation up to its own turns, and leaves the rest to others.
-    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#claims.wants(hold.conversation.id)) return null;
-    return store.begin(hold.lease.fence, [...agents.keys()]).catch((error: unknown) => {
-      // It was not accepted either, and whoever submitted it hears why: no reason to end a session.
-      if (expected && isStorageFault(error) && !isLost(error)) return null;
-      throw error;
-    });
-  }
-
-  /** A fault of this program ends the turn as failed; it must not come back for ever. */
-  async #run(hold: Hold, turn: Turn, start: HeadStart | null): Promise<void> {
-    try {
-      await runTurn(hold, turn, start, this.#changes, this.#shutdown.signal);
-    } catch (error) {
-      if (hold.lease.lost.aborted || isStorageFault(error)) throw error;
-      this.#parts.onBug(error, `turn ${turn.id}`);
-      const now = await this.#parts.store.findTurn(hold.conversation.owner, turn.id);
-      if (now?.sent) await recover(hold, now);
-      else await endUnsent(hold, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
-    }
   }
 
   /** Runs work under the lease. When the lease is lost, every process of the hold is ended and nothing more is written. */
@@ -308,42 +225,6 @@ export class Worker {
 /** The signal aborts when this process is about to end. */
 type Work<T> = (hold: Hold, shutdown: AbortSignal) => Promise<T>;
 
-interface Entry {
-  readonly hold: Hold;
-  /** Resolves when nothing is being done with it; never rejects. */
-  busy: Promise<void>;
-  /** Pieces of work that wait for their turn at it: it is not let go before they had it. */
-  waiting: number;
-  /** The bell has rung for it since we last looked for a turn. */
-  rung: boolean;
-  /** The last turn that was run here; null: none yet. */
-  last: Pick<Turn, 'n' | 'agent'> | null;
-  /** What is known of its next turn while it is warm; null: nobody has looked. */
-  outlook: Promise<Outlook | null> | null;
-  /** Resolves when the turn for which its session is looked at is accepted: later ones must not overtake it; null: there is none. */
-  looking: Promise<unknown> | null;
-}
-
-/** A turn that is about to be accepted. */
-interface Expected {
-  readonly owner: string;
-  readonly turn: NewTurn;
-  /** Told once, whatever happens, what the store is asked to do with it; null: nothing, and it is still to be accepted. */
-  accept(taken: Promise<Enqueued | null>): void;
-}
-
-interface Begun {
-  /** Null: none was, because this one was refused or another comes first. */
-  readonly turn: Turn | null;
-  /** Null: it is still to be sent. */
-  readonly start: HeadStart | null;
-}
-
-/** What became of it under the lease is nobody's business but ours. */
-function answerOf({ turn, seq, duplicate }: Enqueued): Enqueued {
-  return { turn, seq, duplicate };
-}
-
 /** What the caller is to hear of, apart from what is wrong with the hold itself. */
 async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error: ThroughlineError }> {
   try {
@@ -353,10 +234,6 @@ async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error
     if (isAbort(error)) return { error: new ThroughlineError('closed', 'Throughline was closed before it was done.') };
     throw error;
   }
-}
-
-function isLost(error: unknown): boolean {
-  return error instanceof ThroughlineError && error.code === 'lease_lost';
 }
 
 function isAbort(error: unknown): boolean {
