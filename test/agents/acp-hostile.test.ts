@@ -1,8 +1,13 @@
 // Agents that do not keep to the protocol: whatever they send, it is theirs to answer for, and nothing of it is lost or breaks us.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { allEvents, ended } from '../e2e/support/conversations.ts';
+import { until } from '../contracts/agent-room.ts';
+import { isAlive } from '../contracts/liveness.ts';
+import { allEvents, ended, event } from '../e2e/support/conversations.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
+import { FIRST, SECOND } from './agent-home.ts';
 
 const hostile = () => AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['hostile']) });
 
@@ -89,4 +94,58 @@ describe('an agent that does not keep to the protocol', () => {
     expect(home.model.requests).toEqual([]);
     expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
   });
+});
+
+describe('an agent that ends when it should not', { timeout: 60_000 }, () => {
+  test.each([
+    ['while it loads', 'dies'],
+    ['when it has said that it is loaded', 'leaves'],
+  ])('%s: the history is told anew, and that was no lie', async (_, load) => {
+    const honest = ['honest', JSON.stringify({ load })] as const;
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, honest, { quietMs: 200 }) });
+    const tl = await home.open();
+    for (const key of ['one', 'two']) await tl.conversation(key).ask(FIRST);
+    await tl.close();
+    const again = await home.open();
+    for (const key of ['one', 'two']) {
+      const { receipt } = await again.conversation(key).ask(SECOND);
+      expect(receipt).toMatchObject({ rung: 'transcript', carried: 1 });
+      expect(receipt.tried).toMatchObject([{ rung: 'resume', failure: expect.stringMatching(/ended with code 3/) }]);
+      home.expectCodewords('amber', 'birch');
+    }
+    expect((await again.engine.agents())[0]).toMatchObject({ problem: null, traits: { load: true } });
+  });
+
+  test('it does not obey a cancel: it is ended, and the next turn is told all of it', async () => {
+    const deaf = ['honest', JSON.stringify({ deaf: true })] as const;
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, deaf, { cancelGraceMs: 200 }),
+    });
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send(`${FIRST}\nmodel: stream 10000 20ms`).accepted;
+    await event(tl.engine, 'chat', 'turn.update', { turn: turn.id });
+    await tl.engine.cancel(turn.id);
+    const { state, sent } = await ended(tl.engine, turn);
+    expect(state).toBe('cancelled');
+    expect(isAlive(sent?.process?.pid ?? 0)).toBe(false);
+    expect((await tl.conversation('chat').ask(SECOND)).turn.state).toBe('completed');
+    home.expectCodewords('amber', 'birch');
+  });
+});
+
+test('an agent that acts outside of its turns may read, and nothing else', { timeout: 60_000 }, async () => {
+  const eager = ['honest', JSON.stringify({ eager: 'touch ran' })] as const;
+  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, eager) });
+  const cwd = home.directory('work');
+  writeFileSync(join(cwd, 'notes'), 'read me');
+  const reads = () => readFileSync(join(cwd, 'read'), 'utf8').trim().split('\n');
+  const tl = await home.open();
+  await tl.conversation('chat', { cwd }).ask(FIRST);
+  await until('it has tried to act when the session was made, and after the turn', () => reads().length === 2);
+  await tl.close();
+  const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
+  await until('it has tried to act when the session was loaded, and after the turn', () => reads().length === 4);
+  expect(reads()).toEqual(reads().map(() => '{"content":"read me"}'));
+  expect(readdirSync(cwd).toSorted()).toEqual(['notes', 'read']);
 });

@@ -35,8 +35,8 @@ afterEach(async () => {
 });
 
 function clientWith(settings: Partial<ClientSettings>): SandboxClient {
-  const usual = { room, directories: [], mark: undefined, taken: async () => {}, onTerminalReleased: () => {} };
-  return new SandboxClient({ ...usual, ...settings });
+  const usual = { room, directories: [], mark: undefined, onTerminalReleased: () => {} };
+  return new SandboxClient({ ...usual, inTurn: () => true, taken: async () => {}, ...settings });
 }
 
 const at = (name: string) => join(room.work, name);
@@ -211,6 +211,19 @@ describe('terminals', () => {
     expect(await marked.handle('terminal/output', created)).toMatchObject({ output: 'the-mark\n' });
     await marked.end();
   });
+});
+
+test('outside of a turn nothing is run or written; what runs can be looked at, and files can be read', async () => {
+  let inTurn = true;
+  client = clientWith({ inTurn: () => inTurn });
+  await write(at('file'), 'text');
+  const id = await terminal('sleep 600');
+  inTurn = false;
+  await expect(write(at('file'), 'other')).rejects.toThrow('no prompt is in flight');
+  await expect(terminal('true')).rejects.toThrow('no prompt is in flight');
+  expect(await read(at('file'))).toEqual({ content: 'text' });
+  expect(await shown(id)).toMatchObject({ output: '' });
+  await client.handle('terminal/release', { terminalId: id });
 });
 
 test('without tools nothing is done; what is not known is said to be unknown', async () => {

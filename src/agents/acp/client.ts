@@ -12,6 +12,8 @@ export interface ClientSettings {
   readonly directories: readonly string[];
   /** Of the agent's process. */
   readonly mark: string | undefined;
+  /** Whether a prompt is in flight. */
+  readonly inTurn: () => boolean;
   /** Resolves when the agent has taken so much of what it was given that it may have more. */
   readonly taken: () => Promise<void>;
   readonly onTerminalReleased: (id: string, text: string) => void;
@@ -19,6 +21,9 @@ export interface ClientSettings {
 
 /** What takes as long as a command does, and answers in a few words. */
 const WAITS = 'terminal/wait_for_exit';
+
+/** What changes something, and so belongs to a turn. */
+const ACTS: readonly string[] = ['fs/write_text_file', 'terminal/create'];
 
 /**
  * The client's side of the protocol that acts on the machine: files and terminals, inside of the sandbox. What an agent asks for is
@@ -28,6 +33,7 @@ const WAITS = 'terminal/wait_for_exit';
 export class SandboxClient {
   readonly #terminals: ClientTerminals;
   readonly #methods: Readonly<Record<string, (params: unknown) => unknown>>;
+  readonly #inTurn: () => boolean;
   readonly #taken: () => Promise<void>;
   /** Resolves when all that was asked for is done; never rejects. */
   #done: Promise<unknown> = Promise.resolve();
@@ -35,7 +41,8 @@ export class SandboxClient {
   /** Nothing is done for the agent while this is set: a session without tools must not have them through us. */
   withoutTools = false;
 
-  constructor({ room, directories, mark, taken, onTerminalReleased }: ClientSettings) {
+  constructor({ room, directories, mark, inTurn, taken, onTerminalReleased }: ClientSettings) {
+    this.#inTurn = inTurn;
     this.#taken = taken;
     const roots = [room.work, ...directories];
     const files = new ClientFiles(roots);
@@ -56,6 +63,10 @@ export class SandboxClient {
     const serve = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
     if (serve === undefined) throw RequestError.methodNotFound(method);
     if (this.withoutTools) throw RequestError.invalidRequest(undefined, 'no tool may run in this session');
+    // Agents read their notes at any time. One that goes on with what was interrupted is not helped: restoring runs no tool.
+    if (ACTS.includes(method) && !this.#inTurn()) {
+      throw RequestError.invalidRequest(undefined, 'nothing is run or written while no prompt is in flight');
+    }
     if (method === WAITS) return serve(params);
     const result = this.#done.then(async () => {
       await this.#taken();

@@ -94,6 +94,11 @@ export class AcpConnection {
     return this.#noise;
   }
 
+  /** Throws `AgentGone` when its process is. */
+  throwIfGone(): void {
+    if (this.#ending !== null) throw this.#goneError();
+  }
+
   /** Rejects with what the agent answered (`RequestError`), or with `AgentGone`. */
   request(method: string, params: unknown): Promise<unknown> {
     return this.#sdk.agent.request(method, params);
@@ -133,8 +138,12 @@ export class AcpConnection {
     const noise = this.#noise === null ? '' : ` (it printed ${this.#noise})`;
     const itself = `ended ${how}${said === '' ? '' : `: ${said}`}`;
     this.#ending = `${this.#why === null ? itself : `was ended: ${this.#why}`}${noise}`;
-    this.#sdk.close(new AgentGone(`the agent’s process ${this.#ending}`));
+    this.#sdk.close(this.#goneError());
     this.#listener.gone(this.#ending);
+  }
+
+  #goneError(): AgentGone {
+    return new AgentGone(`the agent’s process ${this.#ending}`);
   }
 
   async #serve(method: string, params: unknown): Promise<unknown> {

@@ -32,6 +32,8 @@ export async function loadSession(
   if (isAnother(response, id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
   const compared = await settled(history, turns, heard, opener.options);
   session.updates.onRepeated = null;
+  // It may have been in the middle of its history: what it did not come to say is no lie.
+  session.connection.throwIfGone();
   if (compared.kind === 'lacking') {
     opener.lacked(id, compared.detail);
     return { ok: false, reason: 'lacking', message: `the agent says that it is loaded, but ${compared.detail}` };

@@ -51,3 +51,12 @@ test('a list of sessions without an end has one', async () => {
   const all = await listSessions({ ...endless, cwd: '/', auth: null });
   expect(all?.map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, n) => `s${n + 1}`));
 });
+
+test('what an agent leaves behind keeps nobody waiting', async () => {
+  const leaving = agent(`
+    const { spawn } = require('node:child_process');
+    const child = spawn('sleep', ['600'], { detached: true, stdio: 'inherit' });
+    const answers = ({ id }) => say({ id, result: { ...initialized, agentInfo: { name: 'a', version: String(child.pid) } } });`);
+  const { version } = await probing(leaving, async ({ can }) => can);
+  process.kill(Number(version), 'SIGKILL');
+});

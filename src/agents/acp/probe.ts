@@ -112,6 +112,9 @@ class Notices {
 
 const MOST_METHODS = 100;
 
+/** How long output may still come after it has ended: something it left behind can hold the pipe open for ever. */
+const OUTPUT_AFTER_EXIT_MS = 1_000;
+
 /** What programs need to find themselves, and nothing more of our environment. */
 const ALLOWED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
 
@@ -131,6 +134,13 @@ function bareChild(
   let alive = true;
   const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
     child.once('error', () => resolve({ code: null, signal: null }));
+    child.once('exit', () => {
+      const late = setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+      }, OUTPUT_AFTER_EXIT_MS);
+      child.once('close', () => clearTimeout(late));
+    });
     child.once('close', (code, signal) => resolve({ code, signal }));
   }).then((end) => {
     alive = false;

@@ -49,6 +49,7 @@ export class AcpSession implements AgentSession {
       room,
       directories: options.directories,
       mark: child.identity.mark,
+      inTurn: () => this.#flight !== null,
       taken: () => this.connection.taken(),
       onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
     });

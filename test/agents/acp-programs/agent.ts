@@ -1,7 +1,7 @@
 // An agent that speaks the Agent Client Protocol, small enough to be read: it asks the stand-in model with all that its session
 // holds, runs the one tool there is, and keeps its sessions as files in its home. How it opens them again is up to the caller.
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import {
@@ -19,7 +19,7 @@ export interface Behaviour {
   readonly name: string;
   readonly version?: string;
   /** What `session/load` does; left out: there is none. */
-  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated';
+  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated' | 'dies' | 'leaves';
   /** Opens a session again without repeating it. */
   readonly resume?: boolean;
   /** How it says that it has no such session. */
@@ -28,6 +28,10 @@ export interface Behaviour {
   readonly asks?: boolean;
   /** Leaves the mode that it was put into by itself. */
   readonly restless?: boolean;
+  /** Runs this command in a terminal of the client's, writes and reads, when a session is made or loaded, and after a turn. */
+  readonly eager?: string;
+  /** Does not stop when it is asked to. */
+  readonly deaf?: boolean;
   /** Runs its tool in a terminal of the client's. */
   readonly terminal?: boolean;
   readonly embeddedContext?: boolean;
@@ -68,13 +72,20 @@ export function runAgent(behaviour: Behaviour): void {
       authMethods: behaviour.loggedIn === undefined ? [] : [{ id: 'browser', name: 'Browser' }],
       agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
     }))
-    .onRequest('session/new', ({ params }) => {
+    .onRequest('session/new', async ({ params }) => {
+      await act(params.cwd);
       if (behaviour.loggedIn === false) throw RequestError.authRequired();
       const session: Session = { id: randomUUID(), cwd: params.cwd, messages: [], mode: 'usual', abort: null };
       sessions.set(session.id, session);
       return { sessionId: session.id, modes };
     })
     .onRequest('session/load', async ({ params }) => {
+      await act(params.cwd);
+      if (behaviour.load === 'dies') process.exit(3);
+      if (behaviour.load === 'leaves') {
+        setTimeout(() => process.exit(3), 50);
+        return { modes };
+      }
       const notFound = behaviour.notFound ?? RequestError.resourceNotFound;
       const messages = isId(params.sessionId) ? loaded(params.sessionId) : null;
       if (messages === null) throw notFound(params.sessionId);
@@ -120,16 +131,31 @@ export function runAgent(behaviour: Behaviour): void {
         throw RequestError.internalError(undefined, (error as Error).message);
       } finally {
         keep(session);
+        setTimeout(() => void act(session.cwd), 20);
       }
       return { stopReason: session.abort.signal.aborted ? 'cancelled' : 'end_turn' };
     })
-    .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.abort?.abort())
+    .onNotification('session/cancel', ({ params }) => {
+      if (!behaviour.deaf) sessions.get(params.sessionId)?.abort?.abort();
+    })
     .connect(
       ndJsonStream(
         Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
         Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
       ),
     );
+  const act = async (cwd: string) => {
+    const { eager: command } = behaviour;
+    if (command === undefined) return;
+    const { client } = connection;
+    await client.createTerminal({ sessionId: 'x', command, cwd }).catch(() => {});
+    await client
+      .request('fs/write_text_file', { sessionId: 'x', path: join(cwd, 'written'), content: '' })
+      .catch(() => {});
+    const path = join(cwd, 'notes');
+    const notes = await client.request('fs/read_text_file', { sessionId: 'x', path });
+    appendFileSync(join(cwd, 'read'), `${JSON.stringify(notes)}\n`);
+  };
   const tell = (sessionId: string, update: SessionUpdate) =>
     connection.client.notify('session/update', { sessionId, update });
 }
