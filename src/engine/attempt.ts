@@ -8,10 +8,12 @@ import { addUsage, type Usage } from '../core/usage.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../ports/agent.ts';
 import type { NewSession } from '../ports/store/sessions.ts';
 import type { Write } from '../ports/store/writes.ts';
+import { failureOfOutcome, isUntaken, worth } from './attempt-outcome.ts';
 import { EventWriter } from './event-writer.ts';
 import type { Hold } from './hold.ts';
 import { PermissionDesk } from './permissions.ts';
 import type { OpenSession, Restored } from './restore.ts';
+import { type SentPromptFact, sending } from './sending.ts';
 import type { TurnSignal } from './turn-signal.ts';
 import { notNew, wasUsed } from './used-before.ts';
 
@@ -29,9 +31,6 @@ export interface AttemptRequest {
   /** The fact of sending, when it was written already; null: it is to be. */
   readonly sent: SentPromptFact | null;
 }
-
-/** The fact of sending a prompt of ours, which has an id. */
-export type SentPromptFact = Sent & { readonly prompt: string };
 
 /** What came of one prompt that was sent. */
 export interface AttemptResult {
@@ -260,55 +259,4 @@ class Attempt {
       endedAt: this.#request.hold.parts.clock.now(),
     };
   }
-}
-
-/** The prompt is no part of the session: it did not leave, or was not taken. */
-export function isUntaken(outcome: AttemptResult['outcome']): boolean {
-  return outcome.kind === 'failed' && outcome.unsent === true;
-}
-
-/** What is written before a prompt leaves, in one commit: the receipt and the fact of sending (R6). */
-export function sending(
-  hold: Hold,
-  turn: Pick<Turn, 'id' | 'attempt'>,
-  { open, receipt, delivered }: Restored & { ok: true },
-  ref: string | null,
-): { readonly sent: SentPromptFact; readonly writes: readonly Write[] } {
-  const sent: SentPromptFact = {
-    attempt: turn.attempt,
-    prompt: randomUUID(),
-    session: ref,
-    position: open.position,
-    rung: receipt.rung,
-    delivered,
-    process: open.session.process,
-    at: hold.parts.clock.now(),
-  };
-  const writes: Write[] = [
-    { write: 'receipt', receipt, turn: turn.id, session: ref },
-    { write: 'send', turn: turn.id, sent },
-  ];
-  return { sent, writes };
-}
-
-/** That a prompt arrived proves nothing about a history that was knowingly left out. */
-function worth({ rung, before }: Receipt, after: Proof | null): Proof {
-  return rung === 'fresh' && after === 'proved' ? before : (after ?? before);
-}
-
-function failureOfOutcome(outcome: AgentOutcome, signal: TurnSignal): Failure | null {
-  if (outcome.kind === 'completed') return null;
-  if (signal.reason === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
-  if (signal.reason === 'shutdown')
-    return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
-  if (outcome.kind === 'failed') {
-    const { code, message, hint } = outcome;
-    return { code, message, ...(hint === undefined ? {} : { hint }) };
-  }
-  if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
-  return {
-    code: 'agent_died',
-    message: asSentence(outcome.message),
-    hint: 'What it had done is kept. "throughline retry" asks again.',
-  };
 }

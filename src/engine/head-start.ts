@@ -5,7 +5,6 @@ import type { AgentTraits } from '../core/traits.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { NewTurn, Onward } from '../ports/store/turns.ts';
-import { type SentPromptFact, sending } from './attempt.ts';
 import { NOTHING_DELIVERED } from './deliver.ts';
 import { isStorageFault } from './faults.ts';
 import type { Hold, LiveSession } from './hold.ts';
@@ -13,6 +12,7 @@ import { LockWait } from './lock-wait.ts';
 import { inLineage } from './open/lineage.ts';
 import { planFor, receiptOf } from './plan.ts';
 import type { Restored } from './restore.ts';
+import { type SentPromptFact, sending } from './sending.ts';
 
 /**
  * What a turn needs to be sent in the very commit that accepts it: its session is warm, and was found to be where we left it.
