@@ -1,10 +1,10 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Turn } from '../../../src/core/turn.ts';
 import { ask, TestRooms } from '../../contracts/agent-room.ts';
-import { allEvents, ended, event, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
+import { allEvents, ended, event, known, letGo, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 2: tasks whose sessions we name. The id that was set got ignored, and the one that was borrowed was never given back.
@@ -152,9 +152,9 @@ test('a milestone is a conversation that its tasks share: the third knows what t
 
 const PATIENT = { firstMs: 20, longestMs: 100, totalMs: 600_000 };
 
-/** Whoever else had the session has let go of it. */
-function unlock(home: Home, sandbox: string, { sessionId }: Pick<Turn, 'sessionId'>): void {
-  rmSync(join(home.sandboxes, sandbox, 'state', 'scripted', `${sessionId}.jsonl.lock`));
+/** The file by which others keep the session locked. */
+function lockOf(home: Home, sandbox: string, { sessionId }: Pick<Turn, 'sessionId'>): string {
+  return join(home.sandboxes, sandbox, 'state', 'scripted', `${sessionId}.jsonl.lock`);
 }
 
 test('a retry waits until the session is unlocked, and the receipt counts the waits', async () => {
@@ -163,10 +163,11 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   const { sandbox } = await tl.engine.ensure({ key: 'task' });
   const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
   expect(failed.turn.state).toBe('failed');
+  await letGo(tl.engine, 'task'); // else a retry that comes at once finds it still open
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
   expect(locked.payload).toMatchObject({ id: failed.turn.sessionId, waits: 1, ms: 20 });
-  unlock(home, sandbox, failed.turn);
+  rmSync(lockOf(home, sandbox, failed.turn));
   await ended(tl.engine, turn);
   const { receipt } = await tl.engine.answerOf(turn.id);
   expect(receipt).toMatchObject({ rung: 'resume', sessionId: failed.turn.sessionId, unsettled: true });
@@ -175,13 +176,15 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
 });
 
 test('an open session that was only locked has missed nothing and seen nothing twice', async () => {
-  await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
+  await using home = new Home({ claude: { ids: 'assigned', lockMs: 1 } });
   const tl = await home.open({ lock: PATIENT });
   const { sandbox } = await tl.engine.ensure({ key: 'task' });
   const first = await run(tl.engine, 'task', 'The codeword is amber.');
+  const lock = lockOf(home, sandbox, first.turn);
+  writeFileSync(lock, String(Date.now() + 600_000));
   const { turn } = await tl.engine.submit('task', 'How many messages were you given?');
   await event(tl.engine, 'task', 'turn.retrying', { turn: turn.id });
-  unlock(home, sandbox, first.turn);
+  rmSync(lock);
   await ended(tl.engine, turn);
   const { reply, receipt } = await tl.engine.answerOf(turn.id);
   expect(reply).toContain('given 2 prompts; no conversation record');
