@@ -112,11 +112,7 @@ test.each([
   const { engine } = await home.open({ maxWarm, retryMs: 60_000 });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-<<<<<<< Updated upstream
   if (maxWarm === 0) await letGo(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
-=======
-  if (maxWarm === 0) await letGo(engine, 'chat'); // else a turn that comes at once finds it still open
->>>>>>> Stashed changes
   const { turn } = await engine.submit('chat', prompt);
   await event(engine, 'chat', kind, { turn: turn.id });
   await engine.cancel(turn.id);
