@@ -1,4 +1,5 @@
 import type { Prompt } from './content.ts';
+import { type Exchange, exchangesOf, hasWords, type RepeatedMessage, unspaced } from './repeated-exchange.ts';
 
 /**
  * An agent that loads a session repeats its history. That says little unless it is compared with what was really said: agents
@@ -15,17 +16,6 @@ export interface ToldTurn {
   readonly reply: string | null;
   /** False: it may lack the turn, or have a part of it: the turn did not complete. */
   readonly certain: boolean;
-}
-
-/** One message of the history that an agent repeats. */
-export interface RepeatedMessage {
-  /** `summary`: the agent's own words for everything before. `note`: its own words in the place of the person's. */
-  readonly who: 'person' | 'agent' | 'summary' | 'note';
-  readonly text: string;
-  /** The hashes of the transcript blocks in it. */
-  readonly blocks: readonly string[];
-  /** The text without these blocks. */
-  readonly beside: string;
 }
 
 export type Comparison =
@@ -112,7 +102,7 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
     if (last && turn !== null && turns.length === 0) return since.length;
     const theirs = since.filter((exchange) => {
       // What was not answered may be left over from an attempt; after our last turn nothing is.
-      if (exchange.prompt === '' || (exchange.reply === '' && !last)) return false;
+      if (!hasWords(exchange.text) || !(exchange.isAnswered || last)) return false;
       const ours = turns.filter((one) => matches(exchange, one));
       return ours.length === 0 || (asGiven && ours.every(isPlain) && !isWhole(exchange, ours));
     });
@@ -125,9 +115,13 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
 
 /** What is left of a message without what we have said. An agent may make one of two prompts if the first was not answered. */
 function restOf(message: string, turns: readonly ToldTurn[]): string {
-  const texts = turns.flatMap(({ prompt }) => textsOf(prompt)).map(unspaced);
+  const texts = turns.flatMap(({ prompt }) => textsOf(prompt));
+  if (texts.includes(message)) return '';
   // One may be a part of another.
-  const longestFirst = texts.filter((text) => text !== '').toSorted((a, b) => b.length - a.length);
+  const longestFirst = texts
+    .filter(hasWords)
+    .map(unspaced)
+    .toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, text) => rest.replaceAll(text, ''), unspaced(message));
 }
 
@@ -136,68 +130,33 @@ function isPlain({ prompt }: ToldTurn): boolean {
   return prompt.every(({ type }) => type === 'text') && !isCommand(prompt);
 }
 
-interface Exchange {
-  readonly prompt: string;
-  readonly beside: string;
-  readonly blocks: readonly string[];
-  readonly summary: boolean;
-  /** Nobody but the agent has said it. */
-  readonly own: boolean;
-  reply: string;
-}
-
-function exchangesOf(repeated: readonly RepeatedMessage[]): Exchange[] {
-  const exchanges: Exchange[] = [];
-  for (const { who, text, blocks, beside } of repeated) {
-    const last = exchanges.at(-1);
-    const summary = who === 'summary';
-    if (who !== 'agent')
-      exchanges.push({ prompt: plain(text), beside, blocks, summary, own: summary || who === 'note', reply: '' });
-    else if (last) last.reply = plain(`${last.reply} ${text}`);
-  }
-  return exchanges;
-}
-
 function lastMatch(exchanges: readonly Exchange[], turn: ToldTurn, before: number): number {
-  return exchanges.slice(0, before).findLastIndex((exchange) => matches(exchange, turn));
+  for (let at = before - 1; at >= 0; at -= 1) {
+    const exchange = exchanges[at];
+    if (exchange !== undefined && matches(exchange, turn)) return at;
+  }
+  return -1;
 }
 
 function matches(exchange: Exchange, { prompt, block, reply, certain }: ToldTurn): boolean {
-  if (exchange.own || !holds(exchange.prompt, textsOf(prompt))) return false;
-  if (!certain) return textsOf(prompt).some((text) => text !== '');
+  const texts = textsOf(prompt);
+  if (exchange.own || !exchange.holds(texts)) return false;
+  if (!certain) return texts.some(hasWords);
   if (block !== null && !exchange.blocks.includes(block)) return false;
-  return reply === null || answers(exchange.reply, plain(reply));
-}
-
-/** An agent whose stream broke said the beginning twice, and keeps it once; one may also keep more than it said. */
-function answers(repeated: string, told: string): boolean {
-  const [a, b] = [unspaced(repeated), unspaced(told)];
-  return b === '' || a.includes(b) || (a !== '' && b.endsWith(a));
+  return reply === null || exchange.replies(reply);
 }
 
 /** A command to the agent itself is not repeated as it was given, and of pictures there is nothing to compare. */
 function mustBeThere({ prompt, certain }: ToldTurn): boolean {
-  const texts = textsOf(prompt);
-  return certain && texts.some((text) => text !== '') && !isCommand(prompt);
+  return certain && textsOf(prompt).some(hasWords) && !isCommand(prompt);
 }
 
 function isCommand(prompt: Prompt): boolean {
-  return textsOf(prompt)[0]?.startsWith('/') ?? false;
+  return textsOf(prompt)[0]?.trimStart().startsWith('/') ?? false;
 }
 
 function textsOf(prompt: Prompt): string[] {
-  return prompt.flatMap((block) => (block.type === 'text' ? [plain(block.text)] : []));
-}
-
-/** All of the texts, one after the other. */
-function holds(whole: string, texts: readonly string[]): boolean {
-  let from = 0;
-  for (const text of texts) {
-    const at = whole.indexOf(text, from);
-    if (at === -1) return false;
-    from = at + text.length;
-  }
-  return true;
+  return prompt.flatMap((block) => (block.type === 'text' ? [block.text] : []));
 }
 
 function beyondText(others: number): string {
@@ -208,12 +167,4 @@ function lackingText(exchanges: readonly Exchange[], turn: ToldTurn, told: numbe
   if (exchanges.length === 0)
     return `it repeats nothing of the ${told === 1 ? 'turn' : `${told} turns`} that it was told`;
   return `the history that it repeats lacks turn ${turn.n}, or has it otherwise`;
-}
-
-function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
-}
-
-function unspaced(text: string): string {
-  return text.replace(/\s+/g, '');
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../core/content.ts';
-import type { RepeatedMessage } from '../../core/told.ts';
+import type { RepeatedMessage } from '../../core/repeated-exchange.ts';
 
 /** How Claude begins the message that stands for everything it has compacted. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
