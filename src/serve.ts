@@ -110,13 +110,13 @@ class Ends {
   }
 }
 
-/** How long another one may take to say where it serves, or to be gone. */
-const OTHER_MS = 5_000;
+/** How often it is looked whether another one says where it serves, or is gone: on a busy machine both take longer, looking as well. */
+const LOOKS = 250;
 const LOOK_MS = 20;
 
 /** A data home has one server: the lock is held for as long as this one lives, and freed by the system however it dies. */
 async function onlyServer(at: files.ServerFiles): Promise<HeldFile> {
-  for (const until = performance.now() + OTHER_MS; performance.now() < until; await delay(LOOK_MS)) {
+  for (let looks = 0; looks < LOOKS; looks += 1, await delay(LOOK_MS)) {
     const lock = holdFile(at.lock);
     if (lock !== null) return lock;
     const other = files.readAddress(at);

@@ -276,11 +276,11 @@ export class ClaudeSession implements AgentSession {
   async #written(flight: ClaudeFlight): Promise<boolean> {
     const expected = [flight.request.id, ...flight.turn.entries];
     const patience = this.alive && this.#connection.namesPrompts ? WRITE_GRACE_MS : 0;
-    const deadline = performance.now() + patience;
-    for (let pause = LOOK_AGAIN_MS; ; pause = longer(pause)) {
+    // Counted in pauses and not by the clock: a machine that keeps us from looking keeps Claude from writing, too.
+    for (let pause = LOOK_AGAIN_MS, waited = 0; ; waited += pause, pause = longer(pause)) {
       await this.#prove(flight);
       const all = expected.every((uuid) => this.#file?.has(uuid));
-      if (all || flight.turn.writesLost || performance.now() >= deadline) break;
+      if (all || flight.turn.writesLost || waited >= patience) break;
       await sleep(pause);
     }
     const late = this.#missing.filter((uuid) => (this.#file?.positionAt(uuid) ?? null) === null);
