@@ -11,6 +11,7 @@ export default defineConfig({
     // gives up before that, and says what it waited for.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
     globals: false,
   },
