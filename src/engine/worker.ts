@@ -142,6 +142,8 @@ export class Worker {
       looking: null,
     };
     this.#holds.set(claim.conversation.id, entry);
+    // While it is warm, nothing else would notice: what was erased elsewhere must not live on in a process here.
+    lease.lost.addEventListener('abort', () => this.#warm.has(entry) && this.#resume(entry), { once: true });
     entry.busy = this.#runTurns(entry, claim);
     return entry;
   }

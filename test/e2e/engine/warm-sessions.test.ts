@@ -25,6 +25,16 @@ test('a session stays open between turns, and the lock with it', async () => {
   expect((await tl.conversation('one').summary()).lock).toMatchObject({ pid: process.pid });
 });
 
+test.each(['this', 'another'])('an agent is not kept when %s process erases its conversation', async (which) => {
+  await using home = new Home();
+  const tl = await home.open({ leaseMs: 300 });
+  const eraser = which === 'this' ? tl.engine : (await home.host()).engine;
+  const { pid } = await say(tl, 'one');
+  expect(isAlive(pid)).toBe(true);
+  await eraser.erase('one');
+  await until('its process is gone', () => !isAlive(pid));
+});
+
 test('beyond the limit the least recently used session is let go first', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 2 });
