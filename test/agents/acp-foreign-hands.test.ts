@@ -21,7 +21,7 @@ const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way
   ['claude-agent-acp', claudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
 ];
 
-describe.each(AGENTS)('%s', { timeout: 120_000 }, (_, settings, way, why) => {
+describe.each(AGENTS)('%s', (_, settings, way, why) => {
   test(`a turn that was ${way} is told again; after somebody else’s prompt the session is left`, async (context) => {
     if (why !== null) return context.skip(why);
     await using home = await AcpHome.make({ agent: settings });

@@ -54,6 +54,7 @@ export class AcpConnection {
   /** Why we have ended it; null: we have not, or nobody needs to be told. */
   #why: string | null = null;
   #ending: string | null = null;
+  readonly #over = Promise.withResolvers<void>();
 
   constructor(child: Child, listener: AgentListener) {
     this.#listener = listener;
@@ -87,6 +88,11 @@ export class AcpConnection {
 
   get alive(): boolean {
     return this.#process.alive && this.#ending === null;
+  }
+
+  /** Resolves when the process is gone, and all that it said was handed on. */
+  get over(): Promise<void> {
+    return this.#over.promise;
   }
 
   /** What it printed that is no message of the protocol; null: nothing. */
@@ -140,6 +146,7 @@ export class AcpConnection {
     this.#ending = `${this.#why === null ? itself : `was ended: ${this.#why}`}${noise}`;
     this.#sdk.close(this.#goneError());
     this.#listener.gone(this.#ending);
+    this.#over.resolve();
   }
 
   #goneError(): AgentGone {

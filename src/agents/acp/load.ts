@@ -30,6 +30,7 @@ export async function loadSession(
     told?.() ?? null,
   ]);
   if (isAnother(response, id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
+  void session.connection.over.then(() => heard.noMore());
   const compared = await settled(history, turns, heard, opener.options);
   session.updates.onRepeated = null;
   // It may have been in the middle of its history: what it did not come to say is no lie.
@@ -87,6 +88,7 @@ const SETTLE_MS = 200;
 /** Whether something came since it was last asked. */
 class Heard {
   #came = false;
+  #over = false;
   #wake: (() => void) | null = null;
 
   something(): void {
@@ -94,9 +96,15 @@ class Heard {
     this.#wake?.();
   }
 
-  /** False: nothing came for so long. */
+  /** Nothing will come any more, and nobody need wait for it. */
+  noMore(): void {
+    this.#over = true;
+    this.#wake?.();
+  }
+
+  /** False: nothing came for so long, or will come. */
   async within(ms: number): Promise<boolean> {
-    if (!this.#came) {
+    if (!this.#came && !this.#over) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
         this.#wake = () => {

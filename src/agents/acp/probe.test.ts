@@ -22,7 +22,7 @@ function agent(script: string): ProbeRequest {
     name: 'agent',
     command: [process.execPath, '-e', whole],
     env: {},
-    openMs: 10_000,
+    openMs: 120_000,
     login: '',
     scratch,
   };
