@@ -91,7 +91,7 @@ export function effects(file: string): number {
 }
 
 /** Polls until it holds; fails after a while. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
+export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 120_000): Promise<void> {
   const deadline = performance.now() + ms;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);

@@ -118,7 +118,7 @@ export class Running {
 
   /** Waits until the text has been written, and gives the match. */
   async until(where: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
-    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await pause(5)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(5)) {
       const match = pattern.exec(this[where]);
       if (match) return match;
       if (this.#child.exitCode !== null || this.#child.signalCode !== null) break;

@@ -36,7 +36,7 @@ export class Terminal {
   }
 
   async until(pattern: RegExp): Promise<void> {
-    for (const deadline = Date.now() + 60_000; Date.now() < deadline; await pause(10)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(10)) {
       if (pattern.test(this.#text)) return;
     }
     throw new Error(`the terminal never showed ${pattern}: ${JSON.stringify(this.#text)}`);

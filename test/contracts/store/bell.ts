@@ -133,7 +133,7 @@ function listening(store: Store) {
      * holder's.
      */
     async about(id: string): Promise<{ own: boolean }> {
-      const deadline = Date.now() + 60_000;
+      const deadline = Date.now() + 120_000;
       while (matching(id).length === 0) {
         if (Date.now() > deadline) throw new Error(`The bell did not ring for ${id}.`);
         await new Promise<void>((resolve) => {

@@ -17,7 +17,9 @@ interface Generated {
   readonly body: string | undefined;
 }
 
-test('ten thousand generated requests: no fault of the server, no hang, every answer as the document has it', async () => {
+test('ten thousand generated requests: no fault of the server, no hang, every answer as the document has it', {
+  timeout: 900_000,
+}, async () => {
   await using home = await ServedHome.start({ engine: { maxRunning: 4, maxWarm: 2 } });
   const ids = await someThings(home);
   const requests = anyRequest(ids);

@@ -22,7 +22,7 @@ export async function newcomer(
   const engine = await assemble({ home, mark, engine: settings, ...(clock ? { clock } : {}) });
   async function end(id: string): Promise<Turn & { reply: string }> {
     const { conversation } = await engine.turn(id);
-    const over = AbortSignal.timeout(60_000);
+    const over = AbortSignal.timeout(120_000);
     for await (const { kind, turn, payload } of engine.follow(conversation, { signal: over })) {
       if (kind === 'turn.ended' && turn === id) return { ...(await engine.turn(id)), reply: payload.reply };
     }

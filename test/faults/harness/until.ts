@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  { ms = 60_000, every = 10 }: { ms?: number; every?: number } = {},
+  { ms = 120_000, every = 10 }: { ms?: number; every?: number } = {},
 ): Promise<Exclude<T, null | undefined | false>> {
   const start = performance.now();
   for (;;) {
