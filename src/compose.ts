@@ -19,6 +19,7 @@ import { makeDirectories } from './host/make-directories.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
+import { reportTrouble, seldom } from './host/report-trouble.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
@@ -44,6 +45,8 @@ export interface ComposeOptions {
   /** Agents beside those of the settings, which win where both have a name. None of them is used unasked. */
   readonly agents?: Readonly<Record<string, AgentSettings>>;
   readonly onBug?: EngineParts['onBug'];
+  /** Told that the storage takes nothing just now, and that what was accepted waits for it; left out: stderr is. */
+  readonly onTrouble?: EngineParts['onTrouble'];
   /** Told of what is done here. */
   readonly telemetry?: Telemetry;
 }
@@ -172,6 +175,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
+    onTrouble: seldom(options.onTrouble ?? reportTrouble),
   };
   const engine = createEngine(parts, options.owner ?? 'local');
   let tasks: Promise<Tasks> | null = null;

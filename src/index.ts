@@ -16,6 +16,7 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   engine: true,
   agents: true,
   onBug: true,
+  onTrouble: true,
   telemetry: true,
   server: true,
   token: true,

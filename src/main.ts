@@ -13,14 +13,14 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
  * that whatever was written is also read; the parts are loaded by the first command that needs them.
  */
 const parts: Parts = {
-  async open({ home, config, as: owner, server, embedded }) {
+  async open({ home, config, as: owner, server, embedded, onTrouble }) {
     const { connectIfServed } = await import('./connect.ts');
     const served = await connectIfServed({ server, embedded, home, config, owner });
     if (served !== null) return served;
     const { compose } = await import('./compose.ts');
     // A process that ends with its command keeps no session open between turns.
     const engine = { maxWarm: 0 };
-    return (await compose({ ...given({ home, config, owner }), engine })).engine;
+    return (await compose({ ...given({ home, config, owner }), engine, onTrouble })).engine;
   },
   async install({ agent, version, home, signal }) {
     if (agent !== 'claude') {
@@ -65,7 +65,7 @@ const parts: Parts = {
       close: () => engine.close(),
     };
   },
-  async tasks({ home, config, as: owner, server, embedded }) {
+  async tasks({ home, config, as: owner, server, embedded, onTrouble }) {
     const [{ readTaskFile }, { connectIfServed, tasksOf }] = await Promise.all([
       import('./tasks/task-file.ts'),
       import('./connect.ts'),
@@ -75,7 +75,7 @@ const parts: Parts = {
       return { engine: served, tasks: await tasksOf(served), served: true, readFile: readTaskFile };
     }
     const { compose } = await import('./compose.ts');
-    const { engine, tasks } = await compose(given({ home, config, owner }));
+    const { engine, tasks } = await compose({ ...given({ home, config, owner }), onTrouble });
     return { engine, tasks: await tasks(), served: false, readFile: readTaskFile };
   },
   async doctor({ home, config }) {

@@ -49,6 +49,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
       home,
       engine: { claims: 'all' },
       onBug: (err, where) => log.error({ err, where }, 'a fault of this program'),
+      onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
       telemetry: tracing === null ? metrics : tracing.with(metrics),
     });
     let tasks: Tasks | undefined;

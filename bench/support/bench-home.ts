@@ -57,6 +57,7 @@ export class BenchHome {
         defaultAgent: agent.name,
         ...options.engine,
       },
+      onTrouble: () => {},
       onBug(error, where) {
         throw new Error(`a fault while ${where}`, { cause: error });
       },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Rounds } from '../core/rounds.ts';
 import { hasEnded } from '../core/turn.ts';
 import type { Claim } from '../ports/store/leases.ts';
-import { isStorageFault } from './faults.ts';
+import { isPassing, isStorageFault } from './faults.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { EngineParts } from './parts.ts';
 
@@ -81,6 +81,7 @@ export class Claims {
       else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
+      else if (isPassing(error)) this.#parts.onTrouble(error);
       // The bell or the heartbeat wakes us again.
     }
   }

@@ -47,12 +47,14 @@ function slowStore() {
   return { commits, goOn: first.resolve, store: { commit, accept } as Store };
 }
 
+const PAPER = { storageMs: 1_000, onTrouble: () => {} };
+
 describe('the pen of a lease', () => {
   test.each([0, 250, 253, 254, 255, 256, 300, 511, 600])(
     'keeps writes that were given together in one commit, behind %i that wait for a slow disk',
     async (waiting) => {
       const { store, commits, goOn } = slowStore();
-      const lease = new Lease(store, FENCE, 1_000);
+      const lease = new Lease(FENCE, { ...PAPER, store });
       const before = [lease.write(event('first'))];
       for (let i = 0; i < waiting; i += 1) before.push(lease.write(event(`update ${i}`)));
       const together = lease.write(event('session'), event('receipt'), event('end'));
@@ -67,7 +69,7 @@ describe('the pen of a lease', () => {
 
   test('lets a conflict hurt only the writes that it is about', async () => {
     const { store, commits, goOn } = slowStore();
-    const lease = new Lease(store, FENCE, 1_000);
+    const lease = new Lease(FENCE, { ...PAPER, store });
     const first = lease.write(event('first'));
     const shared = [
       lease.write(event('update')),
@@ -86,7 +88,7 @@ describe('the pen of a lease', () => {
 
   test('has a turn accepted once: refused, it leaves the lease and what follows as they were', async () => {
     const { store, commits, goOn } = slowStore();
-    const lease = new Lease(store, FENCE, 1_000);
+    const lease = new Lease(FENCE, { ...PAPER, store });
     const next = (name: string) => ({ agents: ['a'], ahead: { n: 1, agent: 'a', writes: [event(name)] } });
     const refused = lease.accept('local', TURN, next('conflict'));
     const behind = lease.write(event('behind it'));
@@ -106,7 +108,10 @@ describe('the pen of a lease', () => {
 
   test('loses nothing when a turn cannot be accepted: whoever submitted it is told', async () => {
     const { store, commits } = slowStore();
-    const lease = new Lease({ ...store, accept: () => Promise.reject(new Error('as asked')) }, FENCE, 1_000);
+    const lease = new Lease(FENCE, {
+      ...PAPER,
+      store: { ...store, accept: () => Promise.reject(new Error('as asked')) },
+    });
     await expect(lease.accept('local', TURN, { agents: [], ahead: null })).rejects.toThrow('as asked');
     await lease.write(event('after it'));
     expect(commits.flatMap(({ names }) => names)).toEqual(['after it']);

@@ -4,9 +4,11 @@ import type { Fence } from '../ports/store/leases.ts';
 import type { Accepted, NewTurn, Onward } from '../ports/store/turns.ts';
 import type { Write } from '../ports/store/writes.ts';
 import type { Store } from '../ports/store.ts';
+import { isPassing, PASSING } from './faults.ts';
+import type { EngineParts } from './parts.ts';
 
-/** Faults of the storage that may pass: a full disk gets room, a lock is let go. */
-const PASSING: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];
+/** What it is written on. */
+type Paper = Pick<EngineParts, 'store' | 'onTrouble'> & Pick<EngineParts['settings'], 'storageMs'>;
 
 /** What the store says of writes that do not apply. */
 const REFUSALS: readonly ErrorCode[] = ['conflict', 'not_found', 'invalid'];
@@ -20,6 +22,7 @@ export class Lease {
   readonly fence: Fence;
   readonly #store: Store;
   readonly #storageMs: number;
+  readonly #onTrouble: (error: ThroughlineError) => void;
   readonly #lost = new AbortController();
   #counter = 1;
   /** Each is what one call of `write` gave: it stays together, in one commit. */
@@ -27,10 +30,11 @@ export class Lease {
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
 
-  constructor(store: Store, fence: Fence, storageMs: number) {
-    this.#store = store;
+  constructor(fence: Fence, { store, storageMs, onTrouble }: Paper) {
     this.fence = fence;
+    this.#store = store;
     this.#storageMs = storageMs;
+    this.#onTrouble = onTrouble;
   }
 
   /** Aborts when another worker owns the conversation, or when the storage refuses for good: then nothing may go on. */
@@ -134,8 +138,8 @@ export class Lease {
         await this.#store.commit(this.fence, counter, writes);
         return;
       } catch (error) {
-        const passing = error instanceof ThroughlineError && PASSING.includes(error.code);
-        if (!passing || performance.now() - started > this.#storageMs) throw error;
+        if (!isPassing(error) || performance.now() - started > this.#storageMs) throw error;
+        this.#onTrouble(error);
         await delay(wait);
       }
     }

@@ -1,3 +1,4 @@
+import type { ThroughlineError } from '../core/errors.ts';
 import type { RestoreSettings } from '../core/restore-settings.ts';
 import type { PermissionMode } from '../core/turn.ts';
 import type { Agent } from '../ports/agent.ts';
@@ -16,6 +17,8 @@ export interface EngineParts {
   readonly settings: EngineSettings;
   /** Told of faults of this program itself; they are never thrown at a caller. */
   readonly onBug: (error: unknown, where: string) => void;
+  /** Told that the storage takes nothing just now, again and again for as long as that lasts: what was accepted waits. */
+  readonly onTrouble: (error: ThroughlineError) => void;
 }
 
 export interface ConfiguredAgent {

@@ -129,8 +129,8 @@ export class Worker {
   }
 
   #hold(claim: Claim, waiting: number): Entry {
-    const { store, settings } = this.#parts;
-    const lease = new Lease(store, claim.fence, settings.storageMs);
+    const { store, settings, onTrouble } = this.#parts;
+    const lease = new Lease(claim.fence, { store, storageMs: settings.storageMs, onTrouble });
     const hold = new Hold(this.#parts, lease, claim.conversation);
     const entry: Entry = {
       hold,

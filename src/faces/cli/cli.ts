@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { NativeSession } from '../../ports/agent.ts';
 import type { Doctor } from '../../ports/doctor.ts';
@@ -20,10 +21,15 @@ export interface GlobalOptions {
   readonly quiet?: boolean;
 }
 
+export interface WhichEngine extends Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'> {
+  /** Told that what was accepted waits for the storage, and why. */
+  readonly onTrouble: (trouble: ThroughlineError) => void;
+}
+
 /** Where an engine comes from: `main.ts` knows, this face does not. */
 export interface Parts {
   /** Through a server that is named or found, else embedded. */
-  open(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<Engine>;
+  open(options: WhichEngine): Promise<Engine>;
   /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
   /** Starts the server of a data home. Throws `refused`, or `conflict` when one is running already. */
@@ -33,7 +39,7 @@ export interface Parts {
   /** The keys to that server. */
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
   /** Tasks of a data home, worked on by its server when one runs, else here; and how to read a file of them. */
-  tasks(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<TaskDesk>;
+  tasks(options: WhichEngine): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
   doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
   /** The sessions that an agent itself has of a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
+import { asSentence, type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { DONE, EXIT } from './exit-codes.ts';
 import { Output, type Sink } from './output.ts';
@@ -25,17 +25,20 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   let help = 'throughline --help';
   const begin = (command: string, options: GlobalOptions): Cli => {
     help = `throughline ${command} --help`;
-    output = outputFor(options);
+    const told = outputFor(options);
+    output = told;
+    const onTrouble = ({ message, hint }: ThroughlineError) =>
+      told.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
     return {
       parts,
-      output,
+      output: told,
       options,
       env,
       exitWith: (code) => {
         exitCode = code;
       },
       async withEngine(work) {
-        const engine = await parts.open(options);
+        const engine = await parts.open({ ...options, onTrouble });
         try {
           exitCode = await work(engine);
         } finally {
@@ -43,7 +46,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
         }
       },
       async withTasks(work) {
-        const desk = await parts.tasks(options);
+        const desk = await parts.tasks({ ...options, onTrouble });
         try {
           exitCode = await work(desk);
         } finally {

@@ -56,6 +56,11 @@ async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Requ
   if (!/^application\/json(\s*;\s*charset=utf-8)?$/i.test(request.headers.get('content-type') ?? '')) {
     throw new Refusal('unsupported_media_type', 'A body is JSON.', { hint: 'Send "Content-Type: application/json".' });
   }
+  if (request.headers.has('content-encoding')) {
+    throw new Refusal('unsupported_media_type', 'A body is not compressed.', {
+      hint: 'Send it without "Content-Encoding".',
+    });
+  }
   const value = parse(bytes);
   if (!isObject(value)) throw invalid('body: it is not an object');
   checkShape(value);

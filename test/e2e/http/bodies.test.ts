@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
 import { read } from './support/caller.ts';
@@ -54,6 +55,14 @@ describe('what is not understood is refused, and nothing is stored', () => {
     'application/json; charset=latin1',
   ])('a body of the type %s, which a form of any page could send', async (type) => {
     expect(await send(home, '{"key":"a"}', { 'content-type': type })).toMatchObject({ status: 415 });
+  });
+
+  test('a body that is compressed', async () => {
+    const zipped = new Uint8Array(gzipSync('{"key":"a"}'));
+    expect(await send(home, zipped, { ...JSON_TYPE, 'content-encoding': 'gzip' })).toMatchObject({
+      status: 415,
+      body: { detail: 'A body is not compressed.' },
+    });
   });
 
   test.each(['?limit=0', '?limit=10001', '?limit=x', '?limit=1&limit=2', '?colour=red', '?__proto__=1', '?before=1'])(

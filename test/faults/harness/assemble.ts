@@ -55,6 +55,7 @@ async function assembleParts({ home, mark, engine, clock = systemClock, around }
     processes: systemProcesses,
     clock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },
+    onTrouble: () => {},
     onBug: (error: unknown, where: string) => {
       process.stderr.write(`a fault while ${where}: ${error instanceof Error ? error.stack : error}\n`);
     },

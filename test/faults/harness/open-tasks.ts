@@ -26,6 +26,7 @@ export async function openTasks(folder: string, { claims, parallel }: { claims: 
     processes: systemProcesses,
     clock: systemClock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, maxWarm: 0, restore: DEFAULT_RESTORE, defaultAgent: agent.name },
+    onTrouble: () => {},
     onBug: reportBug,
   };
   const engine = createEngine(parts, 'local');

@@ -257,6 +257,7 @@ export class World {
       processes: machine.processesFor(process, gate),
       clock: machine.clock,
       settings: SETTINGS,
+      onTrouble: () => {},
       onBug: (error, where) => {
         if (!gate.dead) witness.fault(new Error(`a bug while ${where}`, { cause: error }));
       },

@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished, type TestContext } from 'vitest';
+
+/** A file system of its own of 8 MB, where that is allowed. */
+export function smallDisk(context: TestContext): string {
+  const disk = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
+  mkdirSync(disk, { recursive: true });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk], { stdio: 'pipe' });
+  } catch {
+    rmSync(disk, { recursive: true });
+    return context.skip('a small file system cannot be mounted here: that needs root on Linux');
+  }
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', disk]);
+    rmSync(disk, { recursive: true, force: true });
+  });
+  return disk;
+}
+
+/** Takes all the room that is left. The function returned gives it back. */
+export function fill(disk: string): () => void {
+  const filler = join(disk, 'filler');
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(filler, Buffer.alloc(bavail * bsize));
+  return () => rmSync(filler);
+}
