@@ -247,8 +247,11 @@ describe('a program', () => {
     expect(read).toBe(100_000);
   });
 
-  test('what it left behind and we cannot end is not listened to for ever', async () => {
-    const talker = `setInterval(() => process.stdout.write('x'.repeat(2 ** 16)), 1)`;
+  test.each([
+    ['much', 2 ** 16, 1],
+    ['little', 1, 100],
+  ])('what it left behind and we cannot end is not listened to for ever: it says %s', async (_, length, everyMs) => {
+    const talker = `setInterval(() => process.stdout.write('x'.repeat(${length})), ${everyMs})`;
     const script = `
       const { THROUGHLINE_MARK: _, ...env } = process.env;
       const child = require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(talker)}], { stdio: ['ignore', 'inherit', 'ignore'], detached: true, env });

@@ -20,7 +20,9 @@ export interface SpawnSettings {
 const LOOK_AFTER_EXIT_MS = 1_000;
 /** So often in vain, where something waits for whoever reads it: a disk that is full is waited for in the middle of an answer. */
 const MOST_LOOKS = 10;
-/** More than a pipe holds: what comes after it is not from the process that has ended. */
+/** So often with nothing that waits to be read: the pipe was empty then, and what comes later is not from the process that has ended. */
+const MOST_EMPTY = 2;
+/** More than a pipe holds: nor is what comes after it. */
 const MOST_IN_PIPE_BYTES = 2 ** 20;
 
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
@@ -63,15 +65,17 @@ type Running = ChildProcess & { stdin: Writable; stdout: Socket; stderr: Socket 
  */
 function endWhenQuiet(output: Socket, killed: boolean): () => void {
   const atExit = output.bytesRead;
-  let [came, taken] = [atExit, atExit - output.readableLength];
-  let inVain = 0;
+  let taken = atExit - output.readableLength;
+  let [inVain, empty] = [0, 0];
   let timer: NodeJS.Timeout;
   const look = () => {
-    const [before, { bytesRead, readableLength }] = [came + taken, output];
-    [came, taken] = [bytesRead, bytesRead - readableLength];
-    inVain = came + taken > before ? 0 : inVain + 1;
+    const [before, { bytesRead, readableLength }] = [taken, output];
+    taken = bytesRead - readableLength;
+    inVain = taken > before ? 0 : inVain + 1;
+    if (readableLength === 0) empty += 1;
     const most = readableLength > 0 && !killed ? MOST_LOOKS : 1;
-    if (inVain < most && came - atExit <= MOST_IN_PIPE_BYTES) lookLater();
+    const more = inVain < most && empty < MOST_EMPTY && bytesRead - atExit <= MOST_IN_PIPE_BYTES;
+    if (more) lookLater();
     else output.destroy();
   };
   // Not in the timer itself: where all of us stood still, what is in the pipe is read only after it.
