@@ -61,6 +61,8 @@ export class TurnLoop {
   /** Resolves when there is none left to run here. `toOthers`: one is open, and waits for a process that knows its agent. */
   async run(entry: Entry, claim: Claim | null, expected: Expected | null): Promise<{ toOthers: boolean }> {
     const { hold } = entry;
+    // Whatever has lost it, nothing goes on under a lease that is lost. One that is expected has to be accepted first all the same.
+    if (expected === null) hold.lease.lost.throwIfAborted();
     if (claim?.unfinished) {
       await recover(hold, claim.unfinished);
       this.#claims.settle(hold.conversation.id, claim.unfinished.id);

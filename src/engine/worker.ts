@@ -163,13 +163,13 @@ export class Worker {
     else await this.#letGo(entry);
   }
 
-  /** A turn may have come after we last looked: then its bell rang for a hold that was still busy. */
+  /** A turn may have come after we last looked, and its bell rung for a hold that was still busy; or the lease was lost then. */
   #keepWarm(entry: Entry): void {
     this.#warm.keep(entry);
     // Nobody waits for anything just now, and the next turn need not wait for this.
     if (entry.last !== null) entry.outlook ??= lookAhead(entry.hold, entry.last.agent);
     entry.outlook?.catch(() => {}); // told to the turn that asks for it
-    if (entry.rung && this.#warm.has(entry)) this.#resume(entry);
+    if ((entry.rung || entry.hold.lease.lost.aborted) && this.#warm.has(entry)) this.#resume(entry);
     this.#claims.wake(); // one turn less is running: another conversation may have waited for that
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
-import { event, known, letGo, until, WHICH } from '../support/conversations.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { event, known, letGo, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const isAlive = (pid: number) => {
@@ -32,6 +33,38 @@ test.each(['this', 'another'])('an agent is not kept when %s process erases its 
   const { pid } = await say(tl, 'one');
   expect(isAlive(pid)).toBe(true);
   await eraser.erase('one');
+  await until('its process is gone', () => !isAlive(pid));
+});
+
+test('an agent is not kept when its lease turns out to be lost in the moment before it would be', async () => {
+  await using home = new Home();
+  const eraser = (await home.host()).engine;
+  const noticed = Promise.withResolvers<void>();
+  let erased = false;
+  const store = (real: Store): Store => ({
+    ...real,
+    async renew(...args) {
+      const lost = await real.renew(...args);
+      if (lost.length > 0) noticed.resolve();
+      return lost;
+    },
+    async summary(...args) {
+      const summary = await real.summary(...args);
+      if (summary.last?.n === 2 && !erased) {
+        erased = true;
+        await eraser.erase('one');
+        await noticed.promise;
+        await new Promise(setImmediate);
+      }
+      return summary;
+    },
+  });
+  const engine = await home.engine({ store }, { leaseMs: 300 });
+  await engine.ensure({ key: 'one' });
+  const { turn } = await run(engine, 'one', 'Hello.');
+  const pid = turn.sent?.process?.pid ?? expect.unreachable();
+  await engine.submit('one', 'Hello again.');
+  await noticed.promise;
   await until('its process is gone', () => !isAlive(pid));
 });
 
