@@ -43,15 +43,16 @@ test('servers that did not come up are named with the reason, and without secret
   });
 });
 
-test('a version that would not answer is given none, and refused', () => {
-  for (const version of ['1.0.30', '1.0.128', '2.0.60']) {
-    expect(() => serversFor(SERVERS, false, version)).toThrow(
-      `cannot be given MCP servers: version ${version} is too old`,
+test('a version that would not answer, or is started for every prompt, is given none, and refused', () => {
+  const old = ['1.0.30', '1.0.128', '2.0.60'].map((version) => ({ version, warm: true }));
+  for (const can of [...old, { version: '2.0.76', warm: false }]) {
+    expect(() => serversFor(SERVERS, false, can)).toThrow(
+      `cannot be given MCP servers: version ${can.version} is too old`,
     );
-    expect(serversFor(SERVERS, true, version)).toEqual([]);
-    expect(serversFor([], false, version)).toEqual([]);
+    expect(serversFor(SERVERS, true, can)).toEqual([]);
+    expect(serversFor([], false, can)).toEqual([]);
   }
-  expect(serversFor(SERVERS, false, '2.0.76')).toBe(SERVERS);
+  expect(serversFor(SERVERS, false, { version: '2.0.76', warm: true })).toBe(SERVERS);
 });
 
 test('a Claude that takes none says why', async () => {

@@ -6,10 +6,17 @@ import { isSince } from './version.ts';
 /** The first version that was seen to know the request. 2.0.60 and 1.0.128 pass over it, and would be waited for without end. */
 const TAKEN_SINCE = [2, 0, 76] as const;
 
-/** What to give to a session: none without tools, because theirs are tools as well. Throws `agent_unavailable` for a version that takes none. */
-export function serversFor(servers: readonly McpServer[], noTools: boolean, version: string): readonly McpServer[] {
+/**
+ * What to give to a session: none without tools, because theirs are tools as well. Throws `agent_unavailable` for a version that takes
+ * none, or is started anew for every prompt (`warm`: it is not).
+ */
+export function serversFor(
+  servers: readonly McpServer[],
+  noTools: boolean,
+  { version, warm }: { readonly version: string; readonly warm: boolean },
+): readonly McpServer[] {
   if (noTools || servers.length === 0) return [];
-  if (!isSince(version, TAKEN_SINCE)) throw cannotBeGiven(`version ${version} is too old`);
+  if (!warm || !isSince(version, TAKEN_SINCE)) throw cannotBeGiven(`version ${version} is too old`);
   return servers;
 }
 

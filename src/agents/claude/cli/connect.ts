@@ -22,7 +22,7 @@ export function cliConnect(find: (work: string) => Promise<Program>, options: Cl
   return async (request) => {
     const { command, can } = await find(request.room.work);
     checkRequest(request, can);
-    const servers = serversFor(options.mcpServers, request.noTools, can.version);
+    const servers = serversFor(options.mcpServers, request.noTools, can);
     throwIfAborted(request.signal);
     const start: Start = (how) =>
       request.room.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {

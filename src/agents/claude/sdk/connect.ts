@@ -19,7 +19,7 @@ export interface FoundSdk {
 export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
   return async (request) => {
     const { sdk, command, version } = await find(request.room.work);
-    const given = serversFor(options.mcpServers, request.noTools, version);
+    const given = serversFor(options.mcpServers, request.noTools, { version, warm: true });
     const connection = connectionOf(sdk, (spawned) => optionsFor(request, options, command, spawned));
     const stop = () => void connection.kill();
     request.signal.addEventListener('abort', stop, { once: true });
