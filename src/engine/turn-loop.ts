@@ -1,3 +1,4 @@
+import { ThroughlineError } from '../core/errors.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Claim } from '../ports/store/leases.ts';
 import type { Accepted } from '../ports/store/turns.ts';
@@ -130,6 +131,13 @@ export class TurnLoop {
   /** A turn is open and was not given to us: its agent is one that only others know. It must not wait for us to be idle. */
   async #waitsForOthers({ conversation, live }: Hold): Promise<boolean> {
     if (live.size === 0 || this.#stopping.isClosed) return false;
-    return (await this.#parts.store.summary(conversation.owner, conversation.id)).open > 0;
+    const summary = await this.#parts.store.summary(conversation.owner, conversation.id).catch((error: unknown) => {
+      throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
+    });
+    return summary.open > 0;
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'not_found';
 }

@@ -68,6 +68,23 @@ test('an agent is not kept when its lease turns out to be lost in the moment bef
   await until('its process is gone', () => !isAlive(pid));
 });
 
+test('that a conversation is erased in the moment in which its turn has ended is no fault of this program', async () => {
+  await using home = new Home(); // which looks for faults at its end
+  const asked = Promise.withResolvers<void>();
+  const store = (real: Store): Store => ({
+    ...real,
+    async summary(owner, conversation) {
+      asked.resolve();
+      await real.eraseConversation(owner, conversation);
+      return real.summary(owner, conversation);
+    },
+  });
+  const engine = await home.engine({ store });
+  await engine.ensure({ key: 'one' });
+  await engine.submit('one', 'Hello.');
+  await asked.promise;
+});
+
 test('beyond the limit the least recently used session is let go first', async () => {
   await using home = new Home();
   const tl = await home.open({ maxWarm: 2 });
