@@ -14,7 +14,7 @@ import type { WriteStore } from './store/writes.ts';
  * Where conversations live: one store, told by subject in `store/`. Every verb takes the owner it acts for; another owner's
  * things are `not_found`. Every verb is one transaction, durable when its promise resolves (R3). Besides what is said at a verb,
  * each may throw `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. Every page ends
- * early when what it holds is large: one that is short is not the last, only an empty one is.
+ * early when what it holds is large: one that is short is not the last, only an empty one is, unless the verb says more.
  */
 export interface Store
   extends ConversationStore,
