@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CliHome } from '../../e2e/cli-process.ts';
@@ -7,6 +8,9 @@ test('a disk that fills in the middle of a turn: whoever waits is told why, and 
   const disk = smallDisk(context);
   const home = new CliHome();
   onTestFinished(() => home.remove());
+  // What the agent itself keeps lies elsewhere: it is our disk that is full, and not its.
+  const settings = JSON.parse(readFileSync(home.config, 'utf8'));
+  writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root: join(home.path, 'sandboxes') } }));
   const env = { THROUGHLINE_HOME: join(disk, 'home') };
   const sending = home.start(['send', 'chat', '/stream 100000 5'], { env });
   await sending.until('stdout', /chunk 2 /);
