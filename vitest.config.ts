@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import LongestFirst from './scripts/test-order.js';
 
 export default defineConfig({
   test: {
@@ -7,6 +8,7 @@ export default defineConfig({
     pool: 'forks',
     // One more than the cores of a small machine: much of the time is spent waiting for agents to start, and to end.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Limits for what hangs, and not for what is slow: a busy machine may take ten times as long. What waits for something (`until`)
     // gives up before that, and says what it waited for.
     testTimeout: 180_000,

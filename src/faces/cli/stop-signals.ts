@@ -1,4 +1,5 @@
 import { EXIT } from './exit-codes.ts';
+import type { Output } from './output.ts';
 
 export interface StopHandlers {
   /** The first Ctrl-C. */
@@ -16,10 +17,11 @@ let letGo: (() => void) | null = null;
  * From now on a signal is kept for whoever listens next: while something is accepted there is nothing yet that it could stop, and
  * without a listener it would end this process and leave behind what has just been accepted. A second one ends it all the same.
  */
-export function holdStopSignals(): void {
+export function holdStopSignals(output: Pick<Output, 'note'>): void {
   const held: NodeJS.Signals[] = [];
   const hold = (signal: NodeJS.Signals) => {
     if (held.push(signal) > 1) process.exit(EXIT.cancelled);
+    output.note('Stops as soon as it is known whether the prompt was accepted; once more leaves at once.');
   };
   for (const signal of SIGNALS) process.on(signal, hold);
   letGo = () => {

@@ -23,7 +23,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
   await cli.withEngine(async (engine) => {
-    holdStopSignals();
+    holdStopSignals(cli.output);
     const submitted = await engine.retry(id, flags.requestId === undefined ? {} : { requestId: flags.requestId });
     // The new turn meets questions as the first one did.
     const permissions: PermissionMode = submitted.turn.options.permissions ?? 'deny';

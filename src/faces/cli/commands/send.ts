@@ -71,7 +71,7 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
     const { id } = await engine.ensure(conversationOf(key, flags));
-    holdStopSignals();
+    holdStopSignals(cli.output);
     const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was accepted before; this is its turn.');
     // Loaded here, because meanwhile the agent starts.

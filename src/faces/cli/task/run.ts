@@ -73,7 +73,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const after = await tasks.lastSeq();
     const { requestId, parallel, file } = flags;
     const once = requestId === undefined ? {} : { requestId };
-    holdStopSignals();
+    holdStopSignals(cli.output);
     if (given === null && file === undefined) {
       const left = await tasks.goOn();
       if (left.length > 0) return watchTasks(desk, left, after, cli);

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { holdStopSignals, onStopSignals } from './stop-signals.ts';
+
+test('a signal that is held says so, and reaches whoever listens next', async () => {
+  const notes: unknown[] = [];
+  holdStopSignals({ note: (...pieces) => void notes.push(pieces.join('')) });
+  process.emit('SIGINT', 'SIGINT');
+  expect(notes).toEqual([expect.stringContaining('once more leaves at once')]);
+  const heard = Promise.withResolvers<string>();
+  const giveBack = onStopSignals({
+    cancel: () => heard.resolve('cancel'),
+    kill: () => heard.resolve('kill'),
+    terminate: () => heard.resolve('terminate'),
+  });
+  expect(await heard.promise).toBe('cancel');
+  giveBack();
+});
