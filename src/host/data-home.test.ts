@@ -1,7 +1,9 @@
+import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { dataHome } from './data-home.ts';
 
+vi.mock('node:os', { spy: true });
 afterEach(() => void vi.unstubAllEnvs());
 
 test('is the same wherever one is, also when HOME is empty', () => {
@@ -12,4 +14,14 @@ test('is the same wherever one is, also when HOME is empty', () => {
     expect(isAbsolute(dataHome()), home).toBe(true);
   }
   expect(dataHome()).toBe('/home/somebody/.local/share/throughline');
+});
+
+test('a user who has none is told what to do', () => {
+  vi.stubEnv('THROUGHLINE_HOME', '');
+  vi.stubEnv('XDG_DATA_HOME', '');
+  vi.stubEnv('HOME', '');
+  vi.mocked(userInfo).mockImplementationOnce(() => {
+    throw new Error('uv_os_get_passwd returned ENOENT (no such file or directory)');
+  });
+  expect(dataHome).toThrow(expect.objectContaining({ code: 'refused', hint: expect.stringContaining('--home') }));
 });

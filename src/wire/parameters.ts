@@ -16,7 +16,7 @@ export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   encode: (value) => (value ? ('true' as const) : ('false' as const)),
 });
 export const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
-const LAST_ROW = /^\d{4}-\d\d-\d\d_.{1,512}$/;
+const LAST_ROW = /^\d{4}-\d\d-\d\d_.{1,512}$/s;
 /** Any of these: `waiting,queued`. */
 export const States = z.codec(
   z.string().regex(new RegExp(`^(${TASK_STATES.join('|')})(,(${TASK_STATES.join('|')}))*$`)),
