@@ -1,8 +1,6 @@
 // Codex, started so that no tool can run, in a home and a project that are full of things to run.
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
@@ -10,24 +8,17 @@ import { startModel } from '../../src/testing/index.ts';
 import { ask, TestRooms } from '../contracts/agent-room.ts';
 import { codexAcp, missing } from './acp-agents.ts';
 import { execCommand } from './acp-contract.ts';
+import { startLocalServer } from './local-server.ts';
 
 const why = missing('@zed-industries/codex-acp');
 const EVENTS = { SessionStart: 'session_start', UserPromptSubmit: 'user_prompt_submit', Stop: 'stop' } as const;
 
 /** Somebody at an address who notes that he was asked. */
-async function startSpy(note: (what: string) => void) {
-  const server = createServer((_, response) => {
+function startSpy(note: (what: string) => void) {
+  return startLocalServer((_, response) => {
     note('address');
     response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }
 
 /** Everything that a person or a project can have Codex run, and that it does not ask about. Each leaves a line in the file. */

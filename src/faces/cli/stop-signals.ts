@@ -21,7 +21,7 @@ export function holdStopSignals(output: Pick<Output, 'note'>): void {
   const held: NodeJS.Signals[] = [];
   const hold = (signal: NodeJS.Signals) => {
     if (held.push(signal) > 1) process.exit(EXIT.cancelled);
-    output.note('Stops as soon as it is known whether the prompt was accepted; once more leaves at once.');
+    output.note('Stops as soon as it is known whether this was accepted; once more leaves at once.');
   };
   for (const signal of SIGNALS) process.on(signal, hold);
   letGo = () => {
