@@ -3,9 +3,7 @@ import { join, resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
-import { reapDeadWorkers } from './engine/dead-workers.ts';
 import { createEngine } from './engine/engine.ts';
-import { observed } from './engine/observed-store.ts';
 import {
   type ConfiguredAgent,
   DEFAULT_ENGINE_SETTINGS,
@@ -13,6 +11,8 @@ import {
   type EngineSettings,
   withinTimers,
 } from './engine/parts.ts';
+import { observed } from './engine/reading/observed-store.ts';
+import { reapDeadWorkers } from './engine/worker/dead-workers.ts';
 import { systemClock } from './host/clock.ts';
 import { dataHome } from './host/data-home.ts';
 import { makeDirectories } from './host/make-directories.ts';
@@ -242,7 +242,7 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
   };
   const agents = async () => {
     const [{ listAgents }, known] = await Promise.all([
-      import('./engine/agents.ts'),
+      import('./engine/intake/agents.ts'),
       composeAgents(settings, { base, home }),
     ]);
     return listAgents({ agents: known.agents, settings: known }, { login: true });

@@ -2,7 +2,7 @@ import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { checkOptions, type OptionNames } from './core/known-options.ts';
-import { reapDeadWorkers } from './engine/dead-workers.ts';
+import { reapDeadWorkers } from './engine/worker/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Either through a server, or with parts of its own: settings are up to whoever has them. */

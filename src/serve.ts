@@ -139,7 +139,7 @@ async function traced(version: string) {
   const [{ startTracing }, { TurnSpans }, { together }] = await Promise.all([
     import('./host/tracing.ts'),
     import('./faces/http/turn-spans.ts'),
-    import('./engine/observed-store.ts'),
+    import('./engine/reading/observed-store.ts'),
   ]);
   const { tracer, close } = await startTracing(version);
   return { with: (other: Telemetry) => together(other, new TurnSpans(tracer)), close };

@@ -1,8 +1,8 @@
 import { planContinuity } from '../../src/core/continuity.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
 import { budgetFor, renderBlock } from '../../src/core/transcript.ts';
-import { recordsWithin } from '../../src/engine/deliver.ts';
-import type { RestoreRequest } from '../../src/engine/restore.ts';
+import { recordsWithin } from '../../src/engine/restore/deliver.ts';
+import type { RestoreRequest } from '../../src/engine/restore/restore.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { history } from '../support/history.ts';

@@ -17,19 +17,19 @@ import type {
   SubmitOptions,
   Submitted,
 } from '../ports/engine.ts';
-import { checkAgent, listAgents } from './agents.ts';
-import { Changes } from './changes.ts';
-import { ensureConversation, findConversation, forkConversation } from './conversations.ts';
-import { reapDeadWorkers } from './dead-workers.ts';
-import { follow } from './follow.ts';
-import { hints } from './hints.ts';
+import { checkAgent, listAgents } from './intake/agents.ts';
+import { ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
+import { exportConversation, importConversation } from './intake/portable.ts';
+import { retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
-import { exportConversation, importConversation } from './portable.ts';
-import { Room } from './room.ts';
-import { retry, submit } from './submit.ts';
-import { answerOf, showConversation } from './views.ts';
-import { warm } from './warm.ts';
-import { Worker } from './worker.ts';
+import { Changes } from './reading/changes.ts';
+import { follow } from './reading/follow.ts';
+import { hints } from './reading/hints.ts';
+import { Room } from './reading/room.ts';
+import { answerOf, showConversation } from './reading/views.ts';
+import { reapDeadWorkers } from './worker/dead-workers.ts';
+import { warm } from './worker/warm.ts';
+import { Worker } from './worker/worker.ts';
 
 /** Puts the engine together and starts its worker. */
 export function createEngine(parts: EngineParts, owner: string): Engine {

@@ -1,0 +1,124 @@
+import { createHash, randomUUIDv7 } from 'node:crypto';
+import { realpath, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Conversation } from '../../core/conversation.ts';
+import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { given } from '../../core/given.ts';
+import { checkName } from '../../core/names.ts';
+import { parseRestore } from '../../core/restore-settings.ts';
+import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
+import type { NewConversation } from '../../ports/store/conversations.ts';
+import type { Store } from '../../ports/store.ts';
+import type { EngineParts } from '../parts.ts';
+
+export async function findConversation(store: Store, owner: string, idOrKey: string): Promise<Conversation> {
+  const found = await store.findConversation(owner, idOrKey);
+  if (found === null) throw noSuchConversation(idOrKey);
+  return found;
+}
+
+/** Finds the conversation by its key, or makes it. */
+export async function ensureConversation(
+  parts: EngineParts,
+  owner: string,
+  spec: ConversationSpec,
+): Promise<Conversation> {
+  const { store } = parts;
+  const fresh = await newConversation(parts, owner, spec);
+  // Our id serves as well as the key: what a fork printed must not become the key of an empty conversation.
+  const known = spec.key === undefined ? null : await store.findConversation(owner, spec.key);
+  const { conversation, created } =
+    known === null ? await store.ensureConversation(owner, fresh) : { conversation: known, created: false };
+  if (created) return conversation;
+  refuseOtherwisePinned(conversation, spec, fresh);
+  return fresh.title === null ? conversation : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
+}
+
+/** Copies the records up to a turn, the last one when none is named, into a conversation of its own. */
+export async function forkConversation(
+  parts: EngineParts,
+  source: Conversation,
+  { turn, key, title, cwd }: ForkOptions,
+): Promise<Conversation> {
+  const n = turn ?? source.head;
+  if (!Number.isSafeInteger(n) || n < 1 || n > source.head) {
+    throw new ThroughlineError('invalid', `Turn ${n} is not in the history of this conversation.`, {
+      hint: source.head === 0 ? 'It has no turns yet.' : `Name one from 1 to ${source.head}.`,
+    });
+  }
+  const { id, owner, restore } = source;
+  const agent = source.agent ?? undefined;
+  const spec = given({ agent, key, title, cwd: cwd ?? source.cwd ?? undefined, restore });
+  await checkFreeKey(parts.store, owner, key);
+  return parts.store.fork(owner, id, n, await newConversation(parts, owner, spec));
+}
+
+/** A key that looks like the id of another conversation would hide one of them. */
+export async function checkFreeKey(store: Store, owner: string, key: string | undefined): Promise<void> {
+  if (key === undefined || (await store.findConversation(owner, key)) === null) return;
+  throw new ThroughlineError('conflict', `There is a conversation "${key}" already.`, {
+    hint: 'Choose another key.',
+  });
+}
+
+/** Turns of one that a program drives itself are not ours to run. */
+export function checkDriver({ driver, key, id }: Conversation): void {
+  if (driver !== 'tracker') return;
+  throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {
+    hint: 'Use another key, or fork it to go on here.',
+  });
+}
+
+/** What an existing conversation has pinned cannot be set otherwise (R8), and is not ignored either (R7). */
+function refuseOtherwisePinned(existing: Conversation, spec: ConversationSpec, asked: NewConversation): void {
+  const refuse = (what: string, hint: string) => {
+    throw new ThroughlineError('refused', `The conversation "${existing.key}" exists with another ${what}.`, { hint });
+  };
+  const fork = 'It never changes; fork the conversation to have another.';
+  checkDriver(existing);
+  if (spec.cwd !== undefined && existing.cwd !== asked.cwd) refuse('working directory', fork);
+  if (spec.sandbox !== undefined && existing.sandbox !== asked.sandbox) refuse('sandbox', fork);
+  for (const name of Object.keys(asked.restore) as (keyof Conversation['restore'])[]) {
+    if (existing.restore[name] !== asked.restore[name]) refuse(`restore.${name}`, 'Give it with the turn instead.');
+  }
+}
+
+/** A conversation as a caller describes it, checked, with everything decided that is pinned when it is made (R8). */
+export async function newConversation(
+  parts: EngineParts,
+  owner: string,
+  spec: ConversationSpec,
+): Promise<NewConversation> {
+  const id = randomUUIDv7();
+  return {
+    id,
+    key: spec.key === undefined ? null : checkName(spec.key, 'key'),
+    title: spec.title === undefined ? null : checkName(spec.title, 'title'),
+    agent: spec.agent ?? null,
+    driver: 'worker',
+    sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkName(spec.sandbox, 'sandbox')),
+    cwd: spec.cwd === undefined ? null : await existingDirectory(spec.cwd),
+    place: parts.sandboxes.place,
+    restore: parseRestore(spec.restore),
+  };
+}
+
+/** A name is for people; the path of a sandbox is made from an id, so that no name can reach outside of it. */
+function sharedSandbox(owner: string, name: string): string {
+  return createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
+}
+
+async function existingDirectory(path: string): Promise<string> {
+  const absolute = resolve(path);
+  const found = await stat(absolute).catch(() => null);
+  if (!found?.isDirectory()) {
+    throw new ThroughlineError(
+      'refused',
+      `The working directory ${absolute} ${found ? 'is not a directory' : 'does not exist'}.`,
+      {
+        hint: 'Make it first, or leave it out to work in a sandbox of its own.',
+      },
+    );
+  }
+  return realpath(absolute);
+}

@@ -1,0 +1,51 @@
+import type { Conversation } from '../../core/conversation.ts';
+import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, parseExport } from '../../core/portable.ts';
+import type { TurnRecord } from '../../core/record.ts';
+import type { Bounded } from '../../ports/engine.ts';
+import type { Store } from '../../ports/store.ts';
+import type { EngineParts } from '../parts.ts';
+import { Room } from '../reading/room.ts';
+import { allRecords, sessionViews } from '../reading/views.ts';
+import { checkFreeKey, newConversation } from './conversations.ts';
+
+export async function exportConversation(
+  store: Store,
+  conversation: Conversation,
+  { most }: Bounded = {},
+): Promise<ExportedConversation> {
+  const room = new Room(most);
+  const records: TurnRecord[] = [];
+  for await (const record of allRecords(store, conversation)) {
+    room.take(record);
+    records.push(record);
+  }
+  const sessions = sessionViews(await store.sessions(conversation.owner, conversation.id));
+  const { key, title, agent, restore } = conversation;
+  return {
+    format: EXPORT_FORMAT,
+    version: EXPORT_VERSION,
+    conversation: { key, title, agent, restore },
+    records,
+    sessions: sessions.map(({ id, agent, origin, parent, watermark }) => ({ id, agent, origin, parent, watermark })),
+  };
+}
+
+/** The history comes along; its sessions only for the record: a native session of elsewhere is never used here. */
+export async function importConversation(
+  parts: EngineParts,
+  owner: string,
+  exported: unknown,
+  options: { key?: string; cwd?: string },
+): Promise<Conversation> {
+  await checkFreeKey(parts.store, owner, options.key);
+  const { conversation, records, sessions } = parseExport(exported);
+  const key = options.key ?? conversation.key ?? undefined;
+  const spec = {
+    restore: conversation.restore,
+    ...(key === undefined ? {} : { key }),
+    ...(conversation.title === '' ? {} : { title: conversation.title }),
+    ...(conversation.agent === null ? {} : { agent: conversation.agent }),
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  };
+  return parts.store.importConversation(owner, await newConversation(parts, owner, spec), { records, sessions });
+}

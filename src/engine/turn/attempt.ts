@@ -1,0 +1,262 @@
+import { randomUUID } from 'node:crypto';
+import { asSentence, type Failure, ThroughlineError } from '../../core/errors.ts';
+import type { Proof, Receipt } from '../../core/receipt.ts';
+import type { RecordPart } from '../../core/record.ts';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Sent, Turn } from '../../core/turn.ts';
+import { addUsage, type Usage } from '../../core/usage.ts';
+import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/agent.ts';
+import type { NewSession } from '../../ports/store/sessions.ts';
+import type { Write } from '../../ports/store/writes.ts';
+import type { OpenSession, Restored } from '../restore/restore.ts';
+import { notNew, wasUsed } from '../restore/used-before.ts';
+import type { Hold } from '../worker/hold.ts';
+import { failureOfOutcome, isUntaken, worth } from './attempt-outcome.ts';
+import { EventWriter } from './event-writer.ts';
+import { PermissionDesk } from './permissions.ts';
+import { type SentPromptFact, sending } from './sending.ts';
+import type { TurnSignal } from './turn-signal.ts';
+
+export interface AttemptRequest {
+  readonly hold: Hold;
+  readonly agent: Agent;
+  readonly traits: AgentTraits;
+  readonly turn: Turn;
+  readonly signal: TurnSignal;
+  readonly restored: Restored & { ok: true };
+  /** Whether the turn may only be answered by a session that is shown to have the context. */
+  readonly required: boolean;
+  /** What earlier attempts of the turn have cost. */
+  readonly spent: Usage;
+  /** The fact of sending, when it was written already; null: it is to be. */
+  readonly sent: SentPromptFact | null;
+}
+
+/** What came of one prompt that was sent. */
+export interface AttemptResult {
+  readonly session: AgentSession;
+  /** Our reference of the session; null: the agent never named it. */
+  readonly ref: string | null;
+  readonly sessionId: string | null;
+  readonly sent: Sent;
+  readonly outcome: AgentOutcome | { readonly kind: 'refuted' };
+  /** Null: it completed. */
+  readonly failure: Failure | null;
+  /** We read all that the agent had to say, and no tool had begun: sending again could repeat nothing. */
+  readonly harmless: boolean;
+  /** The agent says that the same prompt may work when sent again. */
+  readonly again: boolean;
+  readonly parts: readonly RecordPart[];
+  readonly title: string | null;
+  /** How much of the session's transcript file was mirrored before. */
+  readonly mirrored: number;
+  readonly usage: Usage;
+  readonly receipt: Receipt;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+/** Sends one prompt to a restored session and stores all that comes back. */
+export async function runAttempt(request: AttemptRequest): Promise<AttemptResult> {
+  return new Attempt(request).run();
+}
+
+class Attempt {
+  readonly #request: AttemptRequest;
+  readonly #session: AgentSession;
+  readonly #open: OpenSession;
+  readonly #writer: EventWriter;
+  readonly #desk: PermissionDesk;
+  /** Aborts the prompt: by the turn's signal, or because the context was refuted. */
+  readonly #abort = new AbortController();
+  #ref: string | null;
+  #sessionId: string | null;
+  #usage: Usage;
+  #after: Proof | null = null;
+  #fault: Failure | null = null;
+
+  constructor(request: AttemptRequest) {
+    const { hold, turn, signal, restored } = request;
+    const { settings } = hold.parts;
+    this.#request = request;
+    this.#open = restored.open;
+    this.#session = restored.open.session;
+    this.#ref = restored.open.ref;
+    this.#usage = request.spent;
+    this.#sessionId = restored.open.session.id;
+    this.#writer = new EventWriter(hold.lease, turn.id, settings.flushMs);
+    const mode = turn.options.permissions ?? settings.permissions;
+    this.#desk = new PermissionDesk(hold.lease, signal, turn, mode, settings.permissionMs);
+  }
+
+  async run(): Promise<AttemptResult> {
+    const { hold, turn, signal, restored, agent } = this.#request;
+    const startedAt = hold.parts.clock.now();
+    const stop = () => this.#abort.abort(signal.reason);
+    signal.signal.addEventListener('abort', stop, { once: true });
+    let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without a word.' };
+    const sent = this.#request.sent ?? (await this.#recordSent());
+    try {
+      if (signal.reason) stop();
+      const content = [...restored.preface, ...turn.prompt];
+      const expected = this.#open.position;
+      const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
+      for await (const event of this.#session.prompt(prompt)) {
+        if (event.type === 'ended') outcome = event.outcome;
+        else await this.#handle(event);
+      }
+    } catch (error) {
+      // The lease or the storage is gone: the agent must not go on unwatched.
+      await this.#session.kill();
+      throw error;
+    } finally {
+      signal.signal.removeEventListener('abort', stop);
+      this.#writer.flush();
+      this.#desk.close();
+    }
+    // It may have ended its turn before the kill reached it; it must not pass for a living session.
+    if (this.#fault) await this.#session.kill();
+    if (this.#session.alive && this.#ref) {
+      const unproved = worth(restored.receipt, this.#after) === 'none';
+      // After an attempt before it, which the session may have seen, an untaken prompt settles nothing.
+      const unsettled = outcome.kind !== 'completed' && !(isUntaken(outcome) && turn.attempt === 1);
+      hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
+    } else hold.live.delete(agent.name);
+    return this.#result(outcome, sent, startedAt);
+  }
+
+  /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
+  async #recordSent(): Promise<SentPromptFact> {
+    const { hold, turn, restored, agent } = this.#request;
+    const opening: Write[] = [];
+    const { session } = this.#open;
+    if (this.#ref === null && session.id !== null)
+      opening.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
+    const { sent, writes } = sending(hold, turn, restored, this.#ref);
+    // From here on the process is ours to end; until it is in `live`, only this attempt knows of it.
+    try {
+      await hold.lease.write(...opening, ...writes);
+    } catch (error) {
+      hold.live.delete(agent.name);
+      await session.kill();
+      throw error;
+    }
+    return sent;
+  }
+
+  async #handle(event: Exclude<AgentEvent, { type: 'ended' }>): Promise<void> {
+    switch (event.type) {
+      case 'update':
+        return this.#writer.add(event.update);
+      case 'session':
+        return this.#named(event.id);
+      case 'usage':
+        this.#usage = addUsage(this.#usage, event.usage);
+        return;
+      case 'permission':
+        this.#writer.flush();
+        return this.#desk.ask(event, this.#session);
+      case 'proof':
+        this.#after = event.proof;
+        if (event.proof === 'refuted') this.#stopBecause({ code: 'context_refuted', message: event.detail });
+        return;
+    }
+  }
+
+  /** The agent names its session, or has moved to another: recorded when seen (R1). */
+  async #named(id: string): Promise<void> {
+    if (id === this.#sessionId && this.#ref !== null) return;
+    const { hold, agent, traits } = this.#request;
+    const isNew = this.#ref === null && this.#open.origin === 'new';
+    if (isNew && traits.position && (await wasUsed(id, hold, agent))) {
+      return this.#stopBecause({ code: 'refused', message: asSentence(notNew(id)) });
+    }
+    if (this.#ref !== null) this.#doubt(id);
+    const known = this.#ref;
+    const knownId = this.#sessionId;
+    const origin = known === null ? this.#open.origin : 'rotated';
+    const open = await this.#openSession(id, origin, known ?? this.#open.parent);
+    const writes: Write[] = [open];
+    if (known !== null) {
+      const change = { state: 'dormant', process: null } as const;
+      writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent went on as ${id}` });
+    }
+    try {
+      await this.#request.hold.lease.write(...writes);
+    } catch (error) {
+      if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+      // Nothing of this turn may be read from, or written about, a session that is another's.
+      this.#ref = known;
+      this.#sessionId = knownId;
+      this.#stopBecause({
+        code: 'refused',
+        message: `The agent answered with the session ${id}, which belongs to another conversation.`,
+      });
+    }
+  }
+
+  /** It has moved, and nobody can look whether it took along what only the old session was told. */
+  #doubt(id: string): void {
+    const { traits, restored, required } = this.#request;
+    const { carried, delivered } = restored.receipt;
+    if (traits.position || carried === delivered) return;
+    this.#after = 'none';
+    const message = `The agent went on as the session ${id}, and nothing shows that it took the conversation along.`;
+    if (required) this.#stopBecause({ code: 'context_refuted', message });
+  }
+
+  async #openSession(id: string, origin: NewSession['origin'], parent: string | null): Promise<Write> {
+    const { hold, turn, agent } = this.#request;
+    const storage = await hold.storage(agent);
+    const session: NewSession = {
+      ref: randomUUID(),
+      id,
+      agent: agent.name,
+      storage,
+      origin,
+      parent,
+      // What it was told is not known to be in it before a turn completes (R9).
+      watermark: 0,
+      dropped: 0,
+      state: 'live',
+      position: null,
+      process: this.#session.process,
+    };
+    this.#ref = session.ref;
+    this.#sessionId = id;
+    return { write: 'open-session', session, turn: turn.id };
+  }
+
+  /** The agent must not go on: its answer would be given without the context, or in another's name. */
+  #stopBecause(failure: Failure): void {
+    this.#fault ??= failure;
+    this.#abort.abort(failure.code);
+    void this.#session.kill();
+  }
+
+  #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
+    const { signal, restored } = this.#request;
+    const { parts } = this.#writer;
+    const failure = this.#fault ?? failureOfOutcome(outcome, signal);
+    // A session that we killed ourselves has said all it will ever say.
+    const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
+    const after = this.#after;
+    return {
+      session: this.#session,
+      ref: this.#ref,
+      sessionId: this.#sessionId,
+      sent,
+      outcome: this.#fault === null ? outcome : { kind: 'refuted' },
+      failure,
+      harmless: readToTheEnd && !parts.toolBegun,
+      again: outcome.kind === 'failed' && outcome.again,
+      parts: parts.parts(),
+      title: parts.title,
+      mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
+      usage: this.#usage,
+      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: worth(restored.receipt, after) },
+      startedAt,
+      endedAt: this.#request.hold.parts.clock.now(),
+    };
+  }
+}

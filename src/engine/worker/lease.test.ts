@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Accepted, NewTurn } from '../../ports/store/turns.ts';
+import type { Write } from '../../ports/store/writes.ts';
+import type { Store } from '../../ports/store.ts';
+import { Lease } from './lease.ts';
+
+const FENCE = { conversation: 'c', owner: 'local', epoch: 1 };
+
+const TURN: NewTurn = {
+  id: 't',
+  conversation: 'c',
+  requestId: null,
+  agent: null,
+  defaultAgent: null,
+  prompt: [],
+  options: {},
+  retryOf: null,
+};
+
+function event(name: string): Write {
+  return {
+    write: 'event',
+    event: { kind: 'conversation.titled', turn: null, payload: { title: name, source: 'caller' } },
+  };
+}
+
+function nameOf(write: Write): string {
+  return write.write === 'event' && write.event.kind === 'conversation.titled' ? write.event.payload.title : '';
+}
+
+/** A disk that is slow with its first commit, and that refuses what is called "conflict". */
+function slowStore() {
+  const commits: { counter: number; names: string[] }[] = [];
+  const first = Promise.withResolvers<void>();
+  const commit: Store['commit'] = async (_, counter, writes) => {
+    const names = writes.map(nameOf);
+    if (names.includes('first')) await first.promise;
+    if (names.includes('conflict')) throw new ThroughlineError('conflict', 'as asked');
+    commits.push({ counter, names });
+    return { seq: counter + writes.length - 1 };
+  };
+  const accept: Store['accept'] = async (_, __, { fence, counter, ahead }) => {
+    await commit(fence, counter, ahead?.writes ?? []);
+    return { written: true } as Accepted;
+  };
+  return { commits, goOn: first.resolve, store: { commit, accept } as Store };
+}
+
+const PAPER = { storageMs: 1_000, onTrouble: () => {} };
+
+describe('the pen of a lease', () => {
+  test.each([0, 250, 253, 254, 255, 256, 300, 511, 600])(
+    'keeps writes that were given together in one commit, behind %i that wait for a slow disk',
+    async (waiting) => {
+      const { store, commits, goOn } = slowStore();
+      const lease = new Lease(FENCE, { ...PAPER, store });
+      const before = [lease.write(event('first'))];
+      for (let i = 0; i < waiting; i += 1) before.push(lease.write(event(`update ${i}`)));
+      const together = lease.write(event('session'), event('receipt'), event('end'));
+      goOn();
+      await Promise.all([...before, together]);
+      const group = commits.filter(({ names }) => names.some((name) => ['session', 'receipt', 'end'].includes(name)));
+      expect(group).toHaveLength(1);
+      expect(group[0]?.names.slice(-3)).toEqual(['session', 'receipt', 'end']);
+      expect(commits.flatMap(({ names }) => names)).toHaveLength(waiting + 4);
+    },
+  );
+
+  test('lets a conflict hurt only the writes that it is about', async () => {
+    const { store, commits, goOn } = slowStore();
+    const lease = new Lease(FENCE, { ...PAPER, store });
+    const first = lease.write(event('first'));
+    const shared = [
+      lease.write(event('update')),
+      lease.write(event('conflict'), event('with it')),
+      lease.write(event('next')),
+    ];
+    goOn();
+    await first;
+    const settled = await Promise.allSettled(shared);
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(commits.flatMap(({ names }) => names)).toEqual(['first', 'update', 'next']);
+    const counters = commits.flatMap(({ counter, names }) => names.map((_, i) => counter + i));
+    expect(new Set(counters).size, 'no counter is used twice').toBe(counters.length);
+    expect(lease.lost.aborted).toBe(false);
+  });
+
+  test('has a turn accepted once: refused, it leaves the lease and what follows as they were', async () => {
+    const { store, commits, goOn } = slowStore();
+    const lease = new Lease(FENCE, { ...PAPER, store });
+    const next = (name: string) => ({ agents: ['a'], ahead: { n: 1, agent: 'a', writes: [event(name)] } });
+    const refused = lease.accept('local', TURN, next('conflict'));
+    const behind = lease.write(event('behind it'));
+    expect(await refused).toBe(null);
+    await behind;
+    await lease.settled();
+    expect(await lease.accept('local', TURN, next('taken'))).toMatchObject({ written: true });
+    await lease.settled();
+    const slow = lease.write(event('first'));
+    expect(await lease.accept('local', TURN, next('while others are written'))).toBe(null);
+    goOn();
+    await slow;
+    expect(commits.flatMap(({ names }) => names)).toEqual(['behind it', 'taken', 'first']);
+    expect(new Set(commits.map(({ counter }) => counter)).size, 'no counter is used twice').toBe(commits.length);
+    expect(lease.lost.aborted).toBe(false);
+  });
+
+  test('loses nothing when a turn cannot be accepted: whoever submitted it is told', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease(FENCE, {
+      ...PAPER,
+      store: { ...store, accept: () => Promise.reject(new Error('as asked')) },
+    });
+    await expect(lease.accept('local', TURN, { agents: [], ahead: null })).rejects.toThrow('as asked');
+    await lease.write(event('after it'));
+    expect(commits.flatMap(({ names }) => names)).toEqual(['after it']);
+    expect(lease.lost.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,172 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErrorCode, ThroughlineError } from '../../core/errors.ts';
+import type { Fence } from '../../ports/store/leases.ts';
+import type { Accepted, NewTurn, Onward } from '../../ports/store/turns.ts';
+import type { Write } from '../../ports/store/writes.ts';
+import type { Store } from '../../ports/store.ts';
+import { isPassing, PASSING } from '../faults.ts';
+import type { EngineParts } from '../parts.ts';
+
+/** What it is written on. */
+type Paper = Pick<EngineParts, 'store' | 'onTrouble'> & Pick<EngineParts['settings'], 'storageMs'>;
+
+/** What the store says of writes that do not apply. */
+const REFUSALS: readonly ErrorCode[] = ['conflict', 'not_found', 'invalid'];
+
+/**
+ * The right to write a conversation, and its only pen. Writes are committed in the order in which they were given, one
+ * commit at a time: what arrives during a commit shares the next one. A commit is repeated with the same counter until it
+ * is known to have happened, which changes nothing when it had (R5).
+ */
+export class Lease {
+  readonly fence: Fence;
+  readonly #store: Store;
+  readonly #storageMs: number;
+  readonly #onTrouble: (error: ThroughlineError) => void;
+  readonly #lost = new AbortController();
+  #counter = 1;
+  /** Each is what one call of `write` gave: it stays together, in one commit. */
+  #waiting: Group[] = [];
+  #waitingWrites = 0;
+  #committing: Promise<void> | null = null;
+
+  constructor(fence: Fence, { store, storageMs, onTrouble }: Paper) {
+    this.fence = fence;
+    this.#store = store;
+    this.#storageMs = storageMs;
+    this.#onTrouble = onTrouble;
+  }
+
+  /** Aborts when another worker owns the conversation, or when the storage refuses for good: then nothing may go on. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /**
+   * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
+   * storage's error, or the `conflict` of these alone.
+   */
+  write(...writes: Write[]): Promise<void> {
+    if (writes.length === 0) return Promise.resolve();
+    const settled = new Promise<void>((resolve, reject) => this.#waiting.push({ writes, resolve, reject }));
+    this.#waitingWrites += writes.length;
+    this.#committing ??= this.#drain();
+    return settled;
+  }
+
+  /**
+   * Has a turn accepted, begun and, where it is as foreseen, these writes made, in one commit; tried once. Null: it was refused,
+   * or could not be written just now, and nothing has changed; or other writes are under way, and it was not tried.
+   */
+  accept(owner: string, turn: NewTurn, next: Pick<Onward, 'agents' | 'ahead'>): Promise<Accepted | null> {
+    if (this.#committing || this.#lost.signal.aborted) return Promise.resolve(null);
+    const counter = this.#counter;
+    this.#counter += next.ahead?.writes.length ?? 0;
+    const accepted = this.#store.accept(owner, turn, { fence: this.fence, counter, ...next }).catch(orRefused);
+    const drain = () => this.#drain();
+    this.#committing = accepted.then(drain, drain);
+    return accepted;
+  }
+
+  /** Resolves when there is room for more: a fast agent must not outrun the disk without bound. */
+  async room(): Promise<void> {
+    while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
+  }
+
+  /** Resolves when nothing waits to be written any more, whatever became of it, and those who read it here have read it. */
+  async settled(): Promise<void> {
+    if (!this.#committing) return;
+    while (this.#committing) await this.#committing.catch(() => {});
+    await new Promise(setImmediate);
+  }
+
+  /** The lease was found to be lost by a heartbeat. */
+  lose(reason: ThroughlineError): void {
+    if (!this.#lost.signal.aborted) this.#lost.abort(reason);
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) {
+        const batch = this.#takeBatch();
+        try {
+          await this.#write(batch);
+        } catch (error) {
+          // The fault of one group is not that of those which shared its commit: nothing of it was written.
+          if (isConflict(error) && batch.length > 1) for (const group of batch) await this.#writeAlone(group);
+          else this.#fail(error, batch);
+        }
+      }
+    } finally {
+      this.#committing = null;
+    }
+  }
+
+  #takeBatch(): Group[] {
+    let writes = 0;
+    let groups = 0;
+    for (const group of this.#waiting) {
+      if (groups > 0 && writes + group.writes.length > MAX_BATCH) break;
+      writes += group.writes.length;
+      groups += 1;
+    }
+    this.#waitingWrites -= writes;
+    return this.#waiting.splice(0, groups);
+  }
+
+  async #write(batch: readonly Group[]): Promise<void> {
+    const writes = batch.flatMap((group) => group.writes);
+    const counter = this.#counter;
+    this.#counter += writes.length;
+    await this.#commit(counter, writes);
+    for (const group of batch) group.resolve();
+  }
+
+  async #writeAlone(group: Group): Promise<void> {
+    try {
+      await this.#write([group]);
+    } catch (error) {
+      this.#fail(error, [group]);
+    }
+  }
+
+  async #commit(counter: number, writes: readonly Write[]): Promise<void> {
+    const started = performance.now();
+    for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
+      this.#lost.signal.throwIfAborted();
+      try {
+        await this.#store.commit(this.fence, counter, writes);
+        return;
+      } catch (error) {
+        if (!isPassing(error) || performance.now() - started > this.#storageMs) throw error;
+        this.#onTrouble(error);
+        await delay(wait);
+      }
+    }
+  }
+
+  /** One commit that failed for good leaves a hole: nothing after it may be written under this lease, save a `conflict`. */
+  #fail(error: unknown, batch: readonly Group[]): void {
+    if (!isConflict(error)) this.#lost.abort(error);
+    for (const group of batch) group.reject(error);
+  }
+}
+
+interface Group {
+  readonly writes: readonly Write[];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** Null: the store said no, or cannot just now. Either way it has changed nothing. */
+function orRefused(error: unknown): null {
+  if (error instanceof ThroughlineError && [...REFUSALS, ...PASSING].includes(error.code)) return null;
+  throw error;
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'conflict';
+}
+
+const MAX_BATCH = 256;
+const MAX_WAITING = 2_000;
