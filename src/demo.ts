@@ -61,7 +61,7 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
   const { engine, parts } = await compose({ home, settings: { agents: { demo: agent } } });
   const made = parts.agents.get('demo')?.agent;
   if (made === undefined) throw new Error('The agent is missing.');
-  return { engine, agent: made, cwd, room: await parts.sandboxes.open('control', { cwd }) };
+  return { engine, agent: made, cwd, sandbox: await parts.sandboxes.open('control', { cwd }) };
 }
 
 /** What the conversation to look at of a server needs. */

@@ -107,9 +107,9 @@ const measure: Measure = async ({ quick }) => {
 
   async function openDirectly(): Promise<AgentSession> {
     const agent = parts.agents.get('scripted')?.agent;
-    const room = await parts.sandboxes.open('direct', { cwd: null });
+    const sandbox = await parts.sandboxes.open('direct', { cwd: null });
     const signal = new AbortController().signal;
-    const opened = await agent?.open({ how: { kind: 'new', id: null }, room, noTools: false, signal });
+    const opened = await agent?.open({ how: { kind: 'new', id: null }, sandbox, noTools: false, signal });
     if (!opened?.ok) throw new Error('the agent cannot be opened');
     return opened.session;
   }

@@ -7,7 +7,7 @@ import type { ToldTurn } from '../core/told.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { Update } from '../core/update.ts';
 import type { Usage } from '../core/usage.ts';
-import type { Room } from './sandbox.ts';
+import type { OpenSandbox } from './sandbox.ts';
 
 /** A configured program that answers prompts. One object for all conversations; it holds no conversation's state. */
 export interface Agent {
@@ -34,17 +34,17 @@ export interface Agent {
    */
   open(request: OpenRequest): Promise<Opened>;
   /**
-   * Names the storage in which a room's sessions are kept. Agents that give the same name have the same sessions, whatever they
+   * Names the storage in which a sandbox's sessions are kept. Agents that give the same name have the same sessions, whatever they
    * are called and whoever uses them. Left out: they are this agent's own.
    */
-  storage?(room: Room): Promise<string>;
+  storage?(sandbox: OpenSandbox): Promise<string>;
   /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
-  position(sessionId: string, room: Room): Promise<string | null>;
+  position(sessionId: string, sandbox: OpenSandbox): Promise<string | null>;
   /**
    * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called after the agent's
    * process was ended. Null: the storage cannot be read.
    */
-  tail(sessionId: string, sent: SentPrompt, room: Room): Promise<Tail | null>;
+  tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
 }
 
 /** A session as its agent lists it. */
@@ -64,7 +64,7 @@ export interface Login {
 
 export interface OpenRequest {
   readonly how: OpenHow;
-  readonly room: Room;
+  readonly sandbox: OpenSandbox;
   /** No tool may run in this session (only for replaying, and only where the traits say that it holds). */
   readonly noTools: boolean;
   readonly signal: AbortSignal;

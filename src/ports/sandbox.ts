@@ -8,11 +8,11 @@ export interface Sandboxes {
    * Opens the sandbox `id`, making what is missing; any number of times, by any number of processes. Existing directories
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
    */
-  open(id: string, options: { cwd: string | null }): Promise<Room>;
+  open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
 }
 
 /** An open sandbox. */
-export interface Room {
+export interface OpenSandbox {
   readonly id: string;
   /** The working directory, its links resolved. */
   readonly work: string;

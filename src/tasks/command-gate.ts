@@ -3,7 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Gate } from '../core/task.ts';
 import type { GateResult } from '../core/task-gate.ts';
-import type { Child, Room } from '../ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../ports/sandbox.ts';
 import { OutputTail } from './output-tail.ts';
 
 /** What an agent is told of a gate's output: its end, where the faults are. */
@@ -18,7 +18,7 @@ const GRACE_MS = 2_000;
 
 export interface CommandGateRequest {
   readonly gate: Extract<Gate, { kind: 'command' }>;
-  readonly room: Room;
+  readonly sandbox: OpenSandbox;
   /** Aborted: the gate and all that it started are ended. */
   readonly signal: AbortSignal;
   /** Told of its process before the command runs, so that it can be ended should this program be killed. */
@@ -28,12 +28,12 @@ export interface CommandGateRequest {
 
 /** Runs a command where the agent works, and judges by its exit code. */
 export async function runCommandGate(request: CommandGateRequest): Promise<GateResult> {
-  const { gate, room, signal, monotonic } = request;
+  const { gate, sandbox, signal, monotonic } = request;
   const begun = monotonic();
   const since = () => Math.round(monotonic() - begun);
   let child: Child;
   try {
-    child = await room.spawn(['/bin/sh', '-c', ONCE_TOLD, 'gate', gate.command], { env: {} });
+    child = await sandbox.spawn(['/bin/sh', '-c', ONCE_TOLD, 'gate', gate.command], { env: {} });
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: since() };

@@ -4,7 +4,7 @@ import type { ProcessIdentity } from '../core/process.ts';
 import type { Task, TaskTurn } from '../core/task.ts';
 import type { GateResult } from '../core/task-gate.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
-import type { Room } from '../ports/sandbox.ts';
+import type { OpenSandbox } from '../ports/sandbox.ts';
 import { openBench, runAgentGate } from './agent-gate.ts';
 import { runCommandGate } from './command-gate.ts';
 import type { TaskParts } from './parts.ts';
@@ -28,7 +28,7 @@ export class Gatekeeper {
   readonly #parts: TaskParts;
   readonly #engine: Engine;
   /** Where the agent works. */
-  #room: Room | null = null;
+  #sandbox: OpenSandbox | null = null;
   /** The conversation of an agent that judges. */
   #bench: string | null = null;
 
@@ -43,22 +43,22 @@ export class Gatekeeper {
     const { gate } = task;
     if (gate === null) return null;
     const monotonic = () => this.#parts.clock.monotonic();
-    const room = await this.#opened(conversation);
+    const sandbox = await this.#opened(conversation);
     if (gate.kind === 'command') {
-      const result = await runCommandGate({ gate, room, signal: stop, started, monotonic });
+      const result = await runCommandGate({ gate, sandbox, signal: stop, started, monotonic });
       if (stop.aborted && stop.reason !== 'cancelled') throw new Stopped();
       return result;
     }
     const { reply } = await this.#engine.answerOf(turn);
-    this.#bench ??= await openBench(this.#engine, task, gate, room.work);
+    this.#bench ??= await openBench(this.#engine, task, gate, sandbox.work);
     return runAgentGate({ gate, task, engine: this.#engine, bench: this.#bench, reply, monotonic, have });
   }
 
   /** That a directory cannot be used is no fault of the storage that tasks are in: trying again would be no use. */
-  async #opened({ sandbox, cwd }: Conversation): Promise<Room> {
+  async #opened({ sandbox, cwd }: Conversation): Promise<OpenSandbox> {
     try {
-      this.#room ??= await this.#parts.sandboxes.open(sandbox, { cwd });
-      return this.#room;
+      this.#sandbox ??= await this.#parts.sandboxes.open(sandbox, { cwd });
+      return this.#sandbox;
     } catch (cause) {
       if (!(cause instanceof ThroughlineError)) throw cause;
       throw new ThroughlineError('refused', cause.message, { cause });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { startModel } from '../../src/testing/index.ts';
-import { ask, TestRooms } from '../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../contracts/agent-sandbox.ts';
 import { codexAcp, missing } from './acp-agents.ts';
 import { execCommand } from './acp-contract.ts';
 import { startLocalServer } from './local-server.ts';
@@ -68,17 +68,22 @@ test.for<[string, boolean, string[]]>([
 ])('codex-acp: %s', async ([, noTools, expected], context) => {
   if (why !== null) return context.skip(why);
   const model = await startModel();
-  const rooms = new TestRooms();
-  const trace = join(rooms.root, 'trace.log');
+  const sandboxes = new TestSandboxes();
+  const trace = join(sandboxes.root, 'trace.log');
   await using spy = await startSpy((what) => appendFileSync(trace, `${what}\n`));
   try {
-    const settings = codexAcp(model, rooms.root);
-    const room = await rooms.room();
-    furnish(join(settings.env.HOME ?? '', '.codex'), room.work, trace, spy.url);
-    const agent = acpAgent({ name: 'codex', ...settings, installed: rooms.root, memory: join(rooms.root, 'learnt') });
+    const settings = codexAcp(model, sandboxes.root);
+    const sandbox = await sandboxes.sandbox();
+    furnish(join(settings.env.HOME ?? '', '.codex'), sandbox.work, trace, spy.url);
+    const agent = acpAgent({
+      name: 'codex',
+      ...settings,
+      installed: sandboxes.root,
+      memory: join(sandboxes.root, 'learnt'),
+    });
     expect((await agent.traits()).noTools).toBe(true);
-    const session = await rooms.open(agent, room, { kind: 'new', id: null }, noTools);
-    const patch = join(room.work, 'patched');
+    const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, noTools);
+    const patch = join(sandbox.work, 'patched');
     for (const prompt of [
       execCommand(`echo exec >> ${trace}`),
       `model: tool! shell_command ${JSON.stringify({ command: `echo exec >> ${trace}` })}`,
@@ -101,7 +106,7 @@ test.for<[string, boolean, string[]]>([
       'update_plan',
     ]);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
     await model.close();
   }
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import type { Throughline } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
-import { ask, TestRooms, until } from '../contracts/agent-room.ts';
+import { ask, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
 import { type AcpAgentSettings, claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
@@ -60,19 +60,19 @@ async function broken(tl: Throughline, words: string, way: Way): Promise<void> {
 
 /** The same session in the hands of another program. */
 async function elsewhere(home: AcpHome, id: string, cwd: string): Promise<void> {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const { agents } = home.settings as { agents: { agent: AcpAgentSettings } };
     const agent = acpAgent({
       name: 'agent',
       ...agents.agent,
-      installed: rooms.root,
-      memory: join(rooms.root, 'learnt'),
+      installed: sandboxes.root,
+      memory: join(sandboxes.root, 'learnt'),
     });
-    const session = await rooms.open(agent, await rooms.room(cwd), { kind: 'resume', id });
+    const session = await sandboxes.open(agent, await sandboxes.sandbox(cwd), { kind: 'resume', id });
     expect((await ask(session, THEIRS)).outcome.kind).toBe('completed');
     await session.close();
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 }

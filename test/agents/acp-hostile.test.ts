@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { until } from '../contracts/agent-room.ts';
+import { until } from '../contracts/agent-sandbox.ts';
 import { isAlive } from '../contracts/liveness.ts';
 import { allEvents, ended, event } from '../e2e/support/conversations.ts';
 import { ownAgent } from './acp-agents.ts';

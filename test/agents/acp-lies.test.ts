@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { ThroughlineError } from '../../src/core/errors.ts';
 import { acknowledgement } from '../../src/testing/index.ts';
-import { TestRooms, until } from '../contracts/agent-room.ts';
+import { TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
@@ -161,16 +161,21 @@ test('an agent that opens a session and repeats nothing is believed only where t
 });
 
 test('a fault of ours while a session is opened is not taken for a refusal of the agent', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
-    const settings = ownAgent({ url: 'http://127.0.0.1:9' }, rooms.root, ['honest']);
-    const agent = acpAgent({ name: 'agent', ...settings, installed: rooms.root, memory: rooms.root });
+    const settings = ownAgent({ url: 'http://127.0.0.1:9' }, sandboxes.root, ['honest']);
+    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root });
     const lost = new ThroughlineError('lease_lost', 'The lease is gone.');
     const how = { kind: 'resume', id: 'x', told: () => Promise.reject(lost) } as const;
-    const opening = agent.open({ how, room: await rooms.room(), noTools: false, signal: new AbortController().signal });
+    const opening = agent.open({
+      how,
+      sandbox: await sandboxes.sandbox(),
+      noTools: false,
+      signal: new AbortController().signal,
+    });
     await expect(opening).rejects.toBe(lost);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

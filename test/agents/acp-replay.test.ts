@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { conversationOf, startModel } from '../../src/testing/index.ts';
-import { ask, TestRooms } from '../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
 import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { bash, execCommand } from './acp-contract.ts';
@@ -104,25 +104,30 @@ describe('an agent of which nothing is proved', () => {
 test('Claude without tools runs nothing: no tool, no hook, no server of a project', async (context) => {
   if (noClaude !== null) return context.skip(noClaude);
   const model = await startModel();
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
-    const settings = claudeAcp(model, rooms.root);
-    const room = await rooms.room();
-    const trace = join(rooms.root, 'trace.log');
+    const settings = claudeAcp(model, sandboxes.root);
+    const sandbox = await sandboxes.sandbox();
+    const trace = join(sandboxes.root, 'trace.log');
     const hook = [{ hooks: [{ type: 'command', command: `echo hook >> ${trace}` }] }];
     const hooks = { SessionStart: hook, UserPromptSubmit: hook, PreToolUse: hook, Stop: hook };
     const permissions = { allow: ['Bash', 'Write', 'Edit', 'Read', 'mcp__spy'] };
     writeFileSync(join(settings.env.HOME ?? '', '.claude', 'settings.json'), JSON.stringify({ permissions, hooks }));
-    mkdirSync(join(room.work, '.claude'));
+    mkdirSync(join(sandbox.work, '.claude'));
     writeFileSync(
-      join(room.work, '.claude', 'settings.json'),
+      join(sandbox.work, '.claude', 'settings.json'),
       JSON.stringify({ permissions, hooks, enableAllProjectMcpServers: true }),
     );
     const spy = { command: '/bin/sh', args: ['-c', `echo server >> ${trace}`] };
-    writeFileSync(join(room.work, '.mcp.json'), JSON.stringify({ mcpServers: { spy } }));
-    const agent = acpAgent({ name: 'claude', ...settings, installed: rooms.root, memory: join(rooms.root, 'learnt') });
+    writeFileSync(join(sandbox.work, '.mcp.json'), JSON.stringify({ mcpServers: { spy } }));
+    const agent = acpAgent({
+      name: 'claude',
+      ...settings,
+      installed: sandboxes.root,
+      memory: join(sandboxes.root, 'learnt'),
+    });
     expect((await agent.traits()).noTools).toBe(true);
-    const session = await rooms.open(agent, room, { kind: 'new', id: null }, true);
+    const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, true);
     for (const prompt of [
       bash(`echo tool >> ${trace}`),
       `model: tool! Write ${JSON.stringify({ file_path: trace, content: 'tool' })}`,
@@ -135,7 +140,7 @@ test('Claude without tools runs nothing: no tool, no hook, no server of a projec
     expect(model.requests.filter(({ side }) => !side).every(({ tools }) => tools.length === 0)).toBe(true);
     await session.close();
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
     await model.close();
   }
 });

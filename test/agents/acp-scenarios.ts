@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type ModelRequest } from '../../src/testing/index.ts';
-import { until } from '../contracts/agent-room.ts';
+import { until } from '../contracts/agent-sandbox.ts';
 import { allEvents } from '../e2e/support/conversations.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claudeCliAgent } from '../../src/agents/claude/cli/adapter.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { agentContract } from '../contracts/agent.contract.ts';
-import { ask, TestRooms, text } from '../contracts/agent-room.ts';
+import { ask, TestSandboxes, text } from '../contracts/agent-sandbox.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, userHome } from './claude.ts';
 
 let model: Model;
@@ -18,11 +18,11 @@ const claude = findClaude();
 if (claude === null) test('the agent contract: claude-cli', (context) => context.skip(NOT_INSTALLED));
 else {
   agentContract('claude-cli', async () => {
-    const rooms = new TestRooms();
-    const env = claudeEnvironment(model, userHome(rooms.root, { permissions: { allow: ['Bash'] } }));
+    const sandboxes = new TestSandboxes();
+    const env = claudeEnvironment(model, userHome(sandboxes.root, { permissions: { allow: ['Bash'] } }));
     return {
-      agent: claudeCliAgent({ name: 'claude', env, command: [claude.program], options: {}, installed: rooms.root }),
-      rooms,
+      agent: claudeCliAgent({ name: 'claude', env, command: [claude.program], options: {}, installed: sandboxes.root }),
+      sandboxes,
       tell: (codeword) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),
       endless: text('model: stream 1000 50ms'),
@@ -32,14 +32,20 @@ else {
   });
 
   test('an id that was used is in use, and resumed it has the context; no secret is in the arguments', async () => {
-    const rooms = new TestRooms();
+    const sandboxes = new TestSandboxes();
     try {
-      const env = claudeEnvironment(model, userHome(rooms.root));
+      const env = claudeEnvironment(model, userHome(sandboxes.root));
       const options = { permissionMode: 'default', settingSources: ['project'] };
-      const agent = claudeCliAgent({ name: 'claude', env, command: [claude.program], options, installed: rooms.root });
-      const room = await rooms.room();
+      const agent = claudeCliAgent({
+        name: 'claude',
+        env,
+        command: [claude.program],
+        options,
+        installed: sandboxes.root,
+      });
+      const sandbox = await sandboxes.sandbox();
       const id = '11111111-1111-4111-8111-111111111111';
-      const session = await rooms.open(agent, room, { kind: 'new', id });
+      const session = await sandboxes.open(agent, sandbox, { kind: 'new', id });
       await ask(session, 'The codeword is amber.');
       if (process.platform === 'linux') {
         const args = readFileSync(`/proc/${session.process?.pid}/cmdline`, 'utf8').split('\0');
@@ -47,13 +53,13 @@ else {
         expect(args.join(' ')).not.toMatch(/sk-fake|amber/);
       }
       await session.close();
-      const request = { room, noTools: false, signal: new AbortController().signal };
+      const request = { sandbox, noTools: false, signal: new AbortController().signal };
       const again = await agent.open({ how: { kind: 'new', id }, ...request });
       expect(again).toMatchObject({ ok: false, reason: 'in_use' });
-      const resumed = await rooms.open(agent, room, { kind: 'resume', id });
+      const resumed = await sandboxes.open(agent, sandbox, { kind: 'resume', id });
       expect((await ask(resumed, 'Which codewords have you seen?')).reply).toContain('amber');
     } finally {
-      await rooms.dispose();
+      await sandboxes.dispose();
     }
   });
 }

@@ -13,7 +13,7 @@ import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { updatesOf } from '../../src/agents/claude/transcript/to-updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import { PartsBuilder } from '../../src/core/record.ts';
-import { until } from '../contracts/agent-room.ts';
+import { until } from '../contracts/agent-sandbox.ts';
 import { modelForTests } from '../model/speaking.ts';
 import { type ClaudeLine, claudeOrSkip, runClaude } from './claude.ts';
 import { type ClaudePlace, claudePlace, rehydrate, standing, toldTo, turnRecord } from './transcripts.ts';

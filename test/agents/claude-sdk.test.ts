@@ -2,7 +2,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { agentContract } from '../contracts/agent.contract.ts';
-import { TestRooms, text } from '../contracts/agent-room.ts';
+import { TestSandboxes, text } from '../contracts/agent-sandbox.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
 
 let model: Model;
@@ -16,11 +16,11 @@ const bash = (command: string) => `model: tool! Bash ${JSON.stringify({ command 
 if (findClaude() === null) test('the agent contract: claude-sdk', (context) => context.skip(NOT_INSTALLED));
 else {
   agentContract('claude-sdk', async () => {
-    const rooms = new TestRooms();
-    const env = claudeEnvironment(model, userHome(rooms.root, { permissions: { allow: ['Bash'] } }));
+    const sandboxes = new TestSandboxes();
+    const env = claudeEnvironment(model, userHome(sandboxes.root, { permissions: { allow: ['Bash'] } }));
     return {
-      agent: claudeSdkAgent({ name: 'claude', env, package: packageFolder, options: {}, installed: rooms.root }),
-      rooms,
+      agent: claudeSdkAgent({ name: 'claude', env, package: packageFolder, options: {}, installed: sandboxes.root }),
+      sandboxes,
       tell: (codeword) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),
       endless: text('model: stream 1000 50ms'),

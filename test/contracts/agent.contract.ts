@@ -4,13 +4,13 @@ import type { Prompt } from '../../src/core/content.ts';
 import type { AgentTraits } from '../../src/core/traits.ts';
 import { systemProcesses } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
-import type { Room } from '../../src/ports/sandbox.ts';
-import { ask, effects, send, type TestRooms, told, until } from './agent-room.ts';
+import type { OpenSandbox } from '../../src/ports/sandbox.ts';
+import { ask, effects, send, type TestSandboxes, told, until } from './agent-sandbox.ts';
 
 /** What the suite needs of an agent, besides the port: words that make it do what is to be seen. */
 export interface AgentUnderTest {
   readonly agent: Agent;
-  readonly rooms: TestRooms;
+  readonly sandboxes: TestSandboxes;
   /** Tells it a codeword. */
   tell(codeword: string): Prompt;
   /** Asks for every codeword it knows; its answer must hold each of them. */
@@ -28,24 +28,24 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
   describe(`the agent contract: ${name}`, () => {
     let given: AgentUnderTest;
     let agent: Agent;
-    let room: Room;
+    let sandbox: OpenSandbox;
     let traits: AgentTraits;
     let ids = 0;
 
     beforeEach(async () => {
       given = await setUp();
       agent = given.agent;
-      room = await given.rooms.room();
+      sandbox = await given.sandboxes.sandbox();
       traits = await agent.traits();
     });
-    afterEach(() => given.rooms.dispose());
+    afterEach(() => given.sandboxes.dispose());
 
     const fresh = (): OpenHow => {
       ids += 1;
       const id = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
       return { kind: 'new', id: traits.id === 'assigned' ? id : null };
     };
-    const open = (how: OpenHow = fresh(), noTools = false) => given.rooms.open(agent, room, how, noTools);
+    const open = (how: OpenHow = fresh(), noTools = false) => given.sandboxes.open(agent, sandbox, how, noTools);
     const idOf = (session: AgentSession) => {
       if (session.id === null) throw new Error('the session has no name yet');
       return session.id;
@@ -176,7 +176,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
 
     test('an aborted opening leaves nothing open', async () => {
       const abort = new AbortController();
-      const opening = agent.open({ how: fresh(), room, noTools: false, signal: abort.signal });
+      const opening = agent.open({ how: fresh(), sandbox, noTools: false, signal: abort.signal });
       abort.abort();
       expect(await opening).toMatchObject({ ok: false });
     });
@@ -188,12 +188,12 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
         await ask(session, given.tell(word));
         positions.push(await session.position());
       }
-      expect(await agent.position(idOf(session), room)).toBe(positions[2]);
+      expect(await agent.position(idOf(session), sandbox)).toBe(positions[2]);
       await session.close();
-      expect(await agent.position(idOf(session), room)).toBe(positions[2]);
+      expect(await agent.position(idOf(session), sandbox)).toBe(positions[2]);
       if (traits.position) expect(new Set(positions).size).toBe(3);
       else expect(positions).toEqual([null, null, null]);
-      expect(await agent.position('no-such-session', room)).toBeNull();
+      expect(await agent.position('no-such-session', sandbox)).toBeNull();
     });
 
     test('a prompt that lands where it should is proved; one that does not is refuted', async () => {
@@ -211,7 +211,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       const before = await session.position();
       const id = idOf(session);
       await session.kill();
-      const request = { room, noTools: false, signal: new AbortController().signal };
+      const request = { sandbox, noTools: false, signal: new AbortController().signal };
       const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
       expect(opened.ok).toBe(traits.resume || traits.load);
       if (!opened.ok) return;
@@ -223,7 +223,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
 
     test('a session that the agent does not have cannot be resumed', async () => {
       for (const id of ['00000000-0000-4000-8000-00000000dead', '../../etc/passwd', '']) {
-        const request = { room, noTools: false, signal: new AbortController().signal };
+        const request = { sandbox, noTools: false, signal: new AbortController().signal };
         const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
         const reason = traits.resume || traits.load ? 'not_found' : expect.any(String);
         expect(opened).toMatchObject({ ok: false, reason });
@@ -235,7 +235,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       await ask(session, given.tell('amber'));
       const before = await session.position();
       const prompt = crypto.randomUUID();
-      const stored = () => agent.tail(idOf(session), { prompt, position: before }, room);
+      const stored = () => agent.tail(idOf(session), { prompt, position: before }, sandbox);
       const hasBoth = async () => {
         const kinds = (await stored())?.updates.map((update) => update.sessionUpdate) ?? [];
         return kinds.includes('tool_call') && kinds.includes('agent_message_chunk');
@@ -251,12 +251,12 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
         return;
       }
       expect(await hasBoth()).toBe(true);
-      expect((await stored())?.position).toBe(await agent.position(idOf(session), room));
-      expect(await agent.tail('no-such-session', { prompt, position: null }, room)).toBeNull();
+      expect((await stored())?.position).toBe(await agent.position(idOf(session), sandbox));
+      expect(await agent.tail('no-such-session', { prompt, position: null }, sandbox)).toBeNull();
     });
 
     test('a tool runs once; in the no-tools profile it does not run, until tools are allowed', async () => {
-      const file = join(room.work, 'effects.log');
+      const file = join(sandbox.work, 'effects.log');
       await ask(await open(), given.tool('effects.log'));
       expect(effects(file)).toBe(1);
       if (!traits.noTools) return;
@@ -274,7 +274,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       const session = await open();
       const iterator = send(session, given.tool('effects.log'))[Symbol.asyncIterator]();
       const first = await iterator.next();
-      await until('it has done all it was told', () => effects(join(room.work, 'effects.log')) === 2);
+      await until('it has done all it was told', () => effects(join(sandbox.work, 'effects.log')) === 2);
       const late = await told(startingWith(first.value as AgentEvent, iterator));
       expect(shapeOf(late.events)).toEqual(shapeOf(atOnce.events));
       expect(late.reply).toBe(atOnce.reply);

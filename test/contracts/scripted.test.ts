@@ -1,6 +1,6 @@
 import { scriptedAgent } from '../../src/agents/scripted/adapter.ts';
 import { agentContract } from './agent.contract.ts';
-import { TestRooms, text } from './agent-room.ts';
+import { TestSandboxes, text } from './agent-sandbox.ts';
 
 const VARIANTS = {
   'as it comes': {},
@@ -16,7 +16,7 @@ const VARIANTS = {
 for (const [name, options] of Object.entries(VARIANTS)) {
   agentContract(`scripted, ${name}`, async () => ({
     agent: scriptedAgent({ name: 'scripted', options }),
-    rooms: new TestRooms(),
+    sandboxes: new TestSandboxes(),
     tell: (codeword) => text(`The codeword is ${codeword}.`),
     recall: text('Which codewords have you seen?'),
     endless: text('/say Well.\n/hang'),

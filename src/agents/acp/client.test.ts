@@ -14,32 +14,32 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { TestSandboxes, until } from '../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../test/contracts/liveness.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { type ClientSettings, SandboxClient } from './client.ts';
 
-let rooms: TestRooms;
-let room: Room;
+let sandboxes: TestSandboxes;
+let sandbox: OpenSandbox;
 let client: SandboxClient;
 let released: [string, string][];
 beforeEach(async () => {
-  rooms = new TestRooms();
-  room = await rooms.room();
+  sandboxes = new TestSandboxes();
+  sandbox = await sandboxes.sandbox();
   released = [];
   client = clientWith({ onTerminalReleased: (id, text) => released.push([id, text]) });
 });
 afterEach(async () => {
   await client.end();
-  await rooms.dispose();
+  await sandboxes.dispose();
 });
 
 function clientWith(settings: Partial<ClientSettings>): SandboxClient {
-  const usual = { room, directories: [], mark: undefined, onTerminalReleased: () => {} };
+  const usual = { sandbox, directories: [], mark: undefined, onTerminalReleased: () => {} };
   return new SandboxClient({ ...usual, inTurn: () => true, taken: async () => {}, ...settings });
 }
 
-const at = (name: string) => join(room.work, name);
+const at = (name: string) => join(sandbox.work, name);
 const read = (path: string, more: object = {}) => client.handle('fs/read_text_file', { path, ...more });
 const write = (path: string, content: string) => client.handle('fs/write_text_file', { path, content });
 const terminal = async (command: string, more: object = {}) => {
@@ -59,7 +59,7 @@ describe('files', () => {
   });
 
   test('outside of the sandbox do not exist, whichever way leads there', async () => {
-    const outside = join(rooms.root, 'outside');
+    const outside = join(sandboxes.root, 'outside');
     mkdirSync(outside);
     writeFileSync(join(outside, 'secret'), 'secret');
     symlinkSync(outside, at('folder'));
@@ -87,14 +87,14 @@ describe('files', () => {
     writeFileSync(at('real'), 'here');
     symlinkSync(at('real'), at('link'));
     expect(await read(at('link'))).toEqual({ content: 'here' });
-    await expect(read(room.work)).rejects.toThrow('is no file');
-    await expect(write(room.work, 'x')).rejects.toThrow();
+    await expect(read(sandbox.work)).rejects.toThrow('is no file');
+    await expect(write(sandbox.work, 'x')).rejects.toThrow();
   });
 
   // Elsewhere there is no way to open a file from a folder that is open.
   const onLinux = test.runIf(process.platform === 'linux');
   onLinux('a folder that becomes a link to elsewhere at any moment leads nowhere', async () => {
-    const outside = join(rooms.root, 'outside');
+    const outside = join(sandboxes.root, 'outside');
     mkdirSync(outside);
     writeFileSync(join(outside, 'file'), 'secret');
     // A folder, nothing, a link to the other folder, nothing, and again, for as long as it lives.
@@ -111,7 +111,7 @@ describe('files', () => {
           tried(() => rmSync('folder'));
         }`,
       ],
-      { cwd: room.work, stdio: 'ignore' },
+      { cwd: sandbox.work, stdio: 'ignore' },
     );
     const seen = new Set<string>();
     try {
@@ -140,7 +140,7 @@ describe('files', () => {
   });
 
   test('further directories are inside, too', async () => {
-    const more = join(rooms.root, 'more');
+    const more = join(sandboxes.root, 'more');
     mkdirSync(more);
     const wider = clientWith({ directories: [more] });
     await wider.handle('fs/write_text_file', { path: join(more, 'file'), content: 'x' });
@@ -156,7 +156,7 @@ describe('terminals', () => {
     const exit = { exitCode: 3, signal: null };
     expect(await client.handle('terminal/wait_for_exit', { terminalId: id })).toEqual(exit);
     expect(await shown(id)).toEqual({ output: `${at('sub')}\nhello\n`, truncated: false, exitStatus: exit });
-    await expect(terminal('true', { cwd: rooms.root })).rejects.toMatchObject({ code: -32602 });
+    await expect(terminal('true', { cwd: sandboxes.root })).rejects.toMatchObject({ code: -32602 });
   });
 
   test('a whole line is given to a shell', async () => {
@@ -260,12 +260,12 @@ describe('however much an agent asks for', () => {
 
   test('a terminal that is made while the agent ends does not outlive it', async () => {
     const gate = Promise.withResolvers<void>();
-    const spawn: Room['spawn'] = async (...args) => {
-      const child = await room.spawn(...args);
+    const spawn: OpenSandbox['spawn'] = async (...args) => {
+      const child = await sandbox.spawn(...args);
       await gate.promise;
       return child;
     };
-    const slow = clientWith({ room: { ...room, spawn } });
+    const slow = clientWith({ sandbox: { ...sandbox, spawn } });
     const making = slow.handle('terminal/create', { command: 'echo $$ > pid; exec sleep 60' });
     const pid = () => (existsSync(at('pid')) ? Number(readFileSync(at('pid'), 'utf8')) : 0);
     await until('it runs', () => pid() > 0);

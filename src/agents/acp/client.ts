@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClientFiles } from './files.ts';
 import { ClientTerminals } from './terminals.ts';
 
@@ -7,8 +7,8 @@ import { ClientTerminals } from './terminals.ts';
 export const CLIENT_CAPABILITIES = { fs: { readTextFile: true, writeTextFile: true }, terminal: true } as const;
 
 export interface ClientSettings {
-  readonly room: Room;
-  /** Beyond the room's own. */
+  readonly sandbox: OpenSandbox;
+  /** Beyond the sandbox's own. */
   readonly directories: readonly string[];
   /** Of the agent's process. */
   readonly mark: string | undefined;
@@ -41,12 +41,12 @@ export class SandboxClient {
   /** Nothing is done for the agent while this is set: a session without tools must not have them through us. */
   withoutTools = false;
 
-  constructor({ room, directories, mark, inTurn, taken, onTerminalReleased }: ClientSettings) {
+  constructor({ sandbox, directories, mark, inTurn, taken, onTerminalReleased }: ClientSettings) {
     this.#inTurn = inTurn;
     this.#taken = taken;
-    const roots = [room.work, ...directories];
+    const roots = [sandbox.work, ...directories];
     const files = new ClientFiles(roots);
-    const terminals = new ClientTerminals(room, roots, mark, onTerminalReleased);
+    const terminals = new ClientTerminals(sandbox, roots, mark, onTerminalReleased);
     this.#terminals = terminals;
     this.#methods = {
       'fs/read_text_file': (params) => files.read(params),

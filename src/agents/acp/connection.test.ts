@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { TestSandboxes, until } from '../../../test/contracts/agent-sandbox.ts';
 import { AcpConnection, AgentGone } from './connection.ts';
 
-let rooms: TestRooms;
+let sandboxes: TestSandboxes;
 let opened: AcpConnection[];
 beforeEach(() => {
-  rooms = new TestRooms();
+  sandboxes = new TestSandboxes();
   opened = [];
 });
 afterEach(async () => {
   await Promise.all(opened.map((connection) => connection.kill()));
-  await rooms.dispose();
+  await sandboxes.dispose();
 });
 
 /** An agent that is a few lines of JavaScript: `say` prints a message. */
 async function agent(script: string, request: () => Promise<unknown> = async () => ({})) {
-  const room = await rooms.room();
+  const sandbox = await sandboxes.sandbox();
   const say = "const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n');";
-  const child = await room.spawn([process.execPath, '-e', `${say}\n${script}`], { env: {} });
+  const child = await sandbox.spawn([process.execPath, '-e', `${say}\n${script}`], { env: {} });
   const heard = { notifications: [] as unknown[], requests: 0, gone: null as string | null };
   const connection = new AcpConnection(child, {
     notification: (_, params) => heard.notifications.push(params),

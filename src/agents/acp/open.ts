@@ -37,15 +37,15 @@ export interface Opener {
 
 /** Starts the agent and opens one session in it. Whatever does not end in an open session ends the process. */
 export async function openSession(request: OpenRequest, opener: Opener): Promise<Opened> {
-  const { how, room, signal } = request;
+  const { how, sandbox, signal } = request;
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
   const starting = request.noTools ? opener.starting : null;
-  const command = [...opener.command, ...(starting?.args(room.work) ?? [])];
-  const child = await room.spawn(command, { env: { ...opener.env, ...starting?.env } });
+  const command = [...opener.command, ...(starting?.args(sandbox.work) ?? [])];
+  const child = await sandbox.spawn(command, { env: { ...opener.env, ...starting?.env } });
   const memo = how.kind === 'resume' ? (how.memo ?? null) : null;
-  const session = new AcpSession({ child, room, options: opener.options, memo, onWindow: opener.onWindow });
+  const session = new AcpSession({ child, sandbox, options: opener.options, memo, onWindow: opener.onWindow });
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
@@ -73,7 +73,7 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
 
 async function opening(
   session: AcpSession,
-  { room, noTools }: OpenRequest,
+  { sandbox, noTools }: OpenRequest,
   how: Exclude<OpenHow, { kind: 'rehydrate' }>,
   opener: Opener,
   starting: StartProfile | null,
@@ -93,7 +93,7 @@ async function opening(
   if (other !== undefined) return refused(`this agent takes no MCP server of the type "${other}"`);
   session.client.withoutTools = noTools;
   const place = {
-    cwd: room.work,
+    cwd: sandbox.work,
     // Their tools are tools as well.
     mcpServers: noTools ? [] : options.mcpServers,
     ...(options.directories.length > 0 ? { additionalDirectories: options.directories } : {}),

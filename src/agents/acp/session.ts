@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
-import type { Child, Room } from '../../ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../shared/flight.ts';
 import { asObject, type Capabilities, NO_CAPABILITIES } from './capabilities.ts';
 import { SandboxClient } from './client.ts';
@@ -15,7 +15,7 @@ const CLOSE_MS = 2_000;
 
 export interface SessionSettings {
   readonly child: Child;
-  readonly room: Room;
+  readonly sandbox: OpenSandbox;
   readonly options: AcpOptions;
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
@@ -42,11 +42,11 @@ export class AcpSession implements AgentSession {
   #flight: Flight | null = null;
   #closing: Promise<void> | null = null;
 
-  constructor({ child, room, options, memo, onWindow }: SessionSettings) {
+  constructor({ child, sandbox, options, memo, onWindow }: SessionSettings) {
     this.#options = options;
     this.updates = new Updates(memo, onWindow);
     this.client = new SandboxClient({
-      room,
+      sandbox,
       directories: options.directories,
       mark: child.identity.mark,
       inTurn: () => this.#flight !== null,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { RequestError } from '@agentclientprotocol/sdk';
 import { MARK } from '../../core/process.ts';
-import type { Child, Room } from '../../ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { asObject } from './capabilities.ts';
 import { inside } from './inside.ts';
 import { TerminalOutput } from './terminal-output.ts';
@@ -24,7 +24,7 @@ const MOST_TERMINALS = 100;
  * that process after a crash of ours finds them, too.
  */
 export class ClientTerminals {
-  readonly #room: Room;
+  readonly #sandbox: OpenSandbox;
   readonly #roots: readonly string[];
   readonly #mark: string | undefined;
   readonly #terminals = new Map<string, Terminal>();
@@ -33,12 +33,12 @@ export class ClientTerminals {
   #over = false;
 
   constructor(
-    room: Room,
+    sandbox: OpenSandbox,
     roots: readonly string[],
     mark: string | undefined,
     onRelease: (id: string, text: string) => void,
   ) {
-    this.#room = room;
+    this.#sandbox = sandbox;
     this.#roots = roots;
     this.#mark = mark;
     this.#onRelease = onRelease;
@@ -47,13 +47,13 @@ export class ClientTerminals {
   async create(params: unknown): Promise<{ terminalId: string }> {
     const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
-    const folder = cwd === undefined || cwd === null ? this.#room.work : await inside(String(cwd), this.#roots);
+    const folder = cwd === undefined || cwd === null ? this.#sandbox.work : await inside(String(cwd), this.#roots);
     if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} lies outside of the sandbox's directory`);
     if (this.#terminals.size >= MOST_TERMINALS) {
       throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
     }
     const words = Array.isArray(args) ? args.map(String) : [];
-    const child = await this.#room.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
+    const child = await this.#sandbox.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
     if (this.#over) child.kill('SIGKILL');
     const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
     const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);

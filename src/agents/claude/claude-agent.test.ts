@@ -1,28 +1,28 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms } from '../../../test/contracts/agent-room.ts';
+import { TestSandboxes } from '../../../test/contracts/agent-sandbox.ts';
 import { record } from '../../../test/values/plain.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenHow, OpenRequest } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { type ClaudeAgentParts, claudeAgent } from './claude-agent.ts';
 import { type ClaudeConnection, ClaudeRefusal, type ConnectRequest } from './connection.ts';
 import { Inbox } from './inbox.ts';
 import { projectDir } from './transcript/locate.ts';
 
-let rooms: TestRooms;
-let room: Room;
+let sandboxes: TestSandboxes;
+let sandbox: OpenSandbox;
 let asked: ConnectRequest[];
 let refusal: Error | null;
 
 beforeEach(async () => {
-  rooms = new TestRooms();
-  room = await rooms.room();
+  sandboxes = new TestSandboxes();
+  sandbox = await sandboxes.sandbox();
   asked = [];
   refusal = null;
 });
-afterEach(() => rooms.dispose());
+afterEach(() => sandboxes.dispose());
 
 async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   asked.push(request);
@@ -33,7 +33,7 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   return { namesPrompts: true, process: null, alive: true, ending: null, messages, ...calls };
 }
 
-const env = () => ({ HOME: rooms.root });
+const env = () => ({ HOME: sandboxes.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
   const probe = async () => ({ version: '2.1.325', where: 'here', assignsIds: true, noTools: false });
   const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
@@ -42,12 +42,12 @@ function agent(more: Partial<ClaudeAgentParts> = {}) {
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,
-  room,
+  sandbox,
   noTools: false,
   signal: new AbortController().signal,
   ...more,
 });
-const folder = () => projectDir(env(), room.work);
+const folder = () => projectDir(env(), sandbox.work);
 const fileOf = (id: string) => join(folder(), `${id}.jsonl`);
 const entry = (uuid: string, parentUuid: string | null) =>
   `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(1e12).toISOString(), message: { role: 'user', content: 'x' } })}\n`;
@@ -105,11 +105,11 @@ test('a session goes back to before a failed prompt, and stands there until the 
   const opened = await agent().open(request({ kind: 'resume', id: 'back', rewind }));
   expect(asked.map(({ how }) => how)).toEqual([{ kind: 'resume', id: 'back', rewind: { at: 'a', drops: 'failed' } }]);
   expect(opened.ok && (await opened.session.position())).toBe('1:a');
-  expect(await agent().position('back', room)).toBe('3:error');
+  expect(await agent().position('back', sandbox)).toBe('3:error');
   appendFileSync(fileOf('back'), entry('again', 'a'));
   expect(opened.ok && (await opened.session.position())).toBe('2:again');
   // Also when Claude had noted the failed turn as its leaf, which it believes more than the end of the file.
-  expect(await agent().position('back', room)).toBe('2:again');
+  expect(await agent().position('back', sandbox)).toBe('2:again');
 
   for (const position of ['2:a', '1:other', 'nonsense']) {
     const how = { kind: 'resume', id: 'back', rewind: { position, drops: 'failed' } } as const;
@@ -128,7 +128,7 @@ test('records become a session that is resumed; nothing is left of one that Clau
   expect(existsSync(fileOf('made'))).toBe(false);
   refusal = null;
   expect(await agent().open(request(how))).toMatchObject({ ok: true, proof: 'proved' });
-  expect(await agent().position('made', room)).toMatch(/^4:/);
+  expect(await agent().position('made', sandbox)).toMatch(/^4:/);
   expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: 'made' });
 });
 
@@ -136,10 +136,10 @@ test('a copy is put back byte for byte, never over another file, and never when 
   const transcript = Buffer.from(entry('a', null));
   const how = { kind: 'rehydrate', id: 'copy', from: { transcript, memo: null } } as const;
   expect(await agent().open(request(how))).toMatchObject({ ok: true });
-  expect(await agent().position('copy', room)).toBe('1:a');
+  expect(await agent().position('copy', sandbox)).toBe('1:a');
   keep('copy', entry('theirs', null));
   expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused' });
-  expect(await agent().position('copy', room)).toBe('1:theirs');
+  expect(await agent().position('copy', sandbox)).toBe('1:theirs');
   const broken = { transcript: Buffer.from(entry('b', 'gone')), memo: null };
   expect(await agent().open(request({ kind: 'rehydrate', id: 'broken', from: broken }))).toMatchObject({ ok: false });
   expect(readdirSync(folder())).toEqual(['copy.jsonl']);
@@ -155,7 +155,7 @@ test('what cannot be done is refused without starting anything', async () => {
 
 test('the tail is what follows from the prompt, and null where there is no file', async () => {
   keep('s', entry('a', null) + entry('b', 'a'));
-  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, room)).toEqual({ updates: [], position: '2:b' });
-  expect(await agent().tail('none', { prompt: 'b', position: null }, room)).toBeNull();
-  expect(await agent().position('none', room)).toBeNull();
+  expect(await agent().tail('s', { prompt: 'b', position: '1:a' }, sandbox)).toEqual({ updates: [], position: '2:b' });
+  expect(await agent().tail('none', { prompt: 'b', position: null }, sandbox)).toBeNull();
+  expect(await agent().position('none', sandbox)).toBeNull();
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
 import { loginOf } from './login.ts';
@@ -82,13 +82,13 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
       return listTranscripts(projectDir({ HOME: process.env.HOME, ...env }, cwd));
     },
     open: async (request) => open(request, parts, await known()),
-    storage: async (room) => storageName(environmentOf(room, parts).whole, room.work),
-    async position(sessionId, room) {
-      const file = storageOf(room, parts).fileOf(sessionId);
+    storage: async (sandbox) => storageName(environmentOf(sandbox, parts).whole, sandbox.work),
+    async position(sessionId, sandbox) {
+      const file = storageOf(sandbox, parts).fileOf(sessionId);
       return file === null ? null : ((await readPosition(file))?.position ?? null);
     },
-    async tail(sessionId, sent, room) {
-      const file = storageOf(room, parts).fileOf(sessionId);
+    async tail(sessionId, sent, sandbox) {
+      const file = storageOf(sandbox, parts).fileOf(sessionId);
       const found = file === null ? null : await entriesFrom(file, sent);
       return found && { updates: updatesOf(found.entries), position: found.position };
     },
@@ -113,30 +113,30 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, option
 
 interface Storage {
   readonly env: Record<string, string>;
-  /** Where this room's sessions are written. */
+  /** Where this sandbox's sessions are written. */
   readonly folder: string;
   /** Null: no session can have this id. */
   fileOf(id: string): string | null;
 }
 
-/** What Claude gets from us in this room, and the whole by which it finds its files. */
-function environmentOf(room: Room, { env: settings, options }: ClaudeAgentParts) {
-  const env = environmentIn(room, process.env, settings, options.home);
+/** What Claude gets from us in this sandbox, and the whole by which it finds its files. */
+function environmentOf(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts) {
+  const env = environmentIn(sandbox, process.env, settings, options.home);
   return { env, whole: { HOME: process.env.HOME, ...env } };
 }
 
-function storageOf(room: Room, parts: ClaudeAgentParts): Storage {
-  const { env, whole } = environmentOf(room, parts);
-  return { env, folder: projectDir(whole, room.work), fileOf: (id) => transcriptFile(whole, room.work, id) };
+function storageOf(sandbox: OpenSandbox, parts: ClaudeAgentParts): Storage {
+  const { env, whole } = environmentOf(sandbox, parts);
+  return { env, folder: projectDir(whole, sandbox.work), fileOf: (id) => transcriptFile(whole, sandbox.work, id) };
 }
 
 type Refusal = Extract<Opened, { ok: false }>;
 
 async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: ClaudeFacts): Promise<Opened> {
-  const { how, room, noTools, signal } = request;
+  const { how, sandbox, noTools, signal } = request;
   if (noTools && !facts.noTools) return refused('refused', 'this Claude has no profile without tools that was proved');
   if (signal.aborted) return refused('refused', 'opening was cancelled');
-  const storage = storageOf(room, parts);
+  const storage = storageOf(sandbox, parts);
   if (how.kind === 'new') {
     const id = how.id ?? randomUUID();
     const at = { id: facts.assignsIds ? id : null, file: null, empty: true, cost: null };
@@ -144,7 +144,7 @@ async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: Claude
   }
   const path = storage.fileOf(how.id);
   if (path === null) return refused('not_found', `${JSON.stringify(how.id)} cannot be a session's id`);
-  const put = how.kind === 'rehydrate' ? await rehydrate(path, how.id, how.from, room, facts.version) : null;
+  const put = how.kind === 'rehydrate' ? await rehydrate(path, how.id, how.from, sandbox, facts.version) : null;
   if (put !== null && 'ok' in put) return put;
   const file = new SessionFile(path);
   const { cost, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
@@ -199,13 +199,13 @@ async function rehydrate(
   file: string,
   id: string,
   from: Rehydration,
-  room: Room,
+  sandbox: OpenSandbox,
   version: string,
 ): Promise<Refusal | { readonly written: boolean }> {
   const content =
     'transcript' in from
       ? [from.transcript]
-      : synthesise(from.records, { id, cwd: room.work, version, seed: id, before: Date.now() });
+      : synthesise(from.records, { id, cwd: sandbox.work, version, seed: id, before: Date.now() });
   const { result, detail } = await putTranscript(file, content);
   if (result === 'written' || result === 'same') return { written: result === 'written' };
   return refused('refused', `its transcript cannot be put back: ${detail}`);
@@ -216,7 +216,7 @@ type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost' | 'rew
 async function start(
   how: ConnectRequest['how'],
   at: StartsAt,
-  { room, noTools, signal }: OpenRequest,
+  { sandbox, noTools, signal }: OpenRequest,
   { connect, model }: ClaudeAgentParts,
   { version }: ClaudeFacts,
   { env, folder, fileOf }: Storage,
@@ -224,7 +224,7 @@ async function start(
   const questions = new Questions();
   const onPermission = questions.ask.bind(questions);
   try {
-    const connection = await connect({ room, env, how, noTools, model, signal, onPermission });
+    const connection = await connect({ sandbox, env, how, noTools, model, signal, onPermission });
     if (signal.aborted) {
       await connection.kill();
       return refused('refused', 'opening was cancelled');

@@ -1,6 +1,6 @@
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Opened } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 
 /** One running Claude that speaks stream-json, however it was started. */
 export interface ClaudeConnection {
@@ -24,7 +24,7 @@ export interface ClaudeConnection {
 }
 
 export interface ConnectRequest {
-  readonly room: Room;
+  readonly sandbox: OpenSandbox;
   /** Everything that the adapter adds to the allowlisted environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly how:

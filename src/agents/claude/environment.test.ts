@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { claudeVariables, environmentIn } from './environment.ts';
 
 test('Claude gets what its ways to log in need, and nothing else of ours', () => {
@@ -35,18 +35,18 @@ test('keys of a cloud are handed on where Claude is to use that cloud', () => {
 });
 
 test('a config directory in the sandbox is one of its own, unless the settings name another', () => {
-  const room = { state: '/rooms/1/state' } as Room;
-  expect(environmentIn(room, {}, {}, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/rooms/1/state/claude');
-  expect(environmentIn(room, {}, { CLAUDE_CONFIG_DIR: '/x' }, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/x');
-  expect(environmentIn(room, {}, {}, 'user')).not.toHaveProperty('CLAUDE_CONFIG_DIR');
+  const sandbox = { state: '/sandboxes/1/state' } as OpenSandbox;
+  expect(environmentIn(sandbox, {}, {}, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/sandboxes/1/state/claude');
+  expect(environmentIn(sandbox, {}, { CLAUDE_CONFIG_DIR: '/x' }, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/x');
+  expect(environmentIn(sandbox, {}, {}, 'user')).not.toHaveProperty('CLAUDE_CONFIG_DIR');
 });
 
 test('Claude is kept to its turns and its conversation, unless the settings say otherwise', () => {
-  const room = { state: '/rooms/1/state' } as Room;
+  const sandbox = { state: '/sandboxes/1/state' } as OpenSandbox;
   const ambient = { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0' };
   const names = ['CLAUDE_CODE_DISABLE_BACKGROUND_TASKS', 'CLAUDE_CODE_DISABLE_AUTO_MEMORY'];
   for (const name of names) {
-    expect(environmentIn(room, ambient, {}, 'user')[name]).toBe('1');
-    expect(environmentIn(room, {}, { [name]: '0' }, 'user')[name]).toBe('0');
+    expect(environmentIn(sandbox, ambient, {}, 'user')[name]).toBe('1');
+    expect(environmentIn(sandbox, {}, { [name]: '0' }, 'user')[name]).toBe('0');
   }
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { KEPT_TO_ITSELF } from './by-itself.ts';
 import type { ClaudeOptions } from './options.ts';
 
@@ -33,7 +33,7 @@ export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string>
   return taken;
 }
 
-/** What Claude is asked about itself with, where there is no room. */
+/** What Claude is asked about itself with, where there is no sandbox. */
 export function environmentOutside(
   ours: NodeJS.ProcessEnv,
   settings: Readonly<Record<string, string>>,
@@ -41,9 +41,9 @@ export function environmentOutside(
   return { ...claudeVariables(ours), ...KEPT_TO_ITSELF, ...settings };
 }
 
-/** All that is added to the allowlisted environment of a room. What the settings say wins. */
+/** All that is added to the allowlisted environment of a sandbox. What the settings say wins. */
 export function environmentIn(
-  room: Room,
+  sandbox: OpenSandbox,
   ours: NodeJS.ProcessEnv,
   settings: Readonly<Record<string, string>>,
   home: ClaudeOptions['home'],
@@ -53,7 +53,7 @@ export function environmentIn(
     ...KEPT_TO_ITSELF,
     // Else nothing is heard of a call of the model in which a subagent only speaks, and it is missing from those counted.
     CLAUDE_CODE_FORWARD_SUBAGENT_TEXT: '1',
-    ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(room.state, 'claude') } : {}),
+    ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(sandbox.state, 'claude') } : {}),
     ...settings,
     // Says when a turn is really over: a result alone may be followed by more.
     CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
 import { readPosition, storageDir, storageFile, tailOf } from './storage.ts';
@@ -27,19 +27,20 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
   const onDisk = options.memory === 'disk';
   const readable = onDisk && options.position;
   let traits: AgentTraits | undefined;
-  const fileOf = (id: string, room: Room) => (readable ? storageFile(storageDir(room, options), id) : null);
+  const fileOf = (id: string, sandbox: OpenSandbox) =>
+    readable ? storageFile(storageDir(sandbox, options), id) : null;
 
   return {
     name,
     traits: async () => (traits ??= traitsOf(options)),
     open: (request) => open(request, options, env),
-    storage: async (room) => `scripted:${storageDir(room, options)}`,
-    async position(sessionId, room) {
-      const file = fileOf(sessionId, room);
+    storage: async (sandbox) => `scripted:${storageDir(sandbox, options)}`,
+    async position(sessionId, sandbox) {
+      const file = fileOf(sessionId, sandbox);
       return file === null ? null : readPosition(file);
     },
-    async tail(sessionId, sent, room) {
-      const file = fileOf(sessionId, room);
+    async tail(sessionId, sent, sandbox) {
+      const file = fileOf(sessionId, sandbox);
       return file === null ? null : tailOf(file, sent);
     },
   };
@@ -72,18 +73,18 @@ async function open(
   options: ScriptedOptions,
   env: Readonly<Record<string, string>>,
 ): Promise<Opened> {
-  const { how, room, noTools, signal } = request;
+  const { how, sandbox, noTools, signal } = request;
   if (how.kind === 'rehydrate') return refused('refused', 'this agent reads no transcript of ours');
   if (noTools && !options.noTools) return refused('refused', 'this agent has no profile without tools');
   if (signal.aborted) return refused('refused', 'opening was cancelled');
-  const dir = storageDir(room, options);
+  const dir = storageDir(sandbox, options);
   if (how.id !== null && storageFile(dir, how.id) === null) {
     return refused(
       how.kind === 'resume' ? 'not_found' : 'refused',
       `${JSON.stringify(how.id)} cannot be a session's id`,
     );
   }
-  const child = await room.spawn([process.execPath, PROGRAM], { env });
+  const child = await sandbox.spawn([process.execPath, PROGRAM], { env });
   const session = new ScriptedSession(child, {
     type: 'open',
     how: how.kind,

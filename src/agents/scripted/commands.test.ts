@@ -1,21 +1,22 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ask, effects, send, TestRooms, text } from '../../../test/contracts/agent-room.ts';
+import { ask, effects, send, TestSandboxes, text } from '../../../test/contracts/agent-sandbox.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { scriptedAgent } from './adapter.ts';
 import type { ScriptedOptions } from './options.ts';
 
-let rooms: TestRooms;
-let room: Room;
+let sandboxes: TestSandboxes;
+let sandbox: OpenSandbox;
 beforeEach(async () => {
-  rooms = new TestRooms();
-  room = await rooms.room();
+  sandboxes = new TestSandboxes();
+  sandbox = await sandboxes.sandbox();
 });
-afterEach(() => rooms.dispose());
+afterEach(() => sandboxes.dispose());
 
-const open = (options: Partial<ScriptedOptions> = {}) => rooms.open(scriptedAgent({ name: 'scripted', options }), room);
+const open = (options: Partial<ScriptedOptions> = {}) =>
+  sandboxes.open(scriptedAgent({ name: 'scripted', options }), sandbox);
 const updates = (events: readonly AgentEvent[]) =>
   events.flatMap((event) => (event.type === 'update' ? [event.update as Record<string, unknown>] : []));
 const RECORD =
@@ -35,7 +36,7 @@ describe('what it knows', () => {
     const { reply, events } = await ask(session, text(RECORD, 'Which codewords have you seen?'));
     expect(reply).toContain('amber');
     expect(updates(events)).toHaveLength(1);
-    expect(existsSync(join(room.work, 'early.log'))).toBe(false);
+    expect(existsSync(join(sandbox.work, 'early.log'))).toBe(false);
     expect((await ask(session, 'How many messages?')).reply).toBe(
       'I was given 2 prompts; a conversation record was delivered.',
     );
@@ -43,7 +44,7 @@ describe('what it knows', () => {
 
   test('a prompt of which only the record is text gives no orders', async () => {
     await ask(await open(), [...text(RECORD), { type: 'image', data: '', mimeType: 'image/png' }]);
-    expect(existsSync(join(room.work, 'early.log'))).toBe(false);
+    expect(existsSync(join(sandbox.work, 'early.log'))).toBe(false);
   });
 
   test('an embedded resource is known like any text', async () => {
@@ -58,7 +59,7 @@ describe('what it knows', () => {
     expect((await ask(session, 'How many messages?')).reply).toContain('2 prompts; no conversation record');
     expect((await ask(session, 'Repeat the first prompt')).reply).toBe('What is your system prompt?');
     expect((await ask(session, 'Which session is this?')).reply).toContain(session.id);
-    expect((await ask(session, 'Which directory?')).reply).toContain(room.work);
+    expect((await ask(session, 'Which directory?')).reply).toContain(sandbox.work);
     expect((await ask(session, 'Hello there')).reply).toBe('Noted: Hello there');
   });
 });
@@ -82,7 +83,7 @@ describe('what it does', () => {
       { sessionUpdate: 'tool_call_update', status: 'completed' },
     ]);
     expect(reply).toBe('Done.');
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
   test('/tool on a file that cannot be written fails as a tool, and the turn goes on', async () => {
@@ -100,7 +101,7 @@ describe('what it does', () => {
     }
     expect(updates(seen)).toMatchObject([{ status: 'in_progress' }, { status: 'failed', rawOutput: 'cancelled' }]);
     expect(seen.at(-1)).toMatchObject({ outcome: { kind: 'cancelled' } });
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
   test('/stream comes in chunks over time', async () => {
@@ -116,7 +117,7 @@ describe('what it does', () => {
     const seen: AgentEvent[] = [];
     for await (const event of send(session, '/say begun\n/await go\n/say done')) {
       seen.push(event);
-      if (event.type === 'update') writeFileSync(join(room.work, 'go'), '');
+      if (event.type === 'update') writeFileSync(join(sandbox.work, 'go'), '');
     }
     expect(updates(seen)).toHaveLength(2);
     for await (const event of send(session, '/say begun\n/await never', { signal: abort.signal })) {
@@ -144,20 +145,20 @@ describe('what it does', () => {
       toolCall: { title: 'write', locations: [{ path: 'out.log' }] },
       options: [{ kind: 'allow_once' }, { kind: 'reject_once' }],
     });
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
     for (const answer of ['reject', null]) {
       const denied = await answered(session, prompt, answer);
       expect(JSON.stringify(denied)).toContain('Permission denied: May I?');
       expect(JSON.stringify(denied)).toContain('On I go.');
       expect(denied.at(-1)).toMatchObject({ outcome: { kind: 'completed' } });
     }
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
   test('/ask! gives up when it is denied', async () => {
     const denied = await answered(await open(), '/ask! May I?\n/tool write out.log', 'reject');
     expect(denied.at(-1)).toMatchObject({ outcome: { kind: 'failed', code: 'permission_denied' } });
-    expect(effects(join(room.work, 'out.log'))).toBe(0);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(0);
   });
 
   test('/fail fails with the code; with a number only so many times, in whatever process', async () => {
@@ -187,6 +188,6 @@ describe('what it does', () => {
     const first = await ask(session, '/tool write out.log', { id: 'same' });
     const second = await ask(session, '/tool write out.log', { id: 'same' });
     expect([first.outcome, second.outcome]).toEqual([{ kind: 'completed' }, { kind: 'completed' }]);
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 });

@@ -4,31 +4,36 @@ import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ask, effects, send, TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { ask, effects, send, TestSandboxes, until } from '../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../test/contracts/liveness.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { scriptedAgent } from './adapter.ts';
 import type { ScriptedOptions } from './options.ts';
 import type { ScriptedSession } from './session.ts';
 
-let rooms: TestRooms;
-let room: Room;
+let sandboxes: TestSandboxes;
+let sandbox: OpenSandbox;
 beforeEach(async () => {
-  rooms = new TestRooms();
-  room = await rooms.room();
+  sandboxes = new TestSandboxes();
+  sandbox = await sandboxes.sandbox();
 });
-afterEach(() => rooms.dispose());
+afterEach(() => sandboxes.dispose());
 
 const RECALL = 'Which codewords have you seen?';
 const agentWith = (options: Partial<ScriptedOptions>) => scriptedAgent({ name: 'scripted', options });
-const open = (agent: Agent) => rooms.open(agent, room);
-const resume = (agent: Agent, session: AgentSession | string, where = room) => {
+const open = (agent: Agent) => sandboxes.open(agent, sandbox);
+const resume = (agent: Agent, session: AgentSession | string, where = sandbox) => {
   const id = typeof session === 'string' ? session : (session.id ?? '');
-  return agent.open({ how: { kind: 'resume', id }, room: where, noTools: false, signal: new AbortController().signal });
+  return agent.open({
+    how: { kind: 'resume', id },
+    sandbox: where,
+    noTools: false,
+    signal: new AbortController().signal,
+  });
 };
 async function resumed(agent: Agent, session: AgentSession): Promise<AgentSession> {
-  return rooms.open(agent, room, { kind: 'resume', id: session.id ?? '' });
+  return sandboxes.open(agent, sandbox, { kind: 'resume', id: session.id ?? '' });
 }
 
 describe('ids', () => {
@@ -73,18 +78,18 @@ describe('ids', () => {
   test('assigned: an id that is used already is refused, or silently begun anew', async () => {
     const how = { kind: 'new', id: 'assigned-by-us' } as const;
     const strict = agentWith({ ids: 'assigned' });
-    const first = await rooms.open(strict, room, how);
+    const first = await sandboxes.open(strict, sandbox, how);
     await ask(first, 'The codeword is amber.');
     await first.close();
-    const request = { how, room, noTools: false, signal: new AbortController().signal };
+    const request = { how, sandbox, noTools: false, signal: new AbortController().signal };
     expect(await strict.open(request)).toMatchObject({ ok: false, reason: 'in_use' });
-    const careless = await rooms.open(agentWith({ ids: 'assigned', refuseUsedIds: false }), room, how);
+    const careless = await sandboxes.open(agentWith({ ids: 'assigned', refuseUsedIds: false }), sandbox, how);
     expect((await ask(careless, RECALL)).reply).toBe('I have seen no codewords.');
     expect((await ask(await resumed(strict, first), RECALL)).reply).toBe('I have seen no codewords.');
   });
 
   test('an id is neither taken by an agent that issues them nor made up for one that does not', async () => {
-    const request = { room, noTools: false, signal: new AbortController().signal };
+    const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const given = await agentWith({}).open({ how: { kind: 'new', id: 'ours' }, ...request });
     const missing = await agentWith({ ids: 'assigned' }).open({ how: { kind: 'new', id: null }, ...request });
     expect([given.ok, missing.ok]).toEqual([false, false]);
@@ -124,10 +129,10 @@ describe('forgetting', () => {
   });
 
   test('tied: the session is found from its own directory only', async () => {
-    const dir = join(rooms.root, 'shared');
+    const dir = join(sandboxes.root, 'shared');
     const tied = agentWith({ tied: true, dir });
     const loose = agentWith({ dir });
-    const other = await rooms.room();
+    const other = await sandboxes.sandbox();
     for (const [agent, found] of [
       [tied, false],
       [loose, true],
@@ -148,8 +153,8 @@ describe('forgetting', () => {
     const session = await open(agent);
     await ask(session, 'Hello');
     await session.kill();
-    rmSync(join(room.state, 'scripted'), { recursive: true });
-    expect(await agent.position(session.id ?? '', room)).toBeNull();
+    rmSync(join(sandbox.state, 'scripted'), { recursive: true });
+    expect(await agent.position(session.id ?? '', sandbox)).toBeNull();
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'not_found' });
   });
 });
@@ -162,7 +167,7 @@ describe('refusing', () => {
     expect((await ask(session, RECALL)).outcome).toMatchObject({ kind: 'failed', code: 'session_locked', again: true });
     await session.close();
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'locked' });
-    writeFileSync(join(room.state, 'scripted', `${session.id}.jsonl.lock`), String(Date.now())); // up to now
+    writeFileSync(join(sandbox.state, 'scripted', `${session.id}.jsonl.lock`), String(Date.now())); // up to now
     expect((await ask(await resumed(agent, session), RECALL)).reply).toContain('amber');
   });
 
@@ -176,7 +181,7 @@ describe('refusing', () => {
   test('without a profile it will not open a session that needs one', async () => {
     const request = {
       how: { kind: 'new', id: null },
-      room,
+      sandbox,
       noTools: true,
       signal: new AbortController().signal,
     } as const;
@@ -184,7 +189,7 @@ describe('refusing', () => {
   });
 
   test('it reads no transcript of ours', async () => {
-    const request = { room, noTools: false, signal: new AbortController().signal };
+    const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const opened = await agentWith({}).open({
       how: { kind: 'rehydrate', id: 'one', from: { records: [] } },
       ...request,
@@ -201,7 +206,7 @@ describe('dying', () => {
     const { outcome, reply } = await ask(session, '/say Half of\n/die', { id: prompt });
     expect(outcome).toMatchObject({ kind: 'lost', message: expect.stringContaining('SIGKILL') });
     expect(reply).toBe('Half of');
-    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, room);
+    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, sandbox);
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'agent_message_chunk', content: { text: 'Half of' } }]);
   });
 
@@ -210,8 +215,8 @@ describe('dying', () => {
     const session = await open(agent);
     const { outcome } = await ask(session, '/die after-tool\n/tool write out.log', { id: prompt });
     expect(outcome.kind).toBe('lost');
-    expect(effects(join(room.work, 'out.log'))).toBe(1);
-    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, room);
+    expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
+    const tail = await agent.tail(session.id ?? '', { prompt, position: null }, sandbox);
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'tool_call', status: 'in_progress' }]);
   });
 
@@ -255,7 +260,7 @@ describe('dying', () => {
 
   test('an orphan that survives finishes its turn, tools included; any other ends with its input', async () => {
     for (const survives of [true, false]) {
-      const file = join(room.work, `${survives}.log`);
+      const file = join(sandbox.work, `${survives}.log`);
       const ms = survives ? 100 : 600_000;
       const pid = await orphan({ survives }, `/say x\n/slow-tool a ${file} ${ms}\n/tool b ${file}`);
       await until('it has ended', () => !isAlive(pid));
@@ -267,13 +272,13 @@ describe('dying', () => {
   async function orphan(options: Partial<ScriptedOptions>, prompt: string): Promise<number> {
     const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
     const script = `
-      const { TestRooms, send } = await import(${at('../../../test/contracts/agent-room.ts')});
+      const { TestSandboxes, send } = await import(${at('../../../test/contracts/agent-sandbox.ts')});
       const { scriptedAgent } = await import(${at('adapter.ts')});
-      const rooms = new TestRooms();
+      const sandboxes = new TestSandboxes();
       const agent = scriptedAgent({ name: 'x', options: ${JSON.stringify(options)} });
-      const session = await rooms.open(agent, await rooms.room());
+      const session = await sandboxes.open(agent, await sandboxes.sandbox());
       for await (const event of send(session, ${JSON.stringify(prompt)})) {
-        if (event.update?.sessionUpdate === 'tool_call') console.log(session.process.pid + ' ' + rooms.root);
+        if (event.update?.sessionUpdate === 'tool_call') console.log(session.process.pid + ' ' + sandboxes.root);
       }`;
     const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -312,7 +317,7 @@ describe('noise', () => {
     expect(performance.now() - begun).toBeGreaterThan(295);
     const slow = agentWith({ startMs: 60_000 });
     const signal = AbortSignal.timeout(100);
-    const opened = await slow.open({ how: { kind: 'new', id: null }, room, noTools: false, signal });
+    const opened = await slow.open({ how: { kind: 'new', id: null }, sandbox, noTools: false, signal });
     expect(opened).toMatchObject({ ok: false, message: 'opening was cancelled' });
   });
 
@@ -322,7 +327,7 @@ describe('noise', () => {
     await ask(session, 'The codeword is amber.');
     await session.kill();
     const { appendFileSync } = process.getBuiltinModule('node:fs');
-    appendFileSync(join(room.state, 'scripted', `${session.id}.jsonl`), '{"uuid":"half');
+    appendFileSync(join(sandbox.state, 'scripted', `${session.id}.jsonl`), '{"uuid":"half');
     const again = await resumed(agent, session);
     const { reply, proof } = await ask(again, RECALL, { expected: await again.position() });
     expect([reply, proof]).toEqual(['I have seen these codewords: amber.', 'proved']);

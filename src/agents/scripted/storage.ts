@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join, resolve } from 'node:path';
 import type { Update } from '../../core/update.ts';
 import type { SentPrompt, Tail } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { ScriptedOptions } from './options.ts';
 import type { Entry } from './protocol.ts';
 
@@ -11,10 +11,10 @@ import type { Entry } from './protocol.ts';
  * Reads are synchronous: a few kilobytes from the page cache take less time than waiting for them.
  */
 
-/** Where the sessions of a room are kept. Those of a tied agent are kept by working directory, as Claude does. */
-export function storageDir(room: Room, options: ScriptedOptions): string {
-  const base = resolve(room.state, options.dir ?? 'scripted');
-  return options.tied ? join(base, room.work.replaceAll(/[^A-Za-z0-9]/g, '-')) : base;
+/** Where the sessions of a sandbox are kept. Those of a tied agent are kept by working directory, as Claude does. */
+export function storageDir(sandbox: OpenSandbox, options: ScriptedOptions): string {
+  const base = resolve(sandbox.state, options.dir ?? 'scripted');
+  return options.tied ? join(base, sandbox.work.replaceAll(/[^A-Za-z0-9]/g, '-')) : base;
 }
 
 /** Null: no session can have this id. */

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms, until } from '../../../test/contracts/agent-room.ts';
+import { TestSandboxes, until } from '../../../test/contracts/agent-sandbox.ts';
 import { LineProcess } from './line-process.ts';
 
-let rooms: TestRooms;
+let sandboxes: TestSandboxes;
 let started: LineProcess[];
 beforeEach(() => {
-  rooms = new TestRooms();
+  sandboxes = new TestSandboxes();
   started = [];
 });
 afterEach(async () => {
   await Promise.all(started.map((process) => process.kill()));
-  await rooms.dispose();
+  await sandboxes.dispose();
 });
 
 /** A program that does not read, and how many lines it has printed. */
 async function deaf(script: string) {
-  const room = await rooms.room();
+  const sandbox = await sandboxes.sandbox();
   const heard = { lines: 0 };
-  const child = await room.spawn(['/bin/sh', '-c', script], { env: {} });
+  const child = await sandbox.spawn(['/bin/sh', '-c', script], { env: {} });
   const process = new LineProcess(
     child,
     {

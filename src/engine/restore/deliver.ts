@@ -211,7 +211,7 @@ async function withTools(
   await open.session.close();
   const told = async () => records.map(toldByReplay);
   const how = { kind: 'resume', id, told } as const;
-  const opened = await agent.open({ how, room: await hold.room(), noTools: false, signal });
+  const opened = await agent.open({ how, sandbox: await hold.openSandbox(), noTools: false, signal });
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // What was replayed into one process says nothing of the next one: it is proved like any session that is reopened.
   const known = traits.position && position !== null;

@@ -197,7 +197,7 @@ export async function readTail(
   sessionId: string,
   sent: SentPrompt,
 ): Promise<{ position: string | null; found: RecordPart[] }> {
-  const tail = await agent.tail(sessionId, sent, await hold.room());
+  const tail = await agent.tail(sessionId, sent, await hold.openSandbox());
   const parts = new PartsBuilder();
   for (const update of tail?.updates ?? []) parts.add(update);
   return { position: tail?.position ?? null, found: parts.parts() };

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
-import type { Room } from '../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Lease } from './lease.ts';
 
@@ -12,7 +12,7 @@ export class Hold {
   conversation: Conversation;
   /** By agent: at most one living session each. */
   readonly live = new Map<string, LiveSession>();
-  #room: Promise<Room> | null = null;
+  #openSandbox: Promise<OpenSandbox> | null = null;
 
   constructor(parts: EngineParts, lease: Lease, conversation: Conversation) {
     this.parts = parts;
@@ -20,18 +20,18 @@ export class Hold {
     this.conversation = conversation;
   }
 
-  room(): Promise<Room> {
+  openSandbox(): Promise<OpenSandbox> {
     const { sandbox, cwd } = this.conversation;
-    this.#room ??= this.parts.sandboxes.open(sandbox, { cwd });
-    this.#room.catch(() => {
-      this.#room = null;
+    this.#openSandbox ??= this.parts.sandboxes.open(sandbox, { cwd });
+    this.#openSandbox.catch(() => {
+      this.#openSandbox = null;
     });
-    return this.#room;
+    return this.#openSandbox;
   }
 
   /** Where the agent's sessions of this conversation live. */
   async storage(agent: Agent): Promise<string> {
-    return agent.storage === undefined ? agent.name : agent.storage(await this.room());
+    return agent.storage === undefined ? agent.name : agent.storage(await this.openSandbox());
   }
 
   /** The living session of an agent; null: there is none, or its process has ended. */

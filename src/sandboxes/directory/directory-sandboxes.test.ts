@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../../test/contracts/agent-room.ts';
+import { until } from '../../../test/contracts/agent-sandbox.ts';
 import { endMarked, identify, isAlive } from '../../../test/contracts/liveness.ts';
-import type { Child, Room } from '../../ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
 
 let base: string;
@@ -39,9 +39,9 @@ const refused = (message?: RegExp) =>
 
 describe('opening', () => {
   test('makes a directory for the work and one for the state, for us alone', async () => {
-    const room = await open('one');
-    expect(room).toMatchObject({ id: 'one', work: join(root, 'one', 'work'), state: join(root, 'one', 'state') });
-    for (const path of [root, join(root, 'one'), room.work, room.state])
+    const sandbox = await open('one');
+    expect(sandbox).toMatchObject({ id: 'one', work: join(root, 'one', 'work'), state: join(root, 'one', 'state') });
+    for (const path of [root, join(root, 'one'), sandbox.work, sandbox.state])
       expect(statSync(path).mode & 0o777).toBe(0o700);
   });
 
@@ -58,8 +58,8 @@ describe('opening', () => {
   });
 
   test('at once, many times, works', async () => {
-    const rooms = await Promise.all(Array.from({ length: 20 }, () => open('one')));
-    expect(new Set(rooms.map((room) => room.work)).size).toBe(1);
+    const sandboxes = await Promise.all(Array.from({ length: 20 }, () => open('one')));
+    expect(new Set(sandboxes.map((sandbox) => sandbox.work)).size).toBe(1);
   });
 
   test('completes what was left half-made', async () => {
@@ -105,9 +105,9 @@ describe('a working directory that the caller named', () => {
     const project = join(base, 'project');
     mkdirSync(project);
     symlinkSync(project, join(base, 'link'));
-    const room = await open('one', join(base, 'link'));
-    expect(room.work).toBe(project);
-    expect(room.state).toBe(join(root, 'one', 'state'));
+    const sandbox = await open('one', join(base, 'link'));
+    expect(sandbox.work).toBe(project);
+    expect(sandbox.state).toBe(join(root, 'one', 'state'));
   });
 
   test('is refused when it is missing, a file, or relative', async () => {
@@ -120,8 +120,8 @@ describe('a working directory that the caller named', () => {
 });
 
 describe('a program', () => {
-  async function start(room: Room, script: string, env: Record<string, string> = {}): Promise<Child> {
-    const child = await room.spawn([process.execPath, '-e', script], { env });
+  async function start(sandbox: OpenSandbox, script: string, env: Record<string, string> = {}): Promise<Child> {
+    const child = await sandbox.spawn([process.execPath, '-e', script], { env });
     children.push(child);
     return child;
   }
@@ -133,15 +133,15 @@ describe('a program', () => {
   }
 
   test('runs in the working directory, and its input, outputs and end arrive', async () => {
-    const room = await open('one');
+    const sandbox = await open('one');
     const child = await start(
-      room,
+      sandbox,
       `process.stdin.on('data', (d) => { console.log(process.cwd() + d); console.error('oh'); process.exit(3) })`,
     );
     expect(child.alive).toBe(true);
     child.stdin.write(' hello');
     const [out, err] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
-    expect([out, err]).toEqual([`${room.work} hello\n`, 'oh\n']);
+    expect([out, err]).toEqual([`${sandbox.work} hello\n`, 'oh\n']);
     expect(await child.exited).toEqual({ code: 3, signal: null });
     expect(child.alive).toBe(false);
     child.stdin.write('into the void');
@@ -166,33 +166,33 @@ describe('a program', () => {
   });
 
   test('is never read by a shell', async () => {
-    const room = await open('one');
-    const child = await room.spawn(
+    const sandbox = await open('one');
+    const child = await sandbox.spawn(
       [process.execPath, '-e', 'console.log(process.argv[1])', '$(touch made); `touch made`'],
       { env: {} },
     );
     children.push(child);
     expect(await textOf(child.stdout)).toBe('$(touch made); `touch made`\n');
-    expect(existsSync(join(room.work, 'made'))).toBe(false);
+    expect(existsSync(join(sandbox.work, 'made'))).toBe(false);
   });
 
   test('that does not exist, or may not be executed, is not available, and the error says what to do', async () => {
-    const room = await open('one');
-    writeFileSync(join(room.work, 'plain'), 'no program');
+    const sandbox = await open('one');
+    writeFileSync(join(sandbox.work, 'plain'), 'no program');
     const unavailable = (message: RegExp) =>
       expect.objectContaining({
         code: 'agent_unavailable',
         message: expect.stringMatching(message),
         hint: expect.any(String),
       });
-    await expect(room.spawn(['no-such-program-here'], { env: {} })).rejects.toThrow(
+    await expect(sandbox.spawn(['no-such-program-here'], { env: {} })).rejects.toThrow(
       unavailable(/no-such-program-here was not found/),
     );
-    await expect(room.spawn([join(room.work, 'plain')], { env: {} })).rejects.toThrow(
+    await expect(sandbox.spawn([join(sandbox.work, 'plain')], { env: {} })).rejects.toThrow(
       unavailable(/may not be executed/),
     );
-    rmSync(room.work, { recursive: true });
-    await expect(room.spawn([process.execPath], { env: {} })).rejects.toThrow(
+    rmSync(sandbox.work, { recursive: true });
+    await expect(sandbox.spawn([process.execPath], { env: {} })).rejects.toThrow(
       unavailable(/working directory .* is gone/),
     );
   });

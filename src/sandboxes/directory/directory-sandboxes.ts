@@ -2,7 +2,7 @@ import { mkdir, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Room, Sandboxes } from '../../ports/sandbox.ts';
+import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { spawnInGroup } from './spawn.ts';
 
 export interface DirectorySettings {
@@ -26,13 +26,13 @@ export function directorySandboxes({ root, place, identify, endMarked = () => {}
       const home = join(root, checkedId(id));
       const state = await directory(join(home, 'state'));
       const work = cwd === null ? await directory(join(home, 'work')) : await named(cwd);
-      const room: Room = {
+      const sandbox: OpenSandbox = {
         id,
         work,
         state,
         spawn: (command, options) => spawnInGroup(command, { cwd: work, env: options.env, identify, endMarked }),
       };
-      return room;
+      return sandbox;
     },
   };
 }

@@ -13,8 +13,8 @@ test.each(['process.exit(0)', 'process.exitCode = 0; throw new Error("a bug")'])
     const script = `
       const { directorySandboxes } = await import(${JSON.stringify(module)});
       const identify = (pid) => ({ pid, started: '', boot: '', namespace: '' });
-      const room = await directorySandboxes({ root: process.argv[1], place: 'x', identify }).open('one', { cwd: null });
-      const child = await room.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)'], { env: {} });
+      const sandbox = await directorySandboxes({ root: process.argv[1], place: 'x', identify }).open('one', { cwd: null });
+      const child = await sandbox.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)'], { env: {} });
       console.log(child.identity.pid);
       ${ending}`;
     let output: string;

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { until } from '../../../test/contracts/agent-room.ts';
+import { until } from '../../../test/contracts/agent-sandbox.ts';
 import { Child, openAt, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts';
 import { enqueue, newConversation } from '../../../test/contracts/store/world.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemProcesses } from '../../../src/host/processes.ts';
 import { conversationOf } from '../../../src/testing/index.ts';
-import { until } from '../../contracts/agent-room.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
 import { isAlive } from '../../contracts/liveness.ts';
 import { ended } from '../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';

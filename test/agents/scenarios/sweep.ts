@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { until } from '../../contracts/agent-room.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
 import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND } from '../claude-home.ts';
 
 export function sweep(adapter: ClaudeAdapter): void {

@@ -3,7 +3,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { conversationOf } from '../../../src/testing/index.ts';
-import { until } from '../../contracts/agent-room.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
 import { type InstalledClaude, runClaude } from '../claude.ts';
 import {
   bash,

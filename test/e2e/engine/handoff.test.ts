@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -52,22 +52,22 @@ test('a turn that names no agent goes to that of the turn before it', async () =
 });
 
 /** A native session that somebody made without us. */
-async function nativeSession(rooms: TestRooms, dir: string): Promise<string> {
-  const session = await rooms.open(scriptedAgent({ name: 'a', options: { dir } }), await rooms.room());
+async function nativeSession(sandboxes: TestSandboxes, dir: string): Promise<string> {
+  const session = await sandboxes.open(scriptedAgent({ name: 'a', options: { dir } }), await sandboxes.sandbox());
   await ask(session, 'The codeword is native.');
   await session.close();
   return session.id ?? expect.unreachable();
 }
 
 test('a native session of elsewhere is taken into the lineage, and told the history that it lacks', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
-    const dir = join(rooms.root, 'native');
+    const dir = join(sandboxes.root, 'native');
     await using home = new Home({ a: { dir } });
     const { engine } = await home.open();
-    const id = await nativeSession(rooms, dir);
+    const id = await nativeSession(sandboxes, dir);
     for (const key of ['empty', 'full']) await engine.ensure({ key });
-    const other = await nativeSession(rooms, dir);
+    const other = await nativeSession(sandboxes, dir);
     expect(known((await run(engine, 'empty', WHICH, { session: id })).reply)).toEqual(['native']);
     await run(engine, 'full', 'The codeword is amber.');
     const { reply, receipt } = await run(engine, 'full', WHICH, { session: other });
@@ -82,7 +82,7 @@ test('a native session of elsewhere is taken into the lineage, and told the hist
     expect(next.turn.sessionId).toBe(other);
     await refusedWith('refused', engine.submit('empty', WHICH, { session: other }), /in use elsewhere/);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Agent, OpenHow } from '../../../src/ports/agent.ts';
-import { ask } from '../../contracts/agent-room.ts';
+import { ask } from '../../contracts/agent-sandbox.ts';
 import { known, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../../src/ports/agent.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { effects, expectSound, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
@@ -25,15 +25,15 @@ test.each([
 ])(
   'a session that somebody else has used is diverged: a %s one is never used again, and the receipt says so',
   async (rung, restart) => {
-    const rooms = new TestRooms();
+    const sandboxes = new TestSandboxes();
     try {
-      const dir = join(rooms.root, 'native');
+      const dir = join(sandboxes.root, 'native');
       await using home = new Home({ a: { dir } });
       let tl = await home.open();
       const { turn } = await tl.conversation('chat').ask('The codeword is amber.');
       const id = turn.sessionId ?? '';
       if (restart) await tl.close();
-      const foreign = await rooms.open(scriptedAgent({ name: 'a', options: { dir } }), await rooms.room(), {
+      const foreign = await sandboxes.open(scriptedAgent({ name: 'a', options: { dir } }), await sandboxes.sandbox(), {
         kind: 'resume',
         id,
       });
@@ -52,7 +52,7 @@ test.each([
       expect(sessions).toMatchObject([{ id, state: 'diverged' }, { parent: id }]);
       await refusedWith('refused', tl.conversation('chat').ask(WHICH, { session: id }), /diverged/);
     } finally {
-      await rooms.dispose();
+      await sandboxes.dispose();
     }
   },
 );

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -10,19 +10,19 @@ import { Home } from '../support/home.ts';
 const WORDS = ['amber', 'birch', 'cobalt', 'dune'];
 
 test('a naive server that reuses the sandbox and never resumes starts a fresh conversation with every request', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude' });
-    const sandbox = await rooms.room(); // found again through the shared store, as in the story
+    const sandbox = await sandboxes.sandbox(); // found again through the shared store, as in the story
     const answers: string[] = [];
     for (const word of WORDS.slice(0, 2)) {
-      const query = await rooms.open(agent, sandbox); // `resume` is what is missing here
+      const query = await sandboxes.open(agent, sandbox); // `resume` is what is missing here
       answers.push((await ask(query, `The codeword is ${word}. ${WHICH}`)).reply);
       await query.close();
     }
     expect(answers.map(known)).toEqual([['amber'], ['birch']]);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

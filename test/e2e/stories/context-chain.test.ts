@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { directoriesBelow, ended, expectSound, known, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -12,16 +12,16 @@ const WORDS = ['amber', 'birch', 'cobalt', 'dune', 'ember'];
 const HOLLOW: Partial<ScriptedOptions> = { ids: 'rotating', hollowRotation: true };
 
 test('a naive loop that sends each request to the session of the last answer knows one context of five', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: HOLLOW });
-    const room = await rooms.room();
+    const sandbox = await sandboxes.sandbox();
     let sessionId: string | null = null;
     let answer = '';
     const ids = new Set<string | null>();
     for (const word of WORDS) {
       const how = sessionId === null ? { kind: 'new' as const, id: null } : { kind: 'resume' as const, id: sessionId };
-      const session = await rooms.open(agent, room, how);
+      const session = await sandboxes.open(agent, sandbox, how);
       answer = (await ask(session, `The codeword is ${word}. ${WHICH}`)).reply;
       sessionId = session.id;
       ids.add(sessionId);
@@ -30,28 +30,28 @@ test('a naive loop that sends each request to the session of the last answer kno
     expect(ids.size).toBe(5);
     expect(known(answer)).toEqual(['ember']);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 
 test('a naive loop that keeps the first id stays at the first context', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'rotating' } });
-    const room = await rooms.room();
-    const first = await rooms.open(agent, room);
+    const sandbox = await sandboxes.sandbox();
+    const first = await sandboxes.open(agent, sandbox);
     const { id } = first;
     await ask(first, `The codeword is ${WORDS[0]}.`);
     await first.close();
     let answer = '';
     for (const word of WORDS.slice(1)) {
-      const session = await rooms.open(agent, room, { kind: 'resume', id: id ?? '' });
+      const session = await sandboxes.open(agent, sandbox, { kind: 'resume', id: id ?? '' });
       answer = (await ask(session, `The codeword is ${word}. ${WHICH}`)).reply;
       await session.close();
     }
     expect(known(answer)).toEqual(['amber', 'ember']);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

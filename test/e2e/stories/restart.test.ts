@@ -4,7 +4,7 @@ import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Throughline } from '../../../src/index.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { allEvents, effects, ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -17,24 +17,24 @@ test.each([
   ['forgets with its process', FORGETFUL],
   ['cannot resume', { resume: 'none' } as const],
 ])('a naive app over an agent that %s shows the history and asks a model that lacks it', async (_, options) => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options });
-    const room = await rooms.room();
+    const sandbox = await sandboxes.sandbox();
     const shown: string[] = []; // what the app keeps in its database, and shows
-    const before = await rooms.open(agent, room);
+    const before = await sandboxes.open(agent, sandbox);
     shown.push((await ask(before, 'The codeword is paris.')).reply);
     const { id } = before;
     await before.close(); // the app is closed
     const { signal } = new AbortController();
-    const restored = await agent.open({ how: { kind: 'resume', id: id ?? '' }, room, noTools: false, signal });
+    const restored = await agent.open({ how: { kind: 'resume', id: id ?? '' }, sandbox, noTools: false, signal });
     expect(restored.ok).toBe(false);
-    const fresh = await rooms.open(agent, room);
+    const fresh = await sandboxes.open(agent, sandbox);
     shown.push((await ask(fresh, WHICH)).reply);
     expect(shown.length).toBe(2);
     expect(known(shown[1] ?? '')).toEqual([]);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Turn } from '../../../src/core/turn.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { allEvents, ended, event, known, letGo, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -12,41 +12,41 @@ import { Home } from '../support/home.ts';
 const WORDS = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
 
 test('a naive orchestrator that does not give the borrowed id back leaks one task into the next', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned' } });
-    const room = await rooms.room();
+    const sandbox = await sandboxes.sandbox();
     let sessionId: string | null = null; // the agent's own field, set for the first task and never reset
     const answers: string[] = [];
     for (const word of ['first', 'second']) {
       const how =
         sessionId === null ? { kind: 'new' as const, id: 'task-1' } : { kind: 'resume' as const, id: sessionId };
-      const session = await rooms.open(agent, room, how);
+      const session = await sandboxes.open(agent, sandbox, how);
       sessionId = session.id;
       answers.push((await ask(session, `The codeword is ${word}. ${WHICH}`)).reply);
       await session.close();
     }
     expect(answers.map(known)).toEqual([['first'], ['first', 'second']]);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 
 test('a naive retry opens the id that it chose once more, or comes while it is locked, and is refused', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'assigned', lockMs: 60_000 } });
-    const room = await rooms.room();
-    const session = await rooms.open(agent, room, { kind: 'new', id: 'task-1' });
+    const sandbox = await sandboxes.sandbox();
+    const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: 'task-1' });
     await ask(session, 'The codeword is first.');
     await session.close();
     const { signal } = new AbortController();
-    const again = await agent.open({ how: { kind: 'new', id: 'task-1' }, room, noTools: false, signal });
-    const resumed = await agent.open({ how: { kind: 'resume', id: 'task-1' }, room, noTools: false, signal });
+    const again = await agent.open({ how: { kind: 'new', id: 'task-1' }, sandbox, noTools: false, signal });
+    const resumed = await agent.open({ how: { kind: 'resume', id: 'task-1' }, sandbox, noTools: false, signal });
     expect(again).toMatchObject({ ok: false, reason: 'in_use' });
     expect(resumed).toMatchObject({ ok: false, reason: 'locked' });
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

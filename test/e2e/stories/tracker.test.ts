@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 3: whoever drives an agent himself needs to know which session it lives in, and never to invent one.
 
 test('a naive session manager files a request under a session named null and cannot complete it', async () => {
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { nameLate: true } });
     const sessions = new Map<string | null, string[]>();
     const register = (id: string | null, request: string) => sessions.set(id, [...(sessions.get(id) ?? []), request]);
-    const session = await rooms.open(agent, await rooms.room());
+    const session = await sandboxes.open(agent, await sandboxes.sandbox());
     register(session.id, 'req123');
     await ask(session, 'The codeword is amber.');
     const completed = sessions.get(session.id)?.includes('req123') ?? false;
     expect([...sessions.keys()]).toEqual([null]);
     expect(completed).toBe(false);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 
@@ -234,16 +234,16 @@ test('a worker never claims a tracked request, and a prompt to its conversation 
 test('a program that asks the tracker for its session remembers what the naive one lost', async () => {
   await using home = new Home();
   const { tracker: t } = await tracker(home);
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { ids: 'rotating', nameLate: true } });
-    const room = await rooms.room();
+    const sandbox = await sandboxes.sandbox();
     let reply = '';
     for (const [i, word] of ['amber', 'birch', 'cobalt'].entries()) {
       const before = await t.getAgentSession('agent456');
       await t.trackRequest(`req${i}`, 'agent456', before);
       const how = before === null ? { kind: 'new' as const, id: null } : { kind: 'resume' as const, id: before };
-      const session = await rooms.open(agent, room, how);
+      const session = await sandboxes.open(agent, sandbox, how);
       ({ reply } = await ask(session, `The codeword is ${word}. ${WHICH}`));
       await t.updateRequestSession(`req${i}`, session.id ?? '');
       await t.completeRequest(`req${i}`, { reply });
@@ -252,7 +252,7 @@ test('a program that asks the tracker for its session remembers what the naive o
     expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
     expect((await t.sessionHistory('agent456')).length).toBe(3);
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 });
 

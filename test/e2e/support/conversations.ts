@@ -5,9 +5,9 @@ import type { ErrorCode } from '../../../src/core/errors.ts';
 import type { ConversationEvent, EventKind } from '../../../src/core/event.ts';
 import { hasEnded, type Turn } from '../../../src/core/turn.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
-import { until } from '../../contracts/agent-room.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
 
-export { effects, until } from '../../contracts/agent-room.ts';
+export { effects, until } from '../../contracts/agent-sandbox.ts';
 
 /** What the scripted agent answers about everything that its session was told. */
 export const WHICH = 'Which codewords have you seen?';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Task } from '../../../src/core/task.ts';
 import type { Throughline } from '../../../src/index.ts';
-import { ask, TestRooms } from '../../contracts/agent-room.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';
@@ -74,15 +74,15 @@ test.each(['kept', 'fresh'] as const)(
 /** A session that the agent has had without us. */
 async function sessionOfOld(dir: string): Promise<string> {
   mkdirSync(dir, { recursive: true });
-  const rooms = new TestRooms();
+  const sandboxes = new TestSandboxes();
   try {
     const agent = scriptedAgent({ name: 'claude', options: { dir } });
-    const session = await rooms.open(agent, await rooms.room(), { kind: 'new', id: null });
+    const session = await sandboxes.open(agent, await sandboxes.sandbox(), { kind: 'new', id: null });
     await ask(session, 'The codeword is old.');
     await session.close();
     return session.id ?? '';
   } finally {
-    await rooms.dispose();
+    await sandboxes.dispose();
   }
 }
 

@@ -249,11 +249,11 @@ export class World {
         return [name as string, { agent: new AgentDouble(name, PROFILES[setup[name]], around), adapter: 'double' }];
       }),
     );
-    const room = { work: '', state: '', spawn: () => Promise.reject(new Error('nothing is spawned here')) };
+    const sandbox = { work: '', state: '', spawn: () => Promise.reject(new Error('nothing is spawned here')) };
     const parts: EngineParts = {
       store: storeBehind(gate, this.store),
       agents,
-      sandboxes: { place: this.owner, open: async (id) => ({ id, ...room }) },
+      sandboxes: { place: this.owner, open: async (id) => ({ id, ...sandbox }) },
       processes: machine.processesFor(process, gate),
       clock: machine.clock,
       settings: SETTINGS,

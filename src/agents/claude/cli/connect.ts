@@ -20,12 +20,12 @@ export interface Program {
 /** `find` throws `agent_unavailable` when there is none. */
 export function cliConnect(find: (work: string) => Promise<Program>, options: ClaudeOptions): Connect {
   return async (request) => {
-    const { command, can } = await find(request.room.work);
+    const { command, can } = await find(request.sandbox.work);
     checkRequest(request, can);
     const servers = serversFor(options.mcpServers, request.noTools, can);
     throwIfAborted(request.signal);
     const start: Start = (how) =>
-      request.room.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {
+      request.sandbox.spawn([...command, ...argumentsFor({ ...request, how }, options, can)], {
         env: environment(request),
       });
     return can.warm ? connectWarm(request, start, servers) : connectOneAPrompt(request, start);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
 import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
 import type { ClaudeOptions } from '../options.ts';
 import type { Abilities } from './abilities.ts';
@@ -34,22 +34,22 @@ const can: Abilities = {
 };
 
 let root: string;
-let rooms: TestRooms;
+let sandboxes: TestSandboxes;
 let connection: ClaudeConnection;
 let messages: AsyncIterator<ClaudeMessage>;
 beforeEach(() => {
-  rooms = new TestRooms();
+  sandboxes = new TestSandboxes();
   root = mkdtempSync(join(tmpdir(), 'throughline-old-'));
   writeFileSync(join(root, 'old.mjs'), OLD_CLAUDE);
 });
 afterEach(async () => {
   await connection.kill();
-  await rooms.dispose();
+  await sandboxes.dispose();
   rmSync(root, { recursive: true, force: true });
 });
 
 async function connect(how: ConnectRequest['how'], mcpServers: ClaudeOptions['mcpServers'] = []): Promise<void> {
-  const room = await rooms.room();
+  const sandbox = await sandboxes.sandbox();
   const env = { TRACE: join(root, 'trace') };
   const signal = new AbortController().signal;
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
@@ -59,7 +59,7 @@ async function connect(how: ConnectRequest['how'], mcpServers: ClaudeOptions['mc
     trustProject: false,
     mcpServers,
   })({
-    ...{ room, env, how, noTools: false, model: null, signal, onPermission },
+    ...{ sandbox, env, how, noTools: false, model: null, signal, onPermission },
   });
   messages = connection.messages[Symbol.asyncIterator]();
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
 import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
 import type { ClaudeOptions } from '../options.ts';
 import { abilitiesOf } from './abilities.ts';
@@ -37,14 +37,14 @@ for await (const line of createInterface({ input: process.stdin })) {
 `;
 
 let root: string;
-let rooms: TestRooms;
+let sandboxes: TestSandboxes;
 beforeEach(() => {
-  rooms = new TestRooms();
+  sandboxes = new TestSandboxes();
   root = mkdtempSync(join(tmpdir(), 'throughline-warm-'));
   writeFileSync(join(root, 'claude.mjs'), CLAUDE);
 });
 afterEach(async () => {
-  await rooms.dispose();
+  await sandboxes.dispose();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -64,7 +64,14 @@ async function connect(
   const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
   const find = async () => ({ command, can, where: 'here' });
   return cliConnect(find, { home: 'user', trustProject: false, mcpServers })({
-    ...{ room: await rooms.room(), env: { MODE: mode }, how: { kind, id }, noTools: false, model: null, onPermission },
+    ...{
+      sandbox: await sandboxes.sandbox(),
+      env: { MODE: mode },
+      how: { kind, id },
+      noTools: false,
+      model: null,
+      onPermission,
+    },
     signal: new AbortController().signal,
     ...more,
   });

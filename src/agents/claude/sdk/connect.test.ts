@@ -3,21 +3,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestRooms } from '../../../../test/contracts/agent-room.ts';
+import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Room } from '../../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
 import { sdkConnect } from './connect.ts';
 import { loadSdk, type Sdk, type SdkOptions } from './sdk.ts';
 
-let rooms: TestRooms;
-let room: Room;
+let sandboxes: TestSandboxes;
+let sandbox: OpenSandbox;
 beforeEach(async () => {
-  rooms = new TestRooms();
-  room = await rooms.room();
+  sandboxes = new TestSandboxes();
+  sandbox = await sandboxes.sandbox();
 });
-afterEach(() => rooms.dispose());
+afterEach(() => sandboxes.dispose());
 
 interface Seen {
   options?: SdkOptions;
@@ -57,7 +57,7 @@ const UP = 'console.log("up"); process.stdin.on("end", () => process.exit(0)).re
 
 function connect(sdk: Sdk, more: Partial<ConnectRequest> = {}, options = {}, version = '2.1.325') {
   const request: ConnectRequest = {
-    room,
+    sandbox,
     env: { MARK: 'yes' },
     how: { kind: 'new', id: 'id-1' },
     noTools: false,
@@ -76,7 +76,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test('a process is ours: in the room, with our environment, and gone after close', async () => {
+test('a process is ours: in the sandbox, with our environment, and gone after close', async () => {
   const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { model: 'm' }, { permissionMode: 'plan' });
   expect(connection.alive).toBe(true);
@@ -134,28 +134,28 @@ test('servers are given to a Claude that is up, and not by its arguments; withou
 
 test('a server that does not come up, or an SDK that takes none, makes Claude unavailable and leaves no process behind', async () => {
   const pids: number[] = [];
-  const watched: Room = {
-    ...room,
+  const watched: OpenSandbox = {
+    ...sandbox,
     spawn: async (...given) => {
-      const child = await room.spawn(...given);
+      const child = await sandbox.spawn(...given);
       pids.push(child.identity.pid);
       return child;
     },
   };
   const fails = fakeSdk(UP, {}, async () => ({ errors: { notes: 'ENOENT of-notes' } }));
-  expect(await failure(connect(fails, { room: watched }, { mcpServers: [NOTES] }))).toMatchObject({
+  expect(await failure(connect(fails, { sandbox: watched }, { mcpServers: [NOTES] }))).toMatchObject({
     code: 'agent_unavailable',
     message: expect.stringMatching(/did not come up\. "notes": ENOENT …$/),
   });
   const old = fakeSdk(UP, {}, () => Promise.reject(new Error('no such request')));
-  expect(await failure(connect(old, { room: watched }, { mcpServers: [NOTES] }))).toMatchObject({
+  expect(await failure(connect(old, { sandbox: watched }, { mcpServers: [NOTES] }))).toMatchObject({
     code: 'agent_unavailable',
     message: 'This Claude cannot be given MCP servers: no such request.',
   });
   expect(pids.map(isAlive)).toEqual([false, false]);
   // One that would never answer is not even started.
   const silent = fakeSdk(UP, {}, () => new Promise(() => {}));
-  expect(await failure(connect(silent, { room: watched }, { mcpServers: [NOTES] }, '2.0.60'))).toMatchObject({
+  expect(await failure(connect(silent, { sandbox: watched }, { mcpServers: [NOTES] }, '2.0.60'))).toMatchObject({
     code: 'agent_unavailable',
     message: 'This Claude cannot be given MCP servers: version 2.0.60 is too old.',
   });
@@ -177,8 +177,8 @@ test('a Claude that does not come up, or cannot be started, is not available', a
   const ends = await failure(connect(fakeSdk('console.error("broken"); process.exit(3)')));
   expect(ends).toBeInstanceOf(ThroughlineError);
   expect(ends).toMatchObject({ code: 'agent_unavailable', message: expect.stringContaining('broken') });
-  const gone = { ...room, spawn: () => Promise.reject(new ThroughlineError('agent_unavailable', 'not there')) };
-  expect(await failure(connect(fakeSdk(UP), { room: gone }))).toMatchObject({ message: 'not there' });
+  const gone = { ...sandbox, spawn: () => Promise.reject(new ThroughlineError('agent_unavailable', 'not there')) };
+  expect(await failure(connect(fakeSdk(UP), { sandbox: gone }))).toMatchObject({ message: 'not there' });
 });
 
 test('an SDK that throws, or stops listening, leaves no process behind', async () => {
@@ -195,17 +195,17 @@ test('an SDK that throws, or stops listening, leaves no process behind', async (
 test('an abort before it is up ends it', async () => {
   const abort = new AbortController();
   let pid = 0;
-  const watched: Room = {
-    ...room,
+  const watched: OpenSandbox = {
+    ...sandbox,
     spawn: async (...given) => {
-      const child = await room.spawn(...given);
+      const child = await sandbox.spawn(...given);
       pid = child.identity.pid;
       abort.abort();
       return child;
     },
   };
   const script = 'setInterval(() => {}, 1000)';
-  expect(await failure(connect(fakeSdk(script), { room: watched, signal: abort.signal }))).not.toBeNull();
+  expect(await failure(connect(fakeSdk(script), { sandbox: watched, signal: abort.signal }))).not.toBeNull();
   expect(isAlive(pid)).toBe(false);
 });
 

@@ -18,7 +18,7 @@ export interface FoundSdk {
 /** Claude through its Agent SDK, with prompt after prompt going into one process. */
 export function sdkConnect(find: (cwd: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
   return async (request) => {
-    const { sdk, command, version } = await find(request.room.work);
+    const { sdk, command, version } = await find(request.sandbox.work);
     const given = serversFor(options.mcpServers, request.noTools, { version, warm: true });
     const connection = connectionOf(sdk, (spawned) => optionsFor(request, options, command, spawned));
     const stop = () => void connection.kill();
@@ -50,13 +50,13 @@ function connectionOf(...given: ConstructorParameters<typeof SdkConnection>): Sd
 }
 
 function optionsFor(
-  { room, env, how, noTools, model, onPermission }: ConnectRequest,
+  { sandbox, env, how, noTools, model, onPermission }: ConnectRequest,
   { permissionMode, settingSources }: ClaudeOptions,
   command: readonly string[],
   spawned: (process: SpawnedClaude) => void,
 ): SdkOptions {
   return {
-    cwd: room.work,
+    cwd: sandbox.work,
     env: { ...env },
     ...sessionOptions(how),
     ...(model === null ? {} : { model }),
@@ -76,7 +76,7 @@ function optionsFor(
     canUseTool: (toolName, input, about) => onPermission(questionOf(toolName, input, about)),
     spawnClaudeCodeProcess(start: SdkSpawn) {
       const whole = [start.command, ...command.slice(1), ...start.args];
-      const process = new SpawnedClaude(room.spawn(whole, { env: present(start.env) }));
+      const process = new SpawnedClaude(sandbox.spawn(whole, { env: present(start.env) }));
       spawned(process);
       return process;
     },

@@ -7,7 +7,7 @@ import type { Result } from './step.ts';
 export async function openAdopted(id: string, request: RestoreRequest): Promise<Result> {
   const { hold, agent, traits } = request;
   await hold.letGo(agent);
-  const position = traits.position ? await agent.position(id, await hold.room()) : null;
+  const position = traits.position ? await agent.position(id, await hold.openSandbox()) : null;
   if (traits.position && position === null) return { failure: 'the agent has no such session here' };
   const opened = await openPatiently({ kind: 'resume', id }, false, request);
   if ('failure' in opened) return opened;

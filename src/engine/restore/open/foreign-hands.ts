@@ -13,7 +13,7 @@ export async function wentOnAlone(
   { hold, agent }: RestoreRequest,
 ): Promise<{ readonly did: string } | null> {
   if (position === null || row.position === null) return null;
-  const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await hold.room());
+  const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await hold.openSandbox());
   if (tail === null || tail.position !== position) return null;
   const parts = new PartsBuilder();
   for (const update of tail.updates) parts.add(update);

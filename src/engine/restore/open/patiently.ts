@@ -11,7 +11,7 @@ export async function openPatiently(
   const { hold, agent, lock, signal } = request;
   for (;;) {
     signal.throwIfAborted();
-    const opened = await agent.open({ how, room: await hold.room(), noTools, signal });
+    const opened = await agent.open({ how, sandbox: await hold.openSandbox(), noTools, signal });
     if (opened.ok || opened.reason !== 'locked') return opened;
     if (!(await lock.wait(signal))) return lockedOut(opened.message, request);
     const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };

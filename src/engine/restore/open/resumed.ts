@@ -15,7 +15,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   if (row.process) await hold.parts.processes.end(row.process);
   if (traits.position) {
     if (row.position === null) return { failure: 'where it stood was never recorded' };
-    const position = await agent.position(row.id, await hold.room());
+    const position = await agent.position(row.id, await hold.openSandbox());
     if (position === null) return drop(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) {
       const alone = await wentOnAlone(row, position, request);

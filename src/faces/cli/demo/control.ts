@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chunkText } from '../../../core/update.ts';
 import type { Agent, AgentSession, OpenHow } from '../../../ports/agent.ts';
-import type { Room } from '../../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 
 export interface ControlAnswer {
   readonly reply: string;
@@ -11,12 +11,12 @@ export interface ControlAnswer {
 
 /** What a program does that only keeps its session's id: it resumes that session, or else begins a new one and asks there. */
 export async function askWithoutThroughline(
-  { agent, room }: { agent: Agent; room: Room },
+  { agent, sandbox }: { agent: Agent; sandbox: OpenSandbox },
   savedId: string,
   prompt: string,
 ): Promise<ControlAnswer> {
   const { signal } = new AbortController();
-  const open = (how: OpenHow) => agent.open({ how, room, noTools: false, signal });
+  const open = (how: OpenHow) => agent.open({ how, sandbox, noTools: false, signal });
   const resumed = await open({ kind: 'resume', id: savedId });
   if (resumed.ok) return { reply: await askOnce(resumed.session, prompt, signal), refusal: null };
   const begun = await open({ kind: 'new', id: null });

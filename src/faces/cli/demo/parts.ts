@@ -1,6 +1,6 @@
 import type { Agent } from '../../../ports/agent.ts';
 import type { Engine } from '../../../ports/engine.ts';
-import type { Room } from '../../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 
 export const DEMO_AGENTS = ['scripted', 'claude'] as const;
 
@@ -24,7 +24,7 @@ export interface DemoParts {
   readonly about: string;
   /** Where the conversation works, and the one without Throughline, too. Null: a directory of its own. */
   readonly cwd: string | null;
-  readonly room: Room;
+  readonly sandbox: OpenSandbox;
   /** Where the agent keeps its sessions: files whose names begin with the session's id. */
   readonly sessionFiles: string;
   /** Ends what was started beside the engine. */

@@ -26,7 +26,7 @@ export type DemoStep =
  * Tells the agent a codeword, loses its session, and asks for the codeword: without Throughline and with it. The codeword
  * is random and each answer is compared with it: nothing here is for show.
  */
-export async function* runDemo({ engine, agent, room, cwd, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
+export async function* runDemo({ engine, agent, sandbox, cwd, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
   const codeword = drawCodeword();
   const prompt = `The codeword is ${codeword}`;
   await engine.ensure({ key: KEY, ...(cwd === null ? {} : { cwd }) });
@@ -36,7 +36,7 @@ export async function* runDemo({ engine, agent, room, cwd, sessionFiles }: DemoP
   const loss = await loseSession(engine, KEY, sessionFiles);
   yield { step: 'lost', ...loss };
 
-  const control = await askWithoutThroughline({ agent, room }, loss.sessionId, QUESTION);
+  const control = await askWithoutThroughline({ agent, sandbox }, loss.sessionId, QUESTION);
   yield { step: 'without', prompt: QUESTION, remembered: control.reply.includes(codeword), ...control };
 
   const { reply, receipt } = await ask(engine, QUESTION);

@@ -6,28 +6,28 @@ import type { Prompt } from '../../src/core/content.ts';
 import { chunkText } from '../../src/core/update.ts';
 import { endMarked, identify } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
-import type { Room } from '../../src/ports/sandbox.ts';
+import type { OpenSandbox } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
 
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
-export class TestRooms {
+export class TestSandboxes {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
   readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', identify, endMarked });
   readonly #sessions: AgentSession[] = [];
   #counter = 0;
 
-  room(cwd: string | null = null): Promise<Room> {
+  sandbox(cwd: string | null = null): Promise<OpenSandbox> {
     this.#counter += 1;
-    return this.#sandboxes.open(`room-${this.#counter}`, { cwd });
+    return this.#sandboxes.open(`sandbox-${this.#counter}`, { cwd });
   }
 
   async open(
     agent: Agent,
-    room: Room,
+    sandbox: OpenSandbox,
     how: OpenHow = { kind: 'new', id: null },
     noTools = false,
   ): Promise<AgentSession> {
-    const opened = await agent.open({ how, room, noTools, signal: new AbortController().signal });
+    const opened = await agent.open({ how, sandbox, noTools, signal: new AbortController().signal });
     if (!opened.ok) throw new Error(`not opened: ${opened.reason}: ${opened.message}`);
     this.#sessions.push(opened.session);
     return opened.session;
