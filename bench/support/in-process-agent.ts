@@ -16,7 +16,6 @@ export function inProcessAgent(answer: () => AsyncIterable<Update> | Iterable<Up
       load: false,
       list: false,
       rehydrate: false,
-      embeddedContext: false,
       noTools: false,
       position: false,
       rewind: false,

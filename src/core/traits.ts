@@ -7,11 +7,10 @@ export interface AgentTraits {
   readonly resume: boolean;
   /** Reopens one and repeats the history, which we then compare. */
   readonly load: boolean;
+  /** Lists its own sessions. Shown to people, who list them by `throughline sessions --agent`. */
   readonly list: boolean;
   /** Reads a transcript file that we can write. */
   readonly rehydrate: boolean;
-  /** Takes embedded resources in a prompt. What it shows its model of them is another matter. */
-  readonly embeddedContext: boolean;
   /** Has a profile in which no tool can run, proved on this very version. */
   readonly noTools: boolean;
   /** Its storage can be read back: the position of a session is known. */

@@ -17,7 +17,6 @@ export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   load: fc.boolean(),
   list: fc.boolean(),
   rehydrate: fc.boolean(),
-  embeddedContext: fc.boolean(),
   noTools: fc.boolean(),
   position: fc.boolean(),
   rewind: fc.boolean(),

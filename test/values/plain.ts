@@ -32,7 +32,6 @@ export const TRAITS: AgentTraits = {
   load: false,
   list: false,
   rehydrate: false,
-  embeddedContext: false,
   noTools: false,
   position: true,
   rewind: false,

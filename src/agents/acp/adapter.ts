@@ -92,7 +92,6 @@ export function acpAgent(settings: AcpSettings): Agent {
       load: honest && learnt.load,
       list: learnt.list,
       rehydrate: false,
-      embeddedContext: learnt.embeddedContext,
       // One that ends only by opening the session again is of no use where that cannot be done.
       noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,

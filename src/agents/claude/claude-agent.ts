@@ -103,7 +103,6 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, option
     load: false,
     list: true,
     rehydrate: true,
-    embeddedContext: false,
     noTools,
     position: true,
     rewind: canRewind(version),

@@ -60,7 +60,6 @@ function traitsOf(options: ScriptedOptions): AgentTraits {
     load: false,
     list: false,
     rehydrate: false,
-    embeddedContext: options.embeddedContext,
     noTools: options.noTools,
     position: onDisk && options.position,
     rewind: false,

@@ -25,7 +25,6 @@ export interface ScriptedOptions {
   readonly noTools: boolean;
   /** That profile can be ended in a session that is open. False: only by opening it again without. */
   readonly toolsInPlace: boolean;
-  readonly embeddedContext: boolean;
   /** The window in tokens. */
   readonly window: number;
   /** Answers come word by word, so far apart; 0: at once. */
@@ -56,7 +55,6 @@ export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   position: true,
   noTools: true,
   toolsInPlace: true,
-  embeddedContext: false,
   window: 100_000,
   chunkMs: 0,
   startMs: 0,

@@ -33,7 +33,6 @@ const Traits = z.strictObject({
   load: z.boolean(),
   list: z.boolean(),
   rehydrate: z.boolean(),
-  embeddedContext: z.boolean(),
   noTools: z.boolean(),
   position: z.boolean(),
   rewind: z.boolean(),

@@ -23,7 +23,7 @@ export const PROFILES = {
   forgetful: profile({ resume: false, position: false }),
   loading: profile({ resume: false, load: true, position: false }),
   unproved: profile({ position: false }),
-  rehydrating: profile({ rehydrate: true, embeddedContext: true }),
+  rehydrating: profile({ rehydrate: true }),
   rewinding: profile({ rewind: true }),
   'like Claude': profile({ id: 'assigned', rehydrate: true, noTools: true, rewind: true }),
   replaying: profile({ noTools: true, resume: false, position: false }),
