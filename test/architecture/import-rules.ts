@@ -12,9 +12,14 @@ const ENTRIES = ['compose.ts', 'connect.ts', 'client.ts', 'serve.ts', 'demo.ts',
 
 /** Every import rule that the file breaks, in words. `path` is relative to src/, with forward slashes. */
 export function brokenImportRules(path: string, source: string): string[] {
-  const imported = placesIn(path, source).flatMap(({ node }) => importedBy(node));
-  return [misplaced(path), ...imported.map((specifier) => whyNot(path, specifier))].filter((why) => why !== undefined);
+  return [misplaced(path), ...importsOf(path, source).map((specifier) => whyNot(path, specifier))].filter(
+    (why) => why !== undefined,
+  );
 }
+
+/** Every module that the file imports, types included; undefined stands for a computed name. */
+export const importsOf = (path: string, source: string): (string | undefined)[] =>
+  placesIn(path, source).flatMap(({ node }) => importedBy(node));
 
 export const isTest = (path: string) => path.endsWith('.test.ts');
 

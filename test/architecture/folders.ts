@@ -1,0 +1,37 @@
+// Folders that a reader can survey: few files each, and none that says nothing about what is in it.
+import { posix } from 'node:path';
+import { isTest } from './import-rules.ts';
+
+/** The most TypeScript files that a folder may hold, tests apart. */
+export const MOST_FILES = 12;
+const MEANINGLESS = ['utils', 'util', 'helpers', 'misc', 'common', 'lib'];
+
+/** Folders that hold too many files, in words. `exceptions`: how many files a folder may hold that may hold more than others. */
+export function crowdedFolders(paths: readonly string[], exceptions: Exceptions = {}): string[] {
+  return [...filesOf(paths)].flatMap(([folder, count]) => {
+    const most = exceptions[folder] ?? MOST_FILES;
+    return count > most ? [`${folder} holds ${count} files, and may hold ${most}`] : [];
+  });
+}
+
+/** Exceptions that no folder needs any more. */
+export function unneededExceptions(paths: readonly string[], exceptions: Exceptions): string[] {
+  const files = filesOf(paths);
+  return Object.keys(exceptions).filter((folder) => (files.get(folder) ?? 0) <= MOST_FILES);
+}
+
+type Exceptions = Readonly<Record<string, number>>;
+
+function filesOf(paths: readonly string[]): Map<string, number> {
+  const files = new Map<string, number>();
+  for (const folder of paths.filter((path) => !isTest(path)).map(posix.dirname)) {
+    files.set(folder, (files.get(folder) ?? 0) + 1);
+  }
+  return files;
+}
+
+/** Folders whose name says nothing about what is in them. */
+export function meaninglessFolders(paths: readonly string[]): string[] {
+  const folders = new Set(paths.flatMap((path) => posix.dirname(path).split('/')));
+  return MEANINGLESS.filter((name) => folders.has(name));
+}
