@@ -9,6 +9,11 @@ export interface Sandboxes {
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
    */
   open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
+  /**
+   * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at this process's
+   * working directory. Throws `refused` when there is no such directory. Creates nothing.
+   */
+  checkDirectory(path: string): Promise<string>;
 }
 
 /** An open sandbox. */

@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { SessionMode, TaskSpec } from '../core/task.ts';
@@ -12,7 +11,7 @@ import type { TaskParts } from './parts.ts';
  * refused here, before anything is stored, with the place in the plan.
  */
 export async function admitTasks(
-  parts: Pick<TaskParts, 'agents' | 'settings'>,
+  parts: Pick<TaskParts, 'agents' | 'sandboxes' | 'settings'>,
   specs: readonly TaskSpec[],
   { base, at }: { base: string; at: (index: number, field: keyof TaskSpec) => string },
 ): Promise<NewTask[]> {
@@ -37,7 +36,7 @@ export async function admitTasks(
       id: ids[i] as string,
       agent,
       sessions: sessionsOf(spec, agent, traits, place),
-      cwd: spec.cwd === null ? null : await directory(resolve(base, spec.cwd), place('cwd')),
+      cwd: spec.cwd === null ? null : await directory(parts, resolve(base, spec.cwd), place('cwd')),
       after: spec.after.map((name) => byName.get(name) as string),
     });
   }
@@ -72,12 +71,10 @@ function sessionsOf(
   return sessions ?? (keeps ? 'kept' : 'fresh');
 }
 
-async function directory(path: string, place: string): Promise<string> {
-  const found = await stat(path).catch(() => null);
-  if (found?.isDirectory()) return path;
-  const what = found === null ? 'does not exist' : 'is not a directory';
-  const hint = 'Make it first, or leave it out to work in a directory of its own.';
-  throw fault('refused', place, `The working directory ${path} ${what}.`, hint);
+/** The path stays as it was given; the conversation resolves its links. */
+async function directory({ sandboxes }: Pick<TaskParts, 'sandboxes'>, path: string, place: string): Promise<string> {
+  await located(place, sandboxes.checkDirectory(path));
+  return path;
 }
 
 async function located<T>(place: string, work: Promise<T>): Promise<T> {

@@ -1,6 +1,4 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
-import { realpath, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/given.ts';
@@ -97,7 +95,7 @@ export async function newConversation(
     agent: spec.agent ?? null,
     driver: 'worker',
     sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkName(spec.sandbox, 'sandbox')),
-    cwd: spec.cwd === undefined ? null : await existingDirectory(spec.cwd),
+    cwd: spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd),
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
   };
@@ -106,19 +104,4 @@ export async function newConversation(
 /** A name is for people; the path of a sandbox is made from an id, so that no name can reach outside of it. */
 function sharedSandbox(owner: string, name: string): string {
   return createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
-}
-
-async function existingDirectory(path: string): Promise<string> {
-  const absolute = resolve(path);
-  const found = await stat(absolute).catch(() => null);
-  if (!found?.isDirectory()) {
-    throw new ThroughlineError(
-      'refused',
-      `The working directory ${absolute} ${found ? 'is not a directory' : 'does not exist'}.`,
-      {
-        hint: 'Make it first, or leave it out to work in a sandbox of its own.',
-      },
-    );
-  }
-  return realpath(absolute);
 }

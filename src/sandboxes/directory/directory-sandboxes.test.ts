@@ -117,6 +117,17 @@ describe('a working directory that the caller named', () => {
     await expect(open('one', 'project')).rejects.toThrow(refused(/absolute/));
     expect(existsSync(join(base, 'missing'))).toBe(false);
   });
+
+  test('can be checked before a sandbox is opened', async () => {
+    const { checkDirectory } = directorySandboxes({ root, place: 'here', identify });
+    symlinkSync(base, join(base, 'link'));
+    writeFileSync(join(base, 'file'), '');
+    expect(await checkDirectory(join(base, 'link'))).toBe(base);
+    expect(await checkDirectory('.')).toBe(realpathSync('.'));
+    await expect(checkDirectory(join(base, 'missing'))).rejects.toThrow(refused(/does not exist/));
+    await expect(checkDirectory(join(base, 'file'))).rejects.toThrow(refused(/not a directory/));
+    expect(existsSync(root)).toBe(false);
+  });
 });
 
 describe('a program', () => {

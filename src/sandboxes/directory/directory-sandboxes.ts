@@ -1,5 +1,5 @@
 import { mkdir, realpath, stat } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
@@ -34,6 +34,7 @@ export function directorySandboxes({ root, place, identify, endMarked = () => {}
       };
       return sandbox;
     },
+    checkDirectory: (path) => named(resolve(path)),
   };
 }
 
@@ -77,20 +78,21 @@ function unusable(path: string, cause: unknown): ThroughlineError {
   }
 }
 
-/** The directory that the caller named: used as it is, never made. */
+/** The directory that the caller named: used as it is, never created. */
 async function named(cwd: string): Promise<string> {
   const refuse = (why: string, hint: string) =>
     new ThroughlineError('refused', `The working directory ${cwd} ${why}.`, { hint });
   // Against which directory a relative one would be resolved depends on the process that happens to run the turn.
-  if (!isAbsolute(cwd)) throw refuse('is not an absolute path', 'give the whole path');
+  if (!isAbsolute(cwd)) throw refuse('is not an absolute path', 'Give the whole path.');
   try {
     const resolved = await realpath(cwd);
-    if (!(await stat(resolved)).isDirectory()) throw refuse('is not a directory', 'name a directory');
+    if (!(await stat(resolved)).isDirectory()) throw refuse('is not a directory', 'Name a directory.');
     return resolved;
   } catch (error) {
     if (error instanceof ThroughlineError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw refuse('does not exist', 'make it first, or name another one');
-    throw refuse(`cannot be used (${code})`, 'check its permissions, or name another one');
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw refuse('does not exist', 'Create it first, or leave it out to work in a directory of its own.');
+    throw refuse(`cannot be used (${code})`, 'Check its permissions, or name another directory.');
   }
 }

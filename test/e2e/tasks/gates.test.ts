@@ -156,7 +156,7 @@ test('a working directory that is gone by then is for a person, and nothing is s
   ]);
   expect(first?.state).toBe('done');
   expect(second).toMatchObject({ state: 'asking', progress: { turns: 0, decision: { code: 'task_failed' } } });
-  expect(second?.progress.decision?.reason).toMatch(/there does not exist\. Make it first/);
+  expect(second?.progress.decision?.reason).toMatch(/there does not exist\. Create it first/);
 });
 
 test('a working directory that does not exist is refused, and nothing is stored', async () => {
