@@ -12,7 +12,6 @@ import {
   withinTimers,
 } from './engine/parts.ts';
 import { observed } from './engine/reading/observed-store.ts';
-import { reapDeadWorkers } from './engine/worker/dead-workers.ts';
 import { systemClock } from './host/clock.ts';
 import { dataHome } from './host/data-home.ts';
 import { makeDirectories } from './host/make-directories.ts';
@@ -20,6 +19,7 @@ import { placeOf } from './host/place.ts';
 import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
 import { reportBug } from './host/report-bug.ts';
 import { reportTrouble, seldom } from './host/report-trouble.ts';
+import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
@@ -238,7 +238,7 @@ export async function composeDoctor(options: Pick<ComposeOptions, 'home' | 'conf
       isOurs: settings.sandbox.root === undefined,
       aside: join(home, 'aside'),
     },
-    reap: () => reapDeadWorkers({ store, processes: systemProcesses }),
+    reap: () => freeDead(conversationLeases(store), systemProcesses),
   };
   const agents = async () => {
     const [{ listAgents }, known] = await Promise.all([

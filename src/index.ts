@@ -2,7 +2,6 @@ import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { checkOptions, type OptionNames } from './core/known-options.ts';
-import { reapDeadWorkers } from './engine/worker/dead-workers.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Either through a server, or with parts of its own: settings are up to whoever has them. */
@@ -31,7 +30,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   const { server, token: _, ...own } = options;
   if (server !== undefined) return openServer({ ...options, server });
   const { engine, parts, tasks } = await compose(own as ComposeOptions);
-  return new Throughline(engine, await tasks(), { ...parts, reap: () => reapDeadWorkers(parts) });
+  return new Throughline(engine, await tasks(), parts);
 }
 
 /** What a server has settled for itself is not settled here. */

@@ -8,6 +8,7 @@ import type { Receipt } from '../core/receipt.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
 import { checkUsagePage } from '../core/usage-page.ts';
+import { conversationLeases, freeDead } from '../leases/lease-keeper.ts';
 import type {
   Bounded,
   ConversationSpec,
@@ -27,7 +28,6 @@ import { follow } from './reading/follow.ts';
 import { hints } from './reading/hints.ts';
 import { Room } from './reading/room.ts';
 import { answerOf, showConversation } from './reading/views.ts';
-import { reapDeadWorkers } from './worker/dead-workers.ts';
 import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
 
@@ -189,7 +189,7 @@ class EmbeddedEngine implements Engine {
 
   async answer(permission: string, optionId: string) {
     // That whoever asked has died nobody may have noticed yet; then there is none to hear the answer.
-    await reapDeadWorkers(this.#parts);
+    await freeDead(conversationLeases(this.#store), this.#parts.processes);
     return this.#store.answer(this.owner, permission, optionId, this.#by);
   }
 

@@ -15,8 +15,8 @@ export interface TrackerParts {
   readonly clock: Clock;
   readonly sandboxes: Sandboxes;
   readonly settings: { readonly leaseMs: number };
-  /** Clears up after processes that are provably dead: their locks are free then. True: there were some. */
-  reap(): Promise<boolean>;
+  /** Told of faults of this program itself. */
+  readonly onBug: (error: unknown, where: string) => void;
 }
 
 /** Throughline as a library, on behalf of one owner. */

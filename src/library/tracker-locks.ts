@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
 import type { Turn } from '../core/turn.ts';
+import { conversationLeases, freeDead, LeaseKeeper } from '../leases/lease-keeper.ts';
 import type { Claim, Fence } from '../ports/store/leases.ts';
 import type { Write } from '../ports/store/writes.ts';
 import type { TrackerParts } from './throughline.ts';
@@ -21,11 +22,20 @@ export class TrackerLocks {
   readonly #worker = randomUUID();
   /** By conversation. */
   readonly #held = new Map<string, Held>();
-  #heartbeat: NodeJS.Timeout | null = null;
+  readonly #keeper: LeaseKeeper<Fence>;
 
   constructor(parts: TrackerParts, agent: string) {
     this.#parts = parts;
     this.#agent = agent;
+    this.#keeper = new LeaseKeeper(
+      conversationLeases(parts.store),
+      {
+        held: () => [...this.#held.values()].map(({ fence }) => fence),
+        lost: (fence) => this.#forget(fence),
+        onFault: (error, where) => error instanceof ThroughlineError || parts.onBug(error, where),
+      },
+      parts,
+    );
   }
 
   /** The lock that we have; null: we have none. */
@@ -36,11 +46,10 @@ export class TrackerLocks {
   /** Takes a lock that is free. `left`: the request that its last holder left open. Null: somebody else has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
     const claim =
-      (await this.#claim(conversation)) ?? ((await this.#parts.reap()) ? await this.#claim(conversation) : null);
+      (await this.#claim(conversation)) ?? ((await this.#freeDead()) ? await this.#claim(conversation) : null);
     if (claim === null) return null;
     const held: Held = { fence: claim.fence, counter: 1 };
     this.#held.set(conversation, held);
-    this.#heartbeat ??= setInterval(() => void this.#beat(), this.#parts.settings.leaseMs / 3).unref();
     return { held, left: claim.unfinished ?? claim.turn };
   }
 
@@ -66,13 +75,13 @@ export class TrackerLocks {
   }
 
   async close(): Promise<void> {
-    if (this.#heartbeat) clearInterval(this.#heartbeat);
-    this.#heartbeat = null;
+    this.#keeper.stop();
     await Promise.all([...this.#held.values()].map((held) => this.release(held)));
   }
 
   #claim(conversation: string): Promise<Claim | null> {
     const { store, sandboxes, settings, processes } = this.#parts;
+    this.#keeper.start();
     return store.claim({
       worker: { id: this.#worker, process: processes.self() },
       place: sandboxes.place,
@@ -88,11 +97,9 @@ export class TrackerLocks {
     if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
   }
 
-  async #beat(): Promise<void> {
-    const { store, settings } = this.#parts;
-    const fences = [...this.#held.values()].map((held) => held.fence);
-    // A heartbeat that failed is repeated by the next one.
-    const lost = await store.renew(fences, settings.leaseMs).catch(() => []);
-    for (const fence of lost) this.#forget(fence);
+  /** Not the keeper's look, which may come up to 100 ms late: a dead holder's lock is free at once. */
+  #freeDead(): Promise<boolean> {
+    const { store, processes } = this.#parts;
+    return freeDead(conversationLeases(store), processes);
   }
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../core/errors.ts';
-import { Rounds } from '../core/rounds.ts';
+import { ClaimLoop } from '../leases/claim-loop.ts';
+import { LeaseKeeper, taskLeases } from '../leases/lease-keeper.ts';
 import type { TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
 import { TaskWork } from './work.ts';
 
-/** How often the processes of other runners are looked at, while we wait for them. */
-const DEATH_WATCH_MS = 1_000;
-const REAP_EVERY_MS = 100;
 /** Nobody notices that a task begins so much later. */
 const GATHER_MS = 20;
 
@@ -17,7 +15,7 @@ const GATHER_MS = 20;
  *
  *   wake ──▶ claim, while there is room ──▶ work ──▶ at rest: wake again, one has ended
  *
- * What it holds it keeps alive by a heartbeat; a task of a runner that is provably dead is free at once.
+ * A `LeaseKeeper` renews the leases of the tasks that it holds, and frees those of dead runners.
  */
 export class TaskRunner {
   readonly #parts: TaskParts;
@@ -25,14 +23,20 @@ export class TaskRunner {
   readonly #wanted = new Set<string>();
   readonly #running = new Map<string, Running>();
   readonly #stopListening: () => void;
-  readonly #rounds = new Rounds(() => this.#claimAll());
-  #timers: NodeJS.Timeout[] = [];
+  readonly #loop = new ClaimLoop(() => this.#claimAll());
+  readonly #keeper: LeaseKeeper<TaskFence>;
   #closed = false;
   #pause: NodeJS.Timeout | null = null;
-  #reapedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: TaskParts) {
     this.#parts = parts;
+    const holder = {
+      held: () => [...this.#running.values()].map(({ fence }) => fence),
+      lost: (fence: TaskFence) => this.#lost(fence),
+      wake: () => this.#wake(),
+      onFault: (error: unknown, where: string) => void this.#report(error, where),
+    };
+    this.#keeper = new LeaseKeeper(taskLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onBell(moved));
     if (parts.settings.claims === 'all') this.#wake();
   }
@@ -48,10 +52,10 @@ export class TaskRunner {
     this.#stopListening();
     if (this.#pause !== null) clearTimeout(this.#pause);
     for (const { stop } of this.#running.values()) stop('shutdown');
-    await this.#rounds.close();
+    await this.#loop.close();
     for (const { stop } of this.#running.values()) stop('shutdown');
     await Promise.all([...this.#running.values()].map(({ done }) => done));
-    for (const timer of this.#timers) clearInterval(timer);
+    this.#keeper.stop();
   }
 
   #onBell(moved: readonly string[] | null): void {
@@ -82,13 +86,13 @@ export class TaskRunner {
   }
 
   #wake(): void {
-    this.#rounds.wake();
+    this.#loop.wake();
   }
 
   async #claimAll(): Promise<void> {
     try {
       while (!this.#closed && (await this.#claim())) {}
-      if (!this.#closed && (await this.#reap())) this.#wake();
+      if (!this.#closed && (await this.#keeper.freeDead())) this.#wake();
     } catch (error) {
       this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
     }
@@ -98,7 +102,7 @@ export class TaskRunner {
     const { store, processes, sandboxes, settings } = this.#parts;
     const own = settings.claims === 'own';
     if (own && this.#wanted.size === 0) return false;
-    this.#startHeart();
+    this.#keeper.start();
     const claim = await store.tasks.claim({
       worker: { id: this.#id, process: processes.self() },
       place: sandboxes.place,
@@ -139,46 +143,12 @@ export class TaskRunner {
     this.#wake();
   }
 
-  // ── leases ──
-
-  #startHeart(): void {
-    if (this.#timers.length > 0) return;
-    const { leaseMs } = this.#parts.settings;
-    const every = (ms: number, where: string, work: () => Promise<void>) =>
-      setInterval(() => void work().catch((error) => this.#report(error, where)), ms).unref();
-    this.#timers = [
-      every(leaseMs / 3, 'heartbeat of tasks', () => this.#renew()),
-      every(Math.min(leaseMs / 3, DEATH_WATCH_MS), 'looking for dead runners', async () => this.#wake()),
-    ];
-  }
-
-  async #renew(): Promise<void> {
-    const fences = [...this.#running.values()].map(({ fence }) => fence);
-    const lost = fences.length > 0 ? await this.#parts.store.tasks.renew(fences, this.#parts.settings.leaseMs) : [];
-    for (const { task, epoch } of lost) {
-      const running = this.#running.get(task);
-      // One that has just come to rest has no lease either.
-      if (running?.fence.epoch === epoch) await this.#confirmLost(running);
-    }
-  }
-
-  async #confirmLost({ fence, stop }: Running): Promise<void> {
-    const task = await this.#parts.store.tasks.find(fence.owner, fence.task);
-    if (task === null || task.state === 'running' || task.state === 'queued') stop('lease_lost');
-  }
-
-  /** Frees the tasks of runners that are provably dead; looks at most ten times a second. True: there were some. */
-  async #reap(): Promise<boolean> {
-    const { store, processes, clock } = this.#parts;
-    if (clock.monotonic() - this.#reapedAt < REAP_EVERY_MS) return false;
-    this.#reapedAt = clock.monotonic();
-    let freed = false;
-    for (const holder of await store.tasks.holders()) {
-      if (holder.id === this.#id || processes.status(holder.process) !== 'dead') continue;
-      await store.tasks.forgetHolder(holder.id);
-      freed = true;
-    }
-    return freed;
+  /** A task that has just come to rest has no lease either: only what is stored says which it is. */
+  async #lost({ task: id, epoch }: TaskFence): Promise<void> {
+    const running = this.#running.get(id);
+    if (running?.fence.epoch !== epoch) return;
+    const task = await this.#parts.store.tasks.find(running.fence.owner, id);
+    if (task === null || task.state === 'running' || task.state === 'queued') running.stop('lease_lost');
   }
 
   /**

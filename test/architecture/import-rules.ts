@@ -4,9 +4,23 @@ import { type Node, placesIn } from './syntax.ts';
 
 /** Folders whose direct children are siblings that do not know each other. */
 const GROUPS = ['stores', 'agents', 'sandboxes', 'clients', 'faces'];
-const FOLDERS = ['core', 'ports', 'engine', 'library', 'tasks', 'doctor', 'wire', 'host', 'testing', ...GROUPS];
+const FOLDERS = [
+  'core',
+  'ports',
+  'leases',
+  'engine',
+  'library',
+  'tasks',
+  'doctor',
+  'wire',
+  'host',
+  'testing',
+  ...GROUPS,
+];
 /** What every adapter needs to run a program; it knows none of them. */
 const SHARED = 'agents/shared';
+/** Whoever holds leases keeps them alike. */
+const HOLDERS = ['engine', 'tasks', 'library'];
 /** The only files at the top of src/, and the only ones that reach implementations. */
 const ENTRIES = ['compose.ts', 'connect.ts', 'client.ts', 'serve.ts', 'demo.ts', 'main.ts', 'index.ts'];
 
@@ -50,6 +64,7 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
   }
   if (ENTRIES.includes(from)) return undefined;
   if (to === 'core' || (to === 'ports' && from !== 'core')) return undefined;
+  if (to === 'leases' && HOLDERS.includes(from)) return undefined;
   if (to === SHARED && from.startsWith('agents/')) return undefined;
   if (to === 'wire' && /^(faces|clients)\//.test(from)) return undefined;
   return `${from} imports ${to}`;

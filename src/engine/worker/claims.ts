@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Rounds } from '../../core/rounds.ts';
 import { hasEnded } from '../../core/turn.ts';
-import type { Claim } from '../../ports/store/leases.ts';
+import { ClaimLoop } from '../../leases/claim-loop.ts';
+import type { LeaseKeeper } from '../../leases/lease-keeper.ts';
+import type { Claim, Fence } from '../../ports/store/leases.ts';
 import { isPassing, isStorageFault } from '../faults.ts';
 import type { EngineParts } from '../parts.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
 
 /** What claiming must know of what is held already, and to whom it gives what it got. */
 export interface Holder {
@@ -21,15 +21,15 @@ export interface Holder {
  */
 export class Claims {
   readonly #parts: EngineParts;
-  readonly #keeper: LeaseKeeper;
+  readonly #keeper: LeaseKeeper<Fence>;
   readonly #holder: Holder;
   readonly #worker = randomUUID();
   /** By conversation: the turns that this process waits for, and whose they are. */
   readonly #wanted = new Map<string, Map<string, { readonly owner: string }>>();
-  readonly #rounds = new Rounds(() => this.#round());
+  readonly #loop = new ClaimLoop(() => this.#pass());
   #closed = false;
 
-  constructor(parts: EngineParts, keeper: LeaseKeeper, holder: Holder) {
+  constructor(parts: EngineParts, keeper: LeaseKeeper<Fence>, holder: Holder) {
     this.#parts = parts;
     this.#keeper = keeper;
     this.#holder = holder;
@@ -53,12 +53,12 @@ export class Claims {
 
   /** Something may have become claimable. */
   wake(): void {
-    this.#rounds.wake();
+    this.#loop.wake();
   }
 
   close(): Promise<void> {
     this.#closed = true;
-    return this.#rounds.close();
+    return this.#loop.close();
   }
 
   /** Null: there is none; of the one that is named: another process holds it. */
@@ -75,7 +75,7 @@ export class Claims {
     });
   }
 
-  async #round(): Promise<void> {
+  async #pass(): Promise<void> {
     try {
       if (this.#parts.settings.claims === 'all') await this.#claimReady();
       else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
@@ -88,14 +88,14 @@ export class Claims {
 
   async #claimReady(): Promise<void> {
     while (this.#holder.hasRoom() && (await this.#taken())) {}
-    if (await this.#keeper.reap()) this.wake();
+    if (await this.#keeper.freeDead()) this.wake();
   }
 
   async #claimWanted(conversation: string): Promise<void> {
     if (this.#holder.holds(conversation) || !this.#holder.hasRoom() || this.#closed) return;
     if (!(await this.#stillWanted(conversation))) return;
     if (await this.#taken(conversation)) return;
-    if (await this.#keeper.reap()) await this.#taken(conversation);
+    if (await this.#keeper.freeDead()) await this.#taken(conversation);
   }
 
   async #taken(conversation?: string): Promise<boolean> {

@@ -1,6 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Claim } from '../../ports/store/leases.ts';
+import { conversationLeases, LeaseKeeper } from '../../leases/lease-keeper.ts';
+import type { Claim, Fence } from '../../ports/store/leases.ts';
 import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import { isStorageFault } from '../faults.ts';
 import type { EngineParts } from '../parts.ts';
@@ -10,7 +11,6 @@ import { type Expected, expectTurn } from './expected-turn.ts';
 import { lookAhead } from './head-start.ts';
 import { Hold } from './hold.ts';
 import { Lease } from './lease.ts';
-import { LeaseKeeper } from './lease-keeper.ts';
 import { type Entry, TurnLoop } from './turn-loop.ts';
 import { WarmSessions } from './warm-sessions.ts';
 
@@ -29,7 +29,7 @@ export class Worker {
   readonly #holds = new Map<string, Entry>();
   readonly #warm: WarmSessions<Entry>;
   readonly #leaving = new Set<Promise<void>>();
-  readonly #keeper: LeaseKeeper;
+  readonly #keeper: LeaseKeeper<Fence>;
   readonly #shutdown = new AbortController();
   readonly #stopping = { isClosed: false, shutdown: this.#shutdown.signal };
   readonly #stopListening: () => void;
@@ -39,8 +39,13 @@ export class Worker {
     this.#parts = parts;
     const { maxWarm, idleMs } = parts.settings;
     this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
-    const leases = () => [...this.#holds.values()].map((entry) => entry.hold.lease);
-    this.#keeper = new LeaseKeeper(parts, leases, () => this.#claims.wake());
+    const leases = {
+      held: () => [...this.#holds.values()].map((entry) => entry.hold.lease.fence),
+      lost: (fence: Fence) => this.#lost(fence),
+      wake: () => this.#claims.wake(),
+      onFault: (error: unknown, where: string) => isStorageFault(error) || parts.onBug(error, where),
+    };
+    this.#keeper = new LeaseKeeper(conversationLeases(parts.store), leases, parts);
     this.#claims = new Claims(parts, this.#keeper, {
       holds: (conversation) => this.#holds.has(conversation),
       held: () => [...this.#holds.keys()],
@@ -115,6 +120,11 @@ export class Worker {
     await Promise.all(this.#leaving);
     this.#warm.close();
     this.#keeper.stop();
+  }
+
+  #lost({ conversation, epoch }: Fence): void {
+    const lease = this.#holds.get(conversation)?.hold.lease;
+    if (lease?.fence.epoch === epoch) lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
   }
 
   #onBell(moved: readonly string[] | null): void {

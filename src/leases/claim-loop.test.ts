@@ -1,32 +1,32 @@
 import { expect, test } from 'vitest';
-import { Rounds } from './rounds.ts';
+import { ClaimLoop } from './claim-loop.ts';
 
-test('whoever wakes it gets a round that begins after that, at whatever moment of the one before', async () => {
+test('whoever wakes it gets a pass that begins after that, at whatever moment of the one before', async () => {
   for (let moment = 0; moment < 12; moment += 1) {
     let begun = 0;
-    const rounds = new Rounds(async () => {
+    const loop = new ClaimLoop(async () => {
       begun += 1;
       await null;
     });
-    rounds.wake();
+    loop.wake();
     for (let i = 0; i < moment; i += 1) await null;
     const before = begun;
-    rounds.wake();
+    loop.wake();
     for (let i = 0; i < 20; i += 1) await null;
     expect(begun, `woken after ${moment} ticks`).toBeGreaterThan(before);
   }
 });
 
-test('rounds come one after the other; those who wake it during one share the next', async () => {
+test('passes come one after the other; those who wake it during one share the next', async () => {
   const open: PromiseWithResolvers<void>[] = [];
-  const rounds = new Rounds(() => {
-    const round = Promise.withResolvers<void>();
-    open.push(round);
-    return round.promise;
+  const loop = new ClaimLoop(() => {
+    const pass = Promise.withResolvers<void>();
+    open.push(pass);
+    return pass.promise;
   });
-  rounds.wake();
+  loop.wake();
   await null;
-  for (let i = 0; i < 3; i += 1) rounds.wake();
+  for (let i = 0; i < 3; i += 1) loop.wake();
   await null;
   expect(open).toHaveLength(1);
   open[0]?.resolve();
@@ -37,11 +37,11 @@ test('rounds come one after the other; those who wake it during one share the ne
   expect(open).toHaveLength(2);
 });
 
-test('closed, it waits for the round that runs and begins no other', async () => {
-  let rounds = 0;
+test('closed, it waits for the pass that runs and begins no other', async () => {
+  let passes = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const work = new Rounds(() => {
-    rounds += 1;
+  const work = new ClaimLoop(() => {
+    passes += 1;
     return promise;
   });
   work.wake();
@@ -52,5 +52,5 @@ test('closed, it waits for the round that runs and begins no other', async () =>
   await closed;
   work.wake();
   await new Promise(setImmediate);
-  expect(rounds).toBe(1);
+  expect(passes).toBe(1);
 });

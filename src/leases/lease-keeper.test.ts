@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { until } from '../../test/contracts/agent-sandbox.ts';
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Processes } from '../ports/processes.ts';
+import { freeDead, LeaseKeeper, type LeaseKind } from './lease-keeper.ts';
+
+const processOf = (pid: number): ProcessIdentity => ({ pid, started: '1', boot: 'b', namespace: 'n' });
+const ALIVE = processOf(1);
+const DEAD = processOf(2);
+const UNKNOWN = processOf(3);
+const LEFT = processOf(4);
+
+/** A store of leases that are named by a text, processes, a clock, and what was done with them in order. */
+function world() {
+  const did: string[] = [];
+  let time = 0;
+  const store = {
+    holders: [] as { id: string; process: ProcessIdentity }[],
+    lost: [] as string[],
+    fault: null as Error | null,
+  };
+  const kind: LeaseKind<string> = {
+    of: 'tests',
+    async renew(fences, leaseMs) {
+      did.push(`renew ${fences} for ${leaseMs}`);
+      if (store.fault) throw store.fault;
+      return fences.filter((fence) => store.lost.includes(fence));
+    },
+    async holders() {
+      did.push('look');
+      return store.holders;
+    },
+    leftBy: async (id) => (id === 'dead' ? [LEFT] : []),
+    async forget(id) {
+      did.push(`forget ${id}`);
+      store.holders = store.holders.filter((holder) => holder.id !== id);
+    },
+  };
+  const processes: Processes = {
+    self: () => ALIVE,
+    status: ({ pid }) => (pid === DEAD.pid ? 'dead' : pid === UNKNOWN.pid ? 'unknown' : 'alive'),
+    async end({ pid }) {
+      did.push(`end ${pid}`);
+      return 'ended';
+    },
+  };
+  const parts = { processes, clock: { now: () => 0, monotonic: () => time }, settings: { leaseMs: 30 } };
+  const holder = {
+    held: () => ['a', 'b'],
+    lost: (fence: string) => void did.push(`lost ${fence}`),
+    wake: () => void did.push('wake'),
+    onFault: (error: unknown, where: string) => void did.push(`${where}: ${(error as Error).message}`),
+  };
+  const pass = (ms: number) => {
+    time += ms;
+  };
+  return { did, store, kind, parts, holder, pass };
+}
+
+test('processes that a dead holder left are ended before its leases are free; others keep theirs', async () => {
+  const { did, store, kind, parts } = world();
+  store.holders = [
+    { id: 'alive', process: ALIVE },
+    { id: 'dead', process: DEAD },
+    { id: 'of another namespace', process: UNKNOWN },
+  ];
+  expect(await freeDead(kind, parts.processes)).toBe(true);
+  expect(did).toEqual(['look', `end ${LEFT.pid}`, 'forget dead']);
+  expect(await freeDead(kind, parts.processes)).toBe(false);
+});
+
+test('the keeper looks for dead holders at most ten times a second', async () => {
+  const { did, kind, parts, holder, pass } = world();
+  const keeper = new LeaseKeeper(kind, holder, parts);
+  await Promise.all([keeper.freeDead(), keeper.freeDead()]);
+  pass(99);
+  expect(await keeper.freeDead()).toBe(false);
+  expect(did).toEqual(['look']);
+  pass(1);
+  await keeper.freeDead();
+  expect(did).toEqual(['look', 'look']);
+});
+
+test('a heartbeat renews what is held and tells the holder what is lost, also after one that failed', async () => {
+  const { did, store, kind, parts, holder } = world();
+  const keeper = new LeaseKeeper(kind, holder, parts);
+  onTestFinished(() => keeper.stop());
+  store.lost = ['b'];
+  store.fault = new Error('disk');
+  await delay(50);
+  expect(did, 'nothing before the first claim').toEqual([]);
+  keeper.start();
+  keeper.start();
+  await until('a fault is reported', () => did.includes('heartbeat of tests: disk'));
+  expect(did).not.toContain('lost b');
+  store.fault = null;
+  await until('the next one renews', () => did.includes('lost b'));
+  expect(did).toContain('renew a,b for 30');
+  expect(did).not.toContain('lost a');
+  keeper.stop();
+  const { length } = did;
+  await delay(50);
+  expect(did).toHaveLength(length);
+});
+
+test('whoever waits to claim is woken after every look; for a holder that never waits nobody looks', async () => {
+  const { did, kind, parts, holder } = world();
+  const { wake: _, ...patient } = holder;
+  const keepers = [new LeaseKeeper(kind, patient, parts), new LeaseKeeper(kind, holder, parts)] as const;
+  onTestFinished(() => {
+    for (const keeper of keepers) keeper.stop();
+  });
+  keepers[0].start();
+  await until('it renews', () => did.length > 2);
+  expect(did).not.toContain('look');
+  keepers[1].start();
+  await until('it wakes', () => did.filter((what) => what === 'wake').length > 1);
+  expect(did.indexOf('look')).toBeLessThan(did.indexOf('wake'));
+});

@@ -1,0 +1,149 @@
+import type { ProcessIdentity } from '../core/process.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Processes } from '../ports/processes.ts';
+import type { Fence, WorkerInfo } from '../ports/store/leases.ts';
+import type { TaskFence } from '../ports/store/tasks.ts';
+import type { Store } from '../ports/store.ts';
+
+/*
+ * Keeps the leases of one holder. The worker and the tracker hold conversations, the task runner holds tasks. From the first
+ * claim until `stop`:
+ *
+ *   every leaseMs / 3         heartbeat: renews what is held, and tells the holder what it has lost
+ *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim
+ *
+ * A fault in either goes to `onFault`; the next heartbeat or look tries again.
+ */
+export class LeaseKeeper<F> {
+  readonly #kind: LeaseKind<F>;
+  readonly #holder: LeaseHolder<F>;
+  readonly #parts: KeeperParts;
+  #timers: NodeJS.Timeout[] = [];
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<boolean> | null = null;
+
+  constructor(kind: LeaseKind<F>, holder: LeaseHolder<F>, parts: KeeperParts) {
+    this.#kind = kind;
+    this.#holder = holder;
+    this.#parts = parts;
+  }
+
+  /** Call it before every claim; it starts once. A process that never claims anything has no timers. */
+  start(): void {
+    if (this.#timers.length > 0) return;
+    const every = (ms: number, work: () => Promise<void>) => setInterval(() => void work(), ms).unref();
+    const beatMs = this.#parts.settings.leaseMs / 3;
+    this.#timers = [every(beatMs, () => this.#beat())];
+    if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, LOOK_MS), () => this.look()));
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
+  }
+
+  /** Looks once, for nobody in particular: what dead holders left running must not wait for the next claim. */
+  look(): Promise<void> {
+    return this.#reporting(`looking for dead holders of ${this.#kind.of}`, async () => {
+      await this.freeDead();
+      this.#holder.wake?.();
+    });
+  }
+
+  /** `freeDead` for this kind of lease, at most ten times a second. */
+  async freeDead(): Promise<boolean> {
+    if (this.#looking !== null) return this.#looking;
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#lookedAt < LOOK_AGAIN_MS) return false;
+    this.#lookedAt = now;
+    this.#looking = freeDead(this.#kind, this.#parts.processes).finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  #beat(): Promise<void> {
+    return this.#reporting(`heartbeat of ${this.#kind.of}`, async () => {
+      const held = this.#holder.held();
+      const lost = held.length > 0 ? await this.#kind.renew(held, this.#parts.settings.leaseMs) : [];
+      for (const fence of lost) await this.#holder.lost(fence);
+    });
+  }
+
+  async #reporting(where: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#holder.onFault(error, where);
+    }
+  }
+}
+
+/**
+ * Ends the processes that provably dead holders left running, then frees their leases (R2). In this order: whoever dies
+ * between the two leaves the rest to the next. True: there were some.
+ */
+export async function freeDead<F>(kind: LeaseKind<F>, processes: Processes): Promise<boolean> {
+  const dead = (await kind.holders()).filter((holder) => processes.status(holder.process) === 'dead');
+  for (const { id } of dead) {
+    const left = await kind.leftBy(id);
+    await Promise.all(left.map((process) => processes.end(process)));
+    await kind.forget(id);
+  }
+  return dead.length > 0;
+}
+
+/** What the store can do with one kind of lease. */
+export interface LeaseKind<F> {
+  /** Of what: for the log. */
+  readonly of: string;
+  /** Prolongs leases; returns those that are lost. */
+  renew(fences: readonly F[], leaseMs: number): Promise<F[]>;
+  /** Who holds leases now. */
+  holders(): Promise<WorkerInfo[]>;
+  /** The processes to end before the leases of a dead holder are free. */
+  leftBy(holder: string): Promise<ProcessIdentity[]>;
+  /** Frees every lease of a dead holder. */
+  forget(holder: string): Promise<void>;
+}
+
+export function conversationLeases(store: Store): LeaseKind<Fence> {
+  return {
+    of: 'conversations',
+    renew: (fences, leaseMs) => store.renew(fences, leaseMs),
+    holders: () => store.workers(),
+    leftBy: (holder) => store.processesOf(holder),
+    forget: (holder) => store.forgetWorker(holder),
+  };
+}
+
+export function taskLeases({ tasks }: Store): LeaseKind<TaskFence> {
+  return {
+    of: 'tasks',
+    renew: (fences, leaseMs) => tasks.renew(fences, leaseMs),
+    holders: () => tasks.holders(),
+    // Its turns run under leases of their own; whoever claims the task next ends its gate.
+    leftBy: async () => [],
+    forget: (holder) => tasks.forgetHolder(holder),
+  };
+}
+
+/** Whose leases they are. */
+export interface LeaseHolder<F> {
+  /** The fences that are held now. */
+  held(): readonly F[];
+  /** One of them is another's now. It may have been given back, or claimed again under another epoch, meanwhile. */
+  lost(fence: F): void | Promise<void>;
+  /** Something may have become claimable. Left out: nobody waits here, and dead holders are not looked for. */
+  wake?(): void;
+  onFault(error: unknown, where: string): void;
+}
+
+export interface KeeperParts {
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly settings: { readonly leaseMs: number };
+}
+
+const LOOK_MS = 1_000;
+const LOOK_AGAIN_MS = 100;
