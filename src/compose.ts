@@ -119,7 +119,7 @@ export function agentsInSettings(options: Pick<ComposeOptions, 'home' | 'config'
 async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
   const { availableClaude } = await import('./agents/claude/available.ts');
   const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
-  const { availableAgents } = await import('./agents/acp/find.ts');
+  const { availableAgents } = await import('./agents/acp/known/find.ts');
   const plain = { env: {}, options: {} };
   const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
   return {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type StorageOf, storageName } from '../../src/agents/acp/storage-name.ts';
+import { type StorageOf, storageName } from '../../src/agents/acp/known/storage-name.ts';
 import { storageName as claudeStorageName } from '../../src/agents/claude/storage-name.ts';
 
 let home: string;

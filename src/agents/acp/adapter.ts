@@ -1,14 +1,14 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent, Login } from '../../ports/agent.ts';
-import type { Capabilities } from './capabilities.ts';
-import { findAgent } from './find.ts';
-import { KNOWN_AGENTS, variablesFor } from './known.ts';
-import { AgentMemory, type Learnt, lieOf } from './memory.ts';
-import type { Opener } from './open.ts';
+import type { Capabilities } from './connection/capabilities.ts';
+import { findAgent } from './known/find.ts';
+import { KNOWN_AGENTS, variablesFor } from './known/known.ts';
+import { AgentMemory, type Learnt, lieOf } from './known/memory.ts';
+import { profileOf } from './known/profiles.ts';
+import { storageName } from './known/storage-name.ts';
+import type { Opener } from './open/open.ts';
 import { parseAcpOptions } from './options.ts';
-import { profileOf } from './profiles.ts';
-import { storageName } from './storage-name.ts';
 
 export interface AcpSettings {
   readonly name: string;
@@ -71,12 +71,12 @@ export function acpAgent(settings: AcpSettings): Agent {
   };
   // The SDK is loaded when an agent is started: whoever only has one in the settings does not pay for it.
   const probed = async (command: readonly string[]) => {
-    const { probe } = await import('./probe.ts');
+    const { probe } = await import('./known/probe.ts');
     return probe({ ...looking, command });
   };
   const loggedIn = async (signal: AbortSignal): Promise<Login> => {
     const { command } = find();
-    const { loginOf } = await import('./login.ts');
+    const { loginOf } = await import('./known/login.ts');
     const saw = (capabilities: Capabilities) => void memoryOf(command).saw(capabilities);
     return loginOf({ ...looking, command, signal, auth: options.auth, saw, known });
   };
@@ -112,7 +112,7 @@ export function acpAgent(settings: AcpSettings): Agent {
     login: loggedIn,
     async list(cwd, signal) {
       const { command } = find();
-      const { listSessions } = await import('./list.ts');
+      const { listSessions } = await import('./known/list.ts');
       return listSessions({ ...looking, command, signal, auth: options.auth, cwd });
     },
     async open(request) {
@@ -138,7 +138,7 @@ export function acpAgent(settings: AcpSettings): Agent {
         loaded: () => memory.loaded(),
         onWindow: (tokens) => memory.window(name, tokens),
       };
-      const { openSession } = await import('./open.ts');
+      const { openSession } = await import('./open/open.ts');
       return openSession(request, opener);
     },
     async storage({ work: cwd }) {

@@ -1,0 +1,54 @@
+import { RequestError } from '@agentclientprotocol/sdk';
+import { describe, expect, test } from 'vitest';
+import { failureOf, isAuthRequired, refusalOf, wordsOf } from './answers.ts';
+import { AgentGone } from './connection.ts';
+
+describe('what agents mean when they do not open a session', () => {
+  test.each([
+    [-32002, 'Resource not found', undefined, 'not_found'],
+    [-32002, 'whatever', undefined, 'not_found'],
+    [-32602, 'Invalid params', { message: 'Session not found: 7' }, 'not_found'],
+    [-32603, 'Internal error', { details: 'No conversation found with session ID 7' }, 'not_found'],
+    [-32603, 'Internal error', 'no rollout found for thread id 7', 'not_found'],
+    [-32603, 'Internal error', { details: 'Provided value "x" is not a UUID and does not match any' }, 'not_found'],
+    [-32603, 'Session is locked by another process', undefined, 'locked'],
+    [-32603, 'session 7 is already in use', undefined, 'locked'],
+    [-32603, 'Internal error', { details: 'out of memory' }, 'refused'],
+    [-32601, 'Method not found', undefined, 'refused'],
+  ] as const)('%i %s %j is %s', (code, message, data, reason) => {
+    expect(refusalOf(new RequestError(code, message, data))).toMatchObject({ ok: false, reason });
+  });
+
+  test('what is no answer of the agent is no refusal of a kind', () => {
+    expect(refusalOf(new Error('not found'))).toMatchObject({ reason: 'refused' });
+  });
+
+  test('somebody has to log in', () => {
+    expect(isAuthRequired(new RequestError(-32000, 'Authentication required'))).toBe(true);
+    expect(isAuthRequired(new RequestError(-32000, 'Session not found'))).toBe(false);
+    // goose 1.50.0, to whoever opens or loads a session: that one is not lost for it.
+    const unset = { details: 'Failed to resolve provider: Configuration value not found: GOOSE_PROVIDER' };
+    expect(isAuthRequired(new RequestError(-32603, 'Internal error', unset))).toBe(true);
+    expect(isAuthRequired(new Error('Authentication required'))).toBe(false);
+  });
+});
+
+describe('how a prompt ended that was answered with an error', () => {
+  test.each([
+    ['Internal error: Prompt is too long', undefined, 'too_long'],
+    ['Internal error', { message: '…', codex_error_info: 'context_window_exceeded' }, 'too_long'],
+    ['Internal error', { message: "Codex ran out of room in the model's context window." }, 'too_long'],
+    ['Internal error: API Error: 529 overloaded', undefined, 'agent_failed'],
+    ['session is locked', undefined, 'session_locked'],
+  ])('%s %j: %s', (message, data, code) => {
+    expect(failureOf(new RequestError(-32603, message, data))).toMatchObject({ kind: 'failed', code });
+  });
+
+  test('a process that is gone leaves it open', () => {
+    expect(failureOf(new AgentGone('it ended'))).toEqual({ kind: 'lost', message: 'it ended' });
+  });
+});
+
+test('of what an agent says about it, no more is told than fits on a few lines', () => {
+  expect(wordsOf(new RequestError(-32603, 'x'.repeat(10_000), 'y'.repeat(10_000)))).toHaveLength(1_000);
+});

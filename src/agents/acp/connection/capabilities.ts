@@ -1,0 +1,63 @@
+import { isObject } from '../../../core/content.ts';
+
+/** Who an agent says that it is. */
+export interface AgentIdentity {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** What an agent says that it can do, as far as we use it. */
+export interface Capabilities extends AgentIdentity {
+  readonly load: boolean;
+  readonly resume: boolean;
+  readonly list: boolean;
+  readonly close: boolean;
+  readonly delete: boolean;
+  readonly directories: boolean;
+  /** What a prompt may hold beside text and links. */
+  readonly image: boolean;
+  readonly audio: boolean;
+  readonly embeddedContext: boolean;
+  /** Which MCP servers it takes beside programs: `http`, `sse`. */
+  readonly servers: readonly string[];
+  /** The ways to log in that it offers, by id. */
+  readonly auth: readonly string[];
+}
+
+/** Reads the answer to `initialize`. What is not plainly said is not there. */
+export function capabilitiesOf(response: unknown): Capabilities {
+  const answer = asObject(response);
+  const agent = asObject(answer.agentCapabilities);
+  const session = asObject(agent.sessionCapabilities);
+  const info = asObject(answer.agentInfo);
+  const methods = Array.isArray(answer.authMethods) ? answer.authMethods : [];
+  const has = (name: string) => isObject(session[name]);
+  const prompt = asObject(agent.promptCapabilities);
+  const mcp = asObject(agent.mcpCapabilities);
+  return {
+    name: textOr(info.name, 'unknown'),
+    version: textOr(info.version, 'unknown'),
+    load: agent.loadSession === true,
+    resume: has('resume'),
+    list: has('list'),
+    close: has('close'),
+    delete: has('delete'),
+    directories: has('additionalDirectories'),
+    image: prompt.image === true,
+    audio: prompt.audio === true,
+    embeddedContext: prompt.embeddedContext === true,
+    servers: Object.keys(mcp).filter((type) => mcp[type] === true),
+    auth: methods.flatMap((method) => (isObject(method) && typeof method.id === 'string' ? [method.id] : [])),
+  };
+}
+
+/** Of an agent that has not been asked. */
+export const NO_CAPABILITIES: Capabilities = capabilitiesOf({});
+
+export function asObject(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise;
+}

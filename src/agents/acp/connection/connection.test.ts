@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestSandboxes, until } from '../../../../test/contracts/agent-sandbox.ts';
+import { AcpConnection, AgentGone } from './connection.ts';
+
+let sandboxes: TestSandboxes;
+let opened: AcpConnection[];
+beforeEach(() => {
+  sandboxes = new TestSandboxes();
+  opened = [];
+});
+afterEach(async () => {
+  await Promise.all(opened.map((connection) => connection.kill()));
+  await sandboxes.dispose();
+});
+
+/** An agent that is a few lines of JavaScript: `say` prints a message. */
+async function agent(script: string, request: () => Promise<unknown> = async () => ({})) {
+  const sandbox = await sandboxes.sandbox();
+  const say = "const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n');";
+  const child = await sandbox.spawn([process.execPath, '-e', `${say}\n${script}`], { env: {} });
+  const heard = { notifications: [] as unknown[], requests: 0, gone: null as string | null };
+  const connection = new AcpConnection(child, {
+    notification: (_, params) => heard.notifications.push(params),
+    answered: () => {},
+    request: () => {
+      heard.requests += 1;
+      return request();
+    },
+    room: () => undefined,
+    gone: (how) => {
+      heard.gone = how;
+    },
+  });
+  opened.push(connection);
+  return { connection, heard };
+}
+
+/** Prints a piece again and again, as fast as it is taken. */
+const endlessly = (piece: string) => `let n = 0; const go = () => process.stdout.write(${piece}, go); go();`;
+
+const isGone = (heard: { gone: string | null }) => until('it is gone', () => heard.gone !== null);
+
+test('a request is answered once; what else is said to it is not heard', async () => {
+  const { connection, heard } = await agent(`
+    process.stdin.once('data', () => {
+      say({ id: 77, result: 'to nobody' });
+      for (const result of ['first', 'second']) say({ id: 0, result });
+      say({ result: 'without an id' });
+      say({ method: 'done' });
+    })`);
+  // The SDK would say on stderr that it does not know what was answered.
+  const complaints: unknown[] = [];
+  const { error } = console;
+  console.error = (...words: unknown[]) => complaints.push(words);
+  try {
+    expect(await connection.request('ask', {})).toBe('first');
+    await until('all was said', () => heard.notifications.length === 1);
+    await new Promise(setImmediate);
+  } finally {
+    console.error = error;
+  }
+  expect(complaints).toEqual([]);
+});
+
+test('an agent that talks without end is ended, and so is one whose message has no end or no bottom', async () => {
+  const loud = await agent(`const line = 'x'.repeat(2 ** 24) + '\\n'; ${endlessly('line')}`);
+  const long = await agent(`const part = 'x'.repeat(2 ** 24); ${endlessly('part')}`);
+  const deep = await agent(`
+    const params = '['.repeat(100000) + ']'.repeat(100000);
+    process.stdout.write('{"jsonrpc":"2.0","method":"x","params":' + params + '}\\n');
+    setInterval(() => {}, 1000);`);
+  await Promise.all([loud, long, deep].map(({ heard }) => isGone(heard)));
+  expect(loud.heard.gone).toMatch(/^was ended: it said more than 256 MiB at once/);
+  expect(long.heard.gone).toMatch(/^was ended: it printed a line that is longer than any message/);
+  expect(deep.heard).toMatchObject({ gone: expect.stringMatching(/^was ended: .* nested deeper/), notifications: [] });
+});
+
+test('what was said in one turn is not counted in the next', async () => {
+  const { connection, heard } = await agent(`
+    const line = 'x'.repeat(2 ** 24) + '\\n';
+    process.stdin.on('data', () => {
+      for (let n = 0; n < 9; n += 1) process.stdout.write(line);
+      say({ method: 'done' });
+    })`);
+  for (let turn = 1; turn <= 2; turn += 1) {
+    connection.notify('go', {});
+    await until('it has talked', () => heard.notifications.length === turn);
+    connection.beginAnew();
+  }
+  expect(heard.gone).toBeNull();
+});
+
+test('an agent that asks without end is not listened to until it was answered, and its end is seen', async () => {
+  const { connection, heard } = await agent(
+    endlessly(`JSON.stringify({ jsonrpc: '2.0', id: (n += 1), method: 'ask', params: {} }) + '\\n'`),
+    () => new Promise(() => {}),
+  );
+  await until('it has asked', () => heard.requests >= 1_000);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  // More than so many are not in one piece of its output.
+  expect(heard.requests).toBeLessThan(4_000);
+  await connection.kill();
+  expect(heard.gone).toContain('SIGKILL');
+});
+
+test('whoever waits for an answer hears why there is none', async () => {
+  const { connection } = await agent('setInterval(() => {}, 1000)');
+  const asked = connection.request('ask', {});
+  connection.stop('it did not answer');
+  await expect(asked).rejects.toThrow('the agent’s process was ended: it did not answer');
+  await expect(asked).rejects.toBeInstanceOf(AgentGone);
+});

@@ -1,0 +1,53 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ACP_DEFAULTS } from '../options.ts';
+import { profileOf, type SetUp } from './profiles.ts';
+
+const claude = { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.0' };
+const codex = { name: 'codex-acp', version: '0.16.0' };
+const plain: SetUp = { options: ACP_DEFAULTS, env: {}, ownCommand: false };
+const mode: SetUp = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: '1.2.3', mode: 'quiet' } } };
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'throughline-profiles-'));
+  mkdirSync(join(home, '.codex'));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+test('a profile holds for the very version and program that it was proved on', () => {
+  expect(profileOf(claude, plain)).toMatchObject({ kind: 'meta' });
+  for (const version of ['0.99.1', '0.98.9', '0.99.0-beta', '1.0.0', 'unknown']) {
+    expect(profileOf({ ...claude, version }, plain), version).toBeNull();
+  }
+  expect(profileOf({ ...claude, name: 'claude-agent-acp' }, plain)).toBeNull();
+  expect(profileOf(claude, { ...plain, env: { CLAUDE_CODE_EXECUTABLE: '/another/claude' } })).toBeNull();
+});
+
+test('so does one that a person has tried', () => {
+  expect(profileOf({ name: 'any', version: '1.2.3' }, mode)).toEqual({ kind: 'mode', mode: 'quiet' });
+  expect(profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
+});
+
+test('Codex has one unless something outweighs what it is started with', () => {
+  const here = { ...plain, env: { HOME: home } };
+  const config = (text: string) => writeFileSync(join(home, '.codex', 'config.toml'), text);
+  expect(profileOf(codex, here)).toMatchObject({ kind: 'start' });
+  expect(profileOf({ ...codex, version: '0.16.1' }, here)).toBeNull();
+  expect(profileOf(codex, { ...here, ownCommand: true })).toBeNull();
+  expect(profileOf(codex, { ...here, env: { HOME: home, CODEX_HOME: '.codex' } })).toBeNull();
+  config('[model_providers.own]\nbase_url = "http://127.0.0.1"\n[mcp_servers.notes]\ncommand = "notes"\n');
+  expect(profileOf(codex, here)).not.toBeNull();
+  for (const server of ['url = "http://127.0.0.1"', '"url"="http://127.0.0.1"', '"\\u0075rl" = "http://127.0.0.1"']) {
+    config(`[mcp_servers.notes]\n${server}\n`);
+    expect(profileOf(codex, here), server).toBeNull();
+  }
+  rmSync(join(home, '.codex', 'config.toml'));
+  mkdirSync(join(home, '.codex', 'config.toml'));
+  expect(profileOf(codex, here)).toBeNull();
+  rmSync(join(home, '.codex', 'config.toml'), { recursive: true });
+  writeFileSync(join(home, '.codex', 'environments.toml'), 'include_local = true\n');
+  expect(profileOf(codex, here)).toBeNull();
+});

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { isObject } from '../../../core/content.ts';
+import type { RepeatedMessage } from '../../../core/repeated-exchange.ts';
+
+/** How Claude begins the message that stands for everything it has compacted. */
+const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
+/** What Claude puts in the place of the person's words when a prompt was stopped. */
+const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
+const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
+/** How often the end of a block is looked for in one message: we put one block before a prompt. */
+const MOST_BLOCKS = 100;
+
+interface Open {
+  who: 'person' | 'agent' | 'summary';
+  texts: string[];
+  messageId: unknown;
+}
+
+/** Gathers the history that an agent repeats while it loads a session. */
+export class RepeatedHistory {
+  readonly #messages: Open[] = [];
+  /** What comes next belongs to no message before it. */
+  #closed = true;
+
+  add(update: Readonly<Record<string, unknown>>): void {
+    switch (update.sessionUpdate) {
+      case 'user_message_chunk':
+        this.#chunk('person', update);
+        break;
+      case 'agent_message_chunk':
+        this.#chunk('agent', update);
+        break;
+      case 'compaction_update':
+      case 'compaction_summary_chunk':
+        this.#chunk('summary', update);
+        break;
+      case 'tool_call':
+      case 'agent_thought_chunk':
+        this.#closed = true;
+    }
+  }
+
+  get empty(): boolean {
+    return this.#messages.length === 0;
+  }
+
+  messages(): RepeatedMessage[] {
+    return this.#messages.map(({ who, texts }) => {
+      const text = texts.join('');
+      const blocks = who === 'person' ? [...blocksIn(text)] : [];
+      const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
+      return { who: speakerOf(who, text), text, blocks: blocks.map(hashOf), beside };
+    });
+  }
+
+  #chunk(who: Open['who'], { content, messageId }: Readonly<Record<string, unknown>>): void {
+    const last = this.#messages.at(-1);
+    const same = !this.#closed && last?.who === who && last.messageId === messageId;
+    this.#closed = false;
+    if (same) last?.texts.push(textOf(content));
+    else this.#messages.push({ who, texts: [textOf(content)], messageId });
+  }
+}
+
+function speakerOf(who: Open['who'], text: string): RepeatedMessage['who'] {
+  if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
+  return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : who;
+}
+
+function* blocksIn(text: string): Generator<string> {
+  let [from, tries] = [0, 0];
+  for (const { index, 0: mark, 1: nonce } of text.matchAll(BLOCK_BEGINS)) {
+    if (index < from) continue;
+    const closing = `</conversation-record ${nonce}>`;
+    const at = text.indexOf(closing, index + mark.length);
+    if (at !== -1) {
+      from = at + closing.length;
+      yield text.slice(index, from);
+    }
+    tries += 1;
+    if (tries === MOST_BLOCKS) return;
+  }
+}
+
+function textOf(content: unknown): string {
+  if (!isObject(content)) return '';
+  if (typeof content.text === 'string') return content.text;
+  const { resource } = content;
+  return isObject(resource) && typeof resource.text === 'string' ? resource.text : '';
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

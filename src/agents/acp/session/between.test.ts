@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import type { Update } from '../../../core/update.ts';
+import { BetweenTurns } from './between.ts';
+
+const chunk = (text: string): Update => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+const title = (text: string): Update => ({ sessionUpdate: 'session_info_update', title: text });
+
+test('what would pass for an answer is told apart, all else as it came, and all of it once', () => {
+  const between = new BetweenTurns();
+  between.keep(chunk('late'), 10);
+  between.keep(title('A title'), 10);
+  expect(between.take()).toEqual([{ sessionUpdate: '_acp/between_turns', update: chunk('late') }, title('A title')]);
+  expect(between.take()).toEqual([]);
+});
+
+test('of too many, or too long ones, the newest are kept, and the others counted', () => {
+  const many = new BetweenTurns();
+  for (let n = 0; n < 1_200; n += 1) many.keep(title(`${n}`), 1);
+  const [dropped, first] = many.take();
+  expect(dropped).toEqual({ sessionUpdate: '_acp/dropped', updates: 700 });
+  expect(first).toEqual(title('700'));
+  const long = new BetweenTurns();
+  for (let n = 0; n < 10; n += 1) long.keep(title(`${n}`), 2 ** 20);
+  expect(long.take()).toHaveLength(1 + 4);
+  long.keep(title('one that is too long by itself'), 2 ** 30);
+  expect(long.take()).toEqual([{ sessionUpdate: '_acp/dropped', updates: 1 }]);
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { Update } from '../../../core/update.ts';
+import { TerminalTexts } from './terminal-texts.ts';
+
+const shows = (toolCallId: string, ...terminals: string[]): Update => ({
+  sessionUpdate: 'tool_call_update',
+  toolCallId,
+  content: terminals.map((terminalId) => ({ type: 'terminal', terminalId })),
+});
+const text = (value: string) => ({ type: 'content', content: { type: 'text', text: value } });
+const ids = (updates: Iterable<Update>) => [...updates].map((update) => (update as { toolCallId?: string }).toolCallId);
+const numbers = Array.from({ length: 150 }, (_, n) => `${n}`);
+
+test('what terminals showed is told once, when all of a call have been released', () => {
+  const texts = new TerminalTexts();
+  texts.see(shows('call', 'a', 'b'));
+  texts.released('a', 'of a');
+  expect([...texts.taken()]).toEqual([]);
+  texts.released('b', 'of b');
+  expect([...texts.taken()]).toMatchObject([{ toolCallId: 'call', content: [text('of a'), text('of b')] }]);
+  expect([...texts.rest(() => '')]).toEqual([]);
+});
+
+test('a call that shows one terminal many times is told it once', () => {
+  const texts = new TerminalTexts();
+  texts.see(shows('call', ...numbers.map(() => 'a'), 'b'));
+  expect([...texts.rest((id) => `of ${id}`)]).toMatchObject([{ content: [text('of a'), text('of b')] }]);
+});
+
+test('of calls whose terminals nobody made, the newest are kept', () => {
+  const texts = new TerminalTexts();
+  for (const n of numbers) texts.see(shows(n, 'none'));
+  expect(ids(texts.rest(() => 'all'))).toEqual(numbers.slice(-100));
+});
+
+test('so are of terminals that no call shows', () => {
+  const texts = new TerminalTexts();
+  for (const n of numbers) texts.released(n, n);
+  for (const n of ['49', '50']) texts.see(shows(n, n));
+  expect(ids(texts.taken())).toEqual(['50']);
+});

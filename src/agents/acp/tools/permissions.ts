@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { RequestError } from '@agentclientprotocol/sdk';
+import { isObject } from '../../../core/content.ts';
+import type { PermissionKind, PermissionOption } from '../../../core/permission.ts';
+import type { AgentEvent } from '../../../ports/agent.ts';
+import { asObject } from '../connection/capabilities.ts';
+
+type Question = Extract<AgentEvent, { type: 'permission' }>;
+interface Answer {
+  readonly outcome: { readonly outcome: 'cancelled' } | { readonly outcome: 'selected'; readonly optionId: string };
+}
+
+const CANCELLED: Answer = { outcome: { outcome: 'cancelled' } };
+const KINDS: readonly string[] = [
+  'allow_once',
+  'allow_always',
+  'reject_once',
+  'reject_always',
+] satisfies PermissionKind[];
+
+/** The questions that an agent has asked and that nobody has answered yet. */
+export class Questions {
+  readonly #open = new Map<string, (answer: Answer) => void>();
+
+  /** `ask` hands it to whoever runs the turn; null: there is no turn, and so nobody to ask. */
+  async put(params: unknown, ask: ((question: Question) => void) | null): Promise<Answer> {
+    const { toolCall, options } = asObject(params);
+    const choices = optionsOf(options);
+    if (ask === null || choices.length === 0) return CANCELLED;
+    const { title, toolCallId } = asObject(toolCall);
+    const id = randomUUID();
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.#open.set(id, resolve);
+    const named = [title, toolCallId].find((text) => typeof text === 'string' && text !== '');
+    ask({ type: 'permission', id, title: String(named ?? 'a tool'), toolCall, options: choices });
+    return promise;
+  }
+
+  answer(id: string, optionId: string | null): void {
+    this.#open.get(id)?.(optionId === null ? CANCELLED : { outcome: { outcome: 'selected', optionId } });
+    this.#open.delete(id);
+  }
+
+  /** The turn is over or cancelled: nobody will answer. */
+  cancelAll(): void {
+    for (const resolve of this.#open.values()) resolve(CANCELLED);
+    this.#open.clear();
+  }
+}
+
+function optionsOf(options: unknown): PermissionOption[] {
+  if (!Array.isArray(options)) throw RequestError.invalidParams(undefined, 'options must be a list');
+  return options.filter(isObject).flatMap(({ optionId, name, kind }) => {
+    if (typeof optionId !== 'string' || !KINDS.includes(String(kind))) return [];
+    return [{ optionId, name: typeof name === 'string' ? name : optionId, kind: kind as PermissionKind }];
+  });
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { RequestError } from '@agentclientprotocol/sdk';
+import { MARK } from '../../../core/process.ts';
+import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
+import { asObject } from '../connection/capabilities.ts';
+import { inside } from './inside.ts';
+import { TerminalOutput } from './terminal-output.ts';
+
+interface Terminal {
+  readonly child: Child;
+  readonly output: TerminalOutput;
+  /** Resolves when all of its output was read. */
+  readonly ended: Promise<{ exitCode: number | null; signal: string | null }>;
+  exit: { exitCode: number | null; signal: string | null } | null;
+}
+
+/** More would only fill our memory: an agent that needs all of it writes to a file. */
+const MOST_OUTPUT = 1024 * 1024;
+/** That were not released yet, whether their commands have ended or not. */
+const MOST_TERMINALS = 100;
+
+/**
+ * Runs commands for an agent, in the sandbox. They end with it: they carry the mark of the agent's process, so that whoever ends
+ * that process after a crash of ours finds them, too.
+ */
+export class ClientTerminals {
+  readonly #sandbox: OpenSandbox;
+  readonly #roots: readonly string[];
+  readonly #mark: string | undefined;
+  readonly #terminals = new Map<string, Terminal>();
+  readonly #onRelease: (id: string, text: string) => void;
+  /** The agent is gone: nothing is run for it any more. */
+  #over = false;
+
+  constructor(
+    sandbox: OpenSandbox,
+    roots: readonly string[],
+    mark: string | undefined,
+    onRelease: (id: string, text: string) => void,
+  ) {
+    this.#sandbox = sandbox;
+    this.#roots = roots;
+    this.#mark = mark;
+    this.#onRelease = onRelease;
+  }
+
+  async create(params: unknown): Promise<{ terminalId: string }> {
+    const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
+    if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
+    const folder = cwd === undefined || cwd === null ? this.#sandbox.work : await inside(String(cwd), this.#roots);
+    if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} lies outside of the sandbox's directory`);
+    if (this.#terminals.size >= MOST_TERMINALS) {
+      throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
+    }
+    const words = Array.isArray(args) ? args.map(String) : [];
+    const child = await this.#sandbox.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
+    if (this.#over) child.kill('SIGKILL');
+    const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
+    const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
+    child.stdin.end();
+    const ended = child.exited.then(async ({ code, signal }) => {
+      await reading;
+      terminal.exit = { exitCode: code, signal };
+      return terminal.exit;
+    });
+    const terminal: Terminal = { child, output, ended, exit: null };
+    const terminalId = randomUUID();
+    this.#terminals.set(terminalId, terminal);
+    return { terminalId };
+  }
+
+  output(params: unknown): unknown {
+    const { output, exit } = this.#find(params);
+    return { output: output.text, truncated: output.truncated, ...(exit === null ? {} : { exitStatus: exit }) };
+  }
+
+  waitForExit(params: unknown): Promise<unknown> {
+    return this.#find(params).ended;
+  }
+
+  async kill(params: unknown): Promise<unknown> {
+    const { child, ended } = this.#find(params);
+    child.kill('SIGKILL');
+    await ended;
+    return {};
+  }
+
+  async release(params: unknown): Promise<unknown> {
+    const id = String(asObject(params).terminalId);
+    const { child, output, ended } = this.#find(params);
+    this.#terminals.delete(id);
+    child.kill('SIGKILL');
+    await ended;
+    this.#onRelease(id, output.text);
+    return {};
+  }
+
+  /** What a terminal shows; null: there is none of this id. */
+  textOf(id: string): string | null {
+    return this.#terminals.get(id)?.output.text ?? null;
+  }
+
+  /** Ends everything that runs. Never throws. */
+  async end(): Promise<void> {
+    this.#over = true;
+    const all = [...this.#terminals.values()];
+    this.#terminals.clear();
+    for (const { child } of all) child.kill('SIGKILL');
+    await Promise.all(all.map(({ ended }) => ended));
+  }
+
+  #find(params: unknown): Terminal {
+    const id = String(asObject(params).terminalId);
+    const terminal = this.#terminals.get(id);
+    if (terminal === undefined) throw RequestError.resourceNotFound(`terminal ${id}`);
+    return terminal;
+  }
+
+  /** Some agents give a program and its arguments, others a whole line for a shell. */
+  #wrapped(folder: string, command: string, args: readonly string[]): string[] {
+    const line = args.length === 0 && /\s/.test(command);
+    const words = line ? ['/bin/sh', '-c', command] : [command, ...args];
+    const marked = this.#mark === undefined ? words : ['/usr/bin/env', `${MARK}=${this.#mark}`, ...words];
+    return ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', folder, ...marked];
+  }
+}
+
+function variables(env: unknown): Record<string, string> {
+  const pairs = Array.isArray(env) ? env.map(asObject) : [];
+  return Object.fromEntries(pairs.map(({ name, value }) => [String(name), String(value)]));
+}
