@@ -1,0 +1,124 @@
+// Makes every function of a checkout's src/ say when it is entered, and by whom: what scripts/trace-prompt.js counts.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { readFileSync } from 'node:fs';
+import { registerHooks, stripTypeScriptTypes } from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseSync } from 'vite';
+
+/** @typedef {{ file: string, name: string, line: number, lines: number }} Fn A function; `file` is relative to src/. */
+/** @typedef {{ fn: Fn, parent: Call | undefined, at: number }} Call One call of it; `at` counts all calls. */
+/** @typedef {{ type: string, start: number, end: number, [key: string]: unknown }} Node */
+
+/** The call that the running code belongs to, also after an `await`. */
+const current = /** @type {AsyncLocalStorage<Call>} */ (new AsyncLocalStorage());
+
+/**
+ * Loads every file of `src` with a note at the beginning of each function. To be called before any of them is imported.
+ * @param {string} src
+ * @param {(call: Call) => void} onCall Told of every call, before its first line runs.
+ */
+export function traceFunctions(src, onCall) {
+  /** @type {Fn[]} */
+  const functions = [];
+  let calls = 0;
+  /** @param {number} index */
+  const enter = (index) => {
+    calls += 1;
+    const call = { fn: /** @type {Fn} */ (functions[index]), parent: current.getStore(), at: calls };
+    onCall(call);
+    return call;
+  };
+  Object.assign(globalThis, {
+    __trace: {
+      enter,
+      /** @type {(index: number, body: () => unknown) => unknown} */
+      call: (index, body) => current.run(enter(index), body),
+    },
+  });
+  registerHooks({
+    load(url, context, nextLoad) {
+      const path = url.startsWith('file:') ? fileURLToPath(url) : '';
+      if (!path.startsWith(`${src}/`) || !path.endsWith('.ts')) return nextLoad(url, context);
+      const source = traced(relative(src, path), readFileSync(path, 'utf8'), functions);
+      return { format: 'module', source, shortCircuit: true };
+    },
+  });
+}
+
+/**
+ * Every function of a file, in the order of their beginnings.
+ * @param {string} file @param {string} typescript
+ * @returns {Fn[]}
+ */
+export function functionsIn(file, typescript) {
+  return found(file, stripTypeScriptTypes(typescript)).map(({ fn }) => fn);
+}
+
+/**
+ * The file's JavaScript with the notes in it. The functions that it has are added to `functions`.
+ * @param {string} file @param {string} typescript @param {Fn[]} functions
+ */
+function traced(file, typescript, functions) {
+  const source = stripTypeScriptTypes(typescript);
+  /** @type {{ at: number, text: string }[]} */
+  const notes = [];
+  for (const { fn, node, isConstructor } of found(file, source)) {
+    const index = functions.push(fn) - 1;
+    const body = /** @type {Node} */ (node.body);
+    const isBlock = body.type === 'BlockStatement';
+    const isEmpty = isBlock && body.end === body.start + 2;
+    if (node.generator || isConstructor || isEmpty) {
+      notes.push({ at: body.start + 1, text: `__trace.enter(${index});` });
+      continue;
+    }
+    const open = `__trace.call(${index}, ${node.async ? 'async ' : ''}() => `;
+    if (isBlock) notes.push({ at: body.start + 1, text: `return ${open}{` });
+    else notes.push({ at: body.start, text: `${open}(` });
+    // Of two functions that end at the same place the inner one is closed first: it was found later.
+    notes.unshift({ at: isBlock ? body.end - 1 : body.end, text: isBlock ? '});' : '))' });
+  }
+  let text = '';
+  let from = 0;
+  for (const note of notes.toSorted((a, b) => a.at - b.at)) {
+    text += source.slice(from, note.at) + note.text;
+    from = note.at;
+  }
+  return text + source.slice(from);
+}
+
+/**
+ * @param {string} file @param {string} source
+ * @returns {{ fn: Fn, node: Node, isConstructor: boolean }[]}
+ */
+function found(file, source) {
+  const { program, errors } = parseSync(file.replace(/\.ts$/, '.js'), source);
+  if (errors[0]) throw new SyntaxError(`${file}: ${errors[0].message}`);
+  /** @type {{ fn: Fn, node: Node, isConstructor: boolean }[]} */
+  const result = [];
+  /** @param {unknown} value @param {Node | undefined} parent @param {string} within */
+  const walk = (value, parent, within) => {
+    if (Array.isArray(value)) {
+      for (const each of value) walk(each, parent, within);
+      return;
+    }
+    if (typeof value !== 'object' || value === null || !('type' in value)) return;
+    const node = /** @type {Node} */ (value);
+    let name = within;
+    if (/^(Function|ArrowFunction)/.test(node.type) && node.body) {
+      name = nameOf(node, parent) ?? `a function in ${within}`;
+      const line = source.slice(0, node.start).split('\n').length;
+      const lines = source.slice(node.start, node.end).split('\n').length;
+      result.push({ fn: { file, name, line, lines }, node, isConstructor: parent?.kind === 'constructor' });
+    }
+    for (const [key, child] of Object.entries(node)) if (key !== 'parent') walk(child, node, name);
+  };
+  walk(program, undefined, 'the file');
+  return result;
+}
+
+/** @param {Node} node @param {Node | undefined} parent @returns {string | undefined} */
+function nameOf(node, parent) {
+  const named = /** @type {{ name?: string } | null | undefined} */ (node.id ?? parent?.key ?? parent?.id);
+  return named?.name;
+}
