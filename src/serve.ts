@@ -15,7 +15,7 @@ import * as files from './host/server-files.ts';
 import { isTraced } from './host/tracing.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
-import { type HeldFile, holdFile } from './stores/sqlite/held-file.ts';
+import { type HeldFile, holdFile } from './stores/sqlite/file/held-file.ts';
 
 const USUAL_PORT = 7717;
 

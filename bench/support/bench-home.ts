@@ -12,9 +12,9 @@ import { bootId, identify, systemProcesses } from '../../src/host/processes.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
-import { openDatabase } from '../../src/stores/sqlite/open.ts';
+import { openDatabase } from '../../src/stores/sqlite/file/open.ts';
+import type { WriteQueue } from '../../src/stores/sqlite/file/write-queue.ts';
 import { storeOn } from '../../src/stores/sqlite/store.ts';
-import type { WriteQueue } from '../../src/stores/sqlite/write-queue.ts';
 
 export interface Opened {
   readonly engine: Engine;

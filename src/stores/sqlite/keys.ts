@@ -1,8 +1,8 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { NewKey } from '../../ports/store/keys.ts';
-import type { Database } from './database.ts';
-import type { Tx } from './write-queue.ts';
+import type { Database } from './file/database.ts';
+import type { Tx } from './file/write-queue.ts';
 
 const KEY = 'SELECT owner, id, name, scopes, hash, created_at, expires_at, revoked_at FROM keys';
 const BY_ID = `${KEY} WHERE id = ?`;

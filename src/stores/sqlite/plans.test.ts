@@ -18,8 +18,8 @@ import {
   update,
   usage,
 } from '../../../test/contracts/store/world.ts';
-import type { Database } from './database.ts';
-import { openDatabase } from './open.ts';
+import type { Database } from './file/database.ts';
+import { openDatabase } from './file/open.ts';
 import { storeOn } from './store.ts';
 
 /** Statements that look at every row, each with the reason why it may. */

@@ -2,12 +2,6 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
-import { Bell } from './bell.ts';
-import { whileBusy } from './busy.ts';
-import { requestCancel } from './cancel.ts';
-import { census } from './census.ts';
-import { begin, beginnable, claim, claimable } from './claim.ts';
-import { commit } from './commit.ts';
 import {
   conversationRow,
   ensureConversation,
@@ -15,25 +9,40 @@ import {
   findConversation,
   listConversations,
   setTitle,
-} from './conversations.ts';
-import { fork, importConversation } from './copy.ts';
-import type { Database } from './database.ts';
-import { accept, enqueue } from './enqueue.ts';
-import { eraseConversation, verifiedOwner } from './erase.ts';
-import { storageFault } from './faults.ts';
+} from './conversations/conversations.ts';
+import { fork, importConversation } from './conversations/copy.ts';
+import { eraseConversation, verifiedOwner } from './conversations/erase.ts';
+import { START, verifyPage } from './conversations/verify.ts';
+import { Bell } from './file/bell.ts';
+import type { Database } from './file/database.ts';
+import { storageFault, whileBusy } from './file/faults.ts';
+import { openDatabase } from './file/open.ts';
+import { type Tx, WriteQueue } from './file/write-queue.ts';
 import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
-import { forgetWorker, processesOf, release, renew, workers } from './leases.ts';
-import { transcript } from './mirrors.ts';
-import { openDatabase } from './open.ts';
-import { answer } from './permissions.ts';
-import * as reads from './reads.ts';
-import { receipts } from './receipts.ts';
-import { search } from './search.ts';
-import { taskStore } from './task-store.ts';
-import { summary, usageDays } from './totals.ts';
-import { START, verifyPage } from './verify.ts';
-import { type Tx, WriteQueue } from './write-queue.ts';
+import { census } from './reading/census.ts';
+import * as reads from './reading/reads.ts';
+import { search } from './reading/search.ts';
+import { taskStore } from './tasks/task-store.ts';
+import { begin, beginnable, claim, claimable } from './turns/claim.ts';
+import { commit } from './turns/commit.ts';
+import { requestCancel } from './turns/end.ts';
+import { accept, enqueue } from './turns/enqueue.ts';
+import { forgetWorker, processesOf, release, renew, workers } from './turns/leases.ts';
+import { answer } from './turns/permissions.ts';
+import { receipts } from './turns/receipts.ts';
+import { transcript } from './turns/sessions.ts';
+import { summary, usageDays } from './turns/totals.ts';
 
+/*
+ * The Store port on one SQLite file. This file says which function serves which verb; the functions are in
+ *
+ *   file/            the database itself: opening it, its faults, the write queue (group commit), the bell
+ *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
+ *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
+ *   reading/         what is only read: pages, search, the census for doctor
+ *   tasks/           the TaskStore port, in the same file
+ *   migrations/      the schema
+ */
 export interface SqliteOptions {
   /** Made with its directory when missing. The doorbell is a file beside it. */
   readonly file: string;

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { holdFile } from '../../../src/stores/sqlite/held-file.ts';
+import { holdFile } from '../../../src/stores/sqlite/file/held-file.ts';
 import { CliHome, type Ended, type Running } from '../../e2e/cli-process.ts';
 import { until } from '../harness/until.ts';
 

@@ -1,0 +1,72 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { eraseTasks } from '../tasks/erase-tasks.ts';
+import { dropIdleWorker } from '../turns/leases.ts';
+import { payloadDigest } from './chain.ts';
+import { Ledger } from './ledger.ts';
+
+/** The owner of what is left of an erased conversation: nobody can be called that. */
+export const NOBODY = '';
+
+const SAID = 'SELECT no, payload, salt FROM events WHERE conv = ? AND seq > ? ORDER BY seq LIMIT 500';
+const FORGET_EVENT = "UPDATE events SET payload = NULL, salt = NULL, digest = ?, owner = '' WHERE no = ?";
+const TURNS = 'SELECT no FROM turns WHERE conv = ?';
+const CONTENTS = `SELECT DISTINCT content FROM content_links WHERE turn IN (${TURNS})`;
+const IF_UNUSED = 'DELETE FROM contents WHERE no = ?1 AND NOT EXISTS (SELECT 1 FROM content_links WHERE content = ?1)';
+/** Each takes the conversation's number. Children before parents. */
+const FORGET = [
+  `DELETE FROM content_links WHERE turn IN (${TURNS})`,
+  `DELETE FROM words WHERE rowid IN (${TURNS})`,
+  'DELETE FROM records WHERE conv = ?',
+  'DELETE FROM permissions WHERE conv = ?',
+  'DELETE FROM receipts WHERE conv = ?',
+  'DELETE FROM mirrors WHERE session IN (SELECT no FROM sessions WHERE conv = ?)',
+  'DELETE FROM sessions WHERE conv = ?',
+  'DELETE FROM totals WHERE conv = ?',
+  `UPDATE turns SET owner = '', request_id = NULL, request_hash = NULL, prompt = '[]', prompt_refs = 0, options = '{}',
+     session_id = NULL, retry_of = NULL, sent = NULL, failure = NULL WHERE conv = ?`,
+  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, cwd = NULL, restore = '{}', parent = NULL
+     WHERE no = ?`,
+  // No driver claims it, and whoever holds it has another epoch.
+  `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, worker = NULL, ready_at = NULL WHERE conv = ?`,
+];
+/** An index that keeps no texts cannot find the words of one: they are gone when it is written anew without them. */
+const REWRITE_WORDS = "INSERT INTO words (words) VALUES ('optimize')";
+const NOTE = 'INSERT INTO erasures (owner, conversation, at) VALUES (?, ?, ?)';
+const NOTED = 'SELECT 1 FROM erasures WHERE owner = ? AND conversation = ?';
+
+/** Forgets all that was said, in one transaction; of every event the digest stays, and with it the chain. */
+export function eraseConversation(tx: Tx, owner: string, id: string): void {
+  const { db, now } = tx;
+  const { row } = Ledger.of(tx, owner, id);
+  if (row.pending > 0) {
+    throw new ThroughlineError('conflict', 'The conversation has turns that have not ended.', {
+      hint: 'Cancel them, and erase it when they have ended.',
+    });
+  }
+  eraseTasks(tx, owner, id);
+  forgetEvents(db, row.conv);
+  const contents = db.all<{ content: number }>(CONTENTS, row.conv);
+  for (const statement of FORGET) db.run(statement, row.conv);
+  for (const { content } of contents) db.run(IF_UNUSED, content);
+  db.run(REWRITE_WORDS);
+  if (row.worker !== null) dropIdleWorker(db, row.worker);
+  db.run(NOTE, owner, id, now);
+  tx.moved(id, null);
+}
+
+function forgetEvents(db: Database, conv: number): void {
+  for (let after = 0; ; after += 500) {
+    const rows = db.all<{ no: number; payload: string | null; salt: Uint8Array | null }>(SAID, conv, after);
+    for (const { no, payload, salt } of rows) {
+      if (payload !== null && salt !== null) db.run(FORGET_EVENT, Buffer.from(payloadDigest(salt, payload), 'hex'), no);
+    }
+    if (rows.length < 500) return;
+  }
+}
+
+/** Under whom a conversation is found to check its chain. */
+export function verifiedOwner(db: Database, owner: string, id: string): string {
+  return db.one(NOTED, owner, id) === undefined ? owner : NOBODY;
+}

@@ -1,0 +1,144 @@
+import type { TitleSource } from '../../../core/conversation.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { EventKind, EventPayloads } from '../../../core/event.ts';
+import type { Fence } from '../../../ports/store/leases.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { newSalt, nextChain, payloadDigest } from './chain.ts';
+
+/** The hot row of a conversation, with the conversation's id. */
+export interface LeaseRow {
+  readonly conv: number;
+  readonly owner: string;
+  readonly id: string;
+  readonly driver: string;
+  readonly place: string;
+  readonly title_source: TitleSource;
+  next_n: number;
+  next_seq: number;
+  chain: Uint8Array;
+  head: number;
+  history: number;
+  epoch: number;
+  pending: number;
+  worker: number | null;
+  ready_at: number | null;
+}
+
+/** Where a write under the fence stands: its number within the epoch. Its further events are parts of it. */
+export interface Stamp {
+  readonly epoch: number;
+  readonly counter: number;
+  part: number;
+}
+
+const LEASE = 'SELECT l.*, c.id, c.title_source FROM leases l JOIN conversations c ON c.no = l.conv';
+const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
+const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
+const INSERT_EVENT = `
+  INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
+// Apart, because naming an indexed column rewrites its index, and most writes change none.
+const SAVE_READY = `
+  UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ? WHERE conv = ?`;
+const SAVE_WORKER = 'UPDATE leases SET worker = ? WHERE conv = ?';
+const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
+
+/** A conversation within one transaction: numbers its events, and holds its hot row until `save`. */
+export class Ledger {
+  readonly tx: Tx;
+  readonly row: LeaseRow;
+  readonly #before: Pick<LeaseRow, 'pending' | 'worker' | 'ready_at'>;
+
+  constructor(tx: Tx, row: LeaseRow) {
+    this.tx = tx;
+    this.row = row;
+    const { pending, worker, ready_at } = row;
+    this.#before = { pending, worker, ready_at };
+  }
+
+  /** The owner's conversation. Throws `not_found`. */
+  static of(tx: Tx, owner: string, conversation: string): Ledger {
+    const row = tx.db.one<LeaseRow>(LEASE_BY_ID, conversation);
+    if (row === undefined || row.owner !== owner) throw noConversation();
+    return new Ledger(tx, row);
+  }
+
+  static byNo(tx: Tx, conv: number): Ledger {
+    return new Ledger(tx, tx.db.one<LeaseRow>(LEASE_BY_NO, conv) as LeaseRow);
+  }
+
+  /** The conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
+  static under(tx: Tx, fence: Fence): Ledger {
+    const row = tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
+    if (row === undefined || (row.owner !== fence.owner && !isErased(row))) throw noConversation();
+    const ledger = new Ledger(tx, row);
+    if (!ledger.isUnder(fence)) throw leaseLost();
+    return ledger;
+  }
+
+  isUnder({ epoch }: Fence): boolean {
+    return this.row.epoch === epoch && this.row.worker !== null;
+  }
+
+  /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
+  append<K extends EventKind>(kind: K, turn: TurnName | null, payload: EventPayloads[K], stamp?: Stamp): number {
+    const { row, tx } = this;
+    const seq = row.next_seq;
+    const json = JSON.stringify(payload);
+    const salt = newSalt();
+    const link = { conversation: row.id, seq, kind, turn: turn?.id ?? null, at: tx.now };
+    row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
+    row.next_seq += 1;
+    const { no } = tx.db.run(
+      INSERT_EVENT,
+      row.owner,
+      row.conv,
+      seq,
+      turn?.no ?? null,
+      kind,
+      tx.now,
+      json,
+      salt,
+      row.chain,
+      stamp?.epoch ?? null,
+      stamp?.counter ?? null,
+      stamp === undefined ? null : stamp.part++,
+    );
+    tx.moved(row.id, no, stamp !== undefined);
+    return seq;
+  }
+
+  /** Something was added that a list of conversations shows. */
+  touch(): void {
+    this.tx.db.run(TOUCH, this.tx.now, this.row.conv);
+  }
+
+  save(): void {
+    const { row, tx } = this;
+    const before = this.#before;
+    const values = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
+    if (row.pending !== before.pending || row.ready_at !== before.ready_at) {
+      tx.db.run(SAVE_READY, ...values, row.pending, row.ready_at, row.conv);
+    } else tx.db.run(SAVE, ...values, row.conv);
+    if (row.worker !== before.worker) tx.db.run(SAVE_WORKER, row.worker, row.conv);
+  }
+}
+
+/** Its holder has lost it, like one that another worker has taken. */
+export function isErased({ owner }: { owner: string }): boolean {
+  return owner === '';
+}
+
+export interface TurnName {
+  readonly no: number;
+  readonly id: string;
+}
+
+export function noConversation(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such conversation.');
+}
+
+export function leaseLost(): ThroughlineError {
+  return new ThroughlineError('lease_lost', 'Another worker owns the conversation now.');
+}

@@ -1,0 +1,58 @@
+import type { Database } from '../file/database.ts';
+import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
+import { conversationRow } from './conversations.ts';
+
+interface ChainRow {
+  seq: number;
+  kind: string;
+  at: number;
+  payload: string | null;
+  salt: Uint8Array | null;
+  digest: Uint8Array | null;
+  chain: Uint8Array;
+  turn: string | null;
+}
+
+const PAGE = `
+  SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
+  FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.conv = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT 500`;
+const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
+
+export interface Walk {
+  /** The number up to which the chain was found whole. */
+  readonly seq: number;
+  readonly chain: Uint8Array;
+}
+
+export const START: Walk = { seq: 0, chain: NO_CHAIN };
+
+export type Step = { readonly whole: true } | { readonly broken: number } | { readonly next: Walk };
+
+/** Checks one page of the chain after `from`, up to `end`. The hot row knows how it must end: a lost tail is seen too. */
+export function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
+  const { no } = conversationRow(db, owner, id);
+  let { seq, chain } = from;
+  const rows = db.all<ChainRow>(PAGE, no, seq, end);
+  for (const row of rows) {
+    const expected = row.seq === seq + 1 ? linkOf(id, chain, row) : null;
+    if (expected === null || hex(expected) !== hex(row.chain)) return { broken: seq + 1 };
+    chain = row.chain;
+    seq = row.seq;
+  }
+  if (rows.length > 0 && seq < end) return { next: { seq, chain } };
+  if (seq < end) return { broken: seq + 1 };
+  return endsAs(db, no, end, chain) ? { whole: true } : { broken: end };
+}
+
+function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
+  const { payload, salt, digest } = row;
+  if (payload !== null && salt !== null)
+    return nextChain(before, payloadDigest(salt, payload), { conversation, ...row });
+  return digest === null ? null : nextChain(before, hex(digest), { conversation, ...row });
+}
+
+/** While events are being added the hot row is ahead of where this walk ends, and says nothing about it. */
+function endsAs(db: Database, conv: number, end: number, chain: Uint8Array): boolean {
+  const lease = db.one<{ chain: Uint8Array; next_seq: number }>(LAST_CHAIN, conv);
+  return lease === undefined || lease.next_seq - 1 !== end || hex(lease.chain) === hex(chain);
+}

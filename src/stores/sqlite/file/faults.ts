@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErrorCode, ThroughlineError } from '../../../core/errors.ts';
+
+// Primary result codes of SQLite.
+const BUSY = 5;
+const LOCKED = 6;
+const IOERR = 10;
+const CONSTRAINT = 19;
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  3: 'storage_readonly', // PERM
+  [BUSY]: 'storage_busy',
+  [LOCKED]: 'storage_busy',
+  8: 'storage_readonly',
+  11: 'storage_damaged', // CORRUPT
+  13: 'storage_full',
+  14: 'storage_readonly', // CANTOPEN: the journal beside the file cannot be made
+  26: 'storage_damaged', // NOTADB
+};
+
+// Extended codes of IOERR, by what the person at the machine can do about it. The rest is a disk that cannot be read.
+const IO_CODES: Readonly<Record<number, ErrorCode>> = {
+  3: 'storage_full', // WRITE: a full disk says FULL, a quota or a network disk may say this
+  4: 'storage_full', // FSYNC: delayed allocation found no room
+  6: 'storage_full', // TRUNCATE
+  9: 'storage_busy', // RDLOCK
+  15: 'storage_busy', // LOCK
+  18: 'storage_readonly', // SHMOPEN
+  19: 'storage_full', // SHMSIZE: no room for the index beside the log
+  21: 'storage_full', // SHMMAP
+};
+
+const WORDS: Partial<Record<ErrorCode, { message: string; hint: string }>> = {
+  storage_full: { message: 'There is no room on the disk.', hint: 'Free some space; work then goes on by itself.' },
+  storage_readonly: {
+    message: 'The database cannot be written.',
+    hint: 'Make the file and its directory writable for this user.',
+  },
+  storage_damaged: { message: 'The database is damaged.', hint: 'Restore it from a backup.' },
+  storage_busy: {
+    message: 'Another process kept the database locked for too long.',
+    hint: 'Try again; if it stays, look for a process that hangs.',
+  },
+};
+
+/** What an error of SQLite means to a caller; null: it is something else, mostly a bug. */
+export function storageFault(error: unknown): ThroughlineError | null {
+  const number = resultCode(error);
+  if (number === null) return null;
+  const primary = number & 0xff;
+  const code = primary === IOERR ? (IO_CODES[number >> 8] ?? 'storage_damaged') : CODES[primary];
+  const words = code === undefined ? undefined : WORDS[code];
+  if (code === undefined || words === undefined) return null;
+  return new ThroughlineError(code, words.message, { hint: words.hint, cause: error });
+}
+
+export function isBusy(error: unknown): boolean {
+  return storageFault(error)?.code === 'storage_busy';
+}
+
+/**
+ * Tries again while another process holds the lock, without blocking this one. The first try is made at once and
+ * synchronously. Waits are short and random: two processes that met once should not meet again. Throws `storage_busy`.
+ */
+export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T> {
+  const start = performance.now();
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (performance.now() - start >= limitMs) throw storageFault(error);
+    }
+    await sleep(1 + Math.random() * Math.min(2 * tries, 20));
+  }
+}
+
+/** A unique index or a foreign key said no. */
+export function isConstraint(error: unknown): boolean {
+  return ((resultCode(error) ?? 0) & 0xff) === CONSTRAINT;
+}
+
+function resultCode(error: unknown): number | null {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode : null;
+}

@@ -1,0 +1,155 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, type TestContext, test, vi } from 'vitest';
+import { Child, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { ANN, codeOf, newConversation } from '../../../../test/contracts/store/world.ts';
+import { Database } from './database.ts';
+
+test('a missing directory and file are made for this user alone', async () => {
+  const file = join(temporaryFolder(), 'deep', 'er', 'store.db');
+  const store = await openAt(file);
+  await newConversation(store);
+  expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700);
+  for (const name of readdirSync(join(file, '..'))) expect(statSync(join(file, '..', name)).mode & 0o077).toBe(0);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test('it writes ahead, syncs fully and keeps foreign keys', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  await openAt(file);
+  const db = new DatabaseSync(file);
+  expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+  db.close();
+});
+
+test.each([
+  ['text', 'This is no database, and somebody wants to keep it.\n'.repeat(100)],
+  ['a few bytes', 'SQLite for'],
+  ['almost a database', `SQLite format 2\0${'x'.repeat(5000)}`],
+])('a file that is not a database (%s) is refused and stays as it is', async (_what, content) => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'notes.txt');
+  writeFileSync(file, content);
+  expect(await codeOf(openAt(file))).toBe('storage_damaged');
+  expect(readFileSync(file, 'utf8')).toBe(content);
+  expect(readdirSync(folder)).toEqual(['notes.txt']);
+});
+
+test('a damaged database is refused', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  await (await openAt(file)).close();
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0xaa, 40));
+  expect(await codeOf(openAt(file))).toBe('storage_damaged');
+});
+
+test('the database of another program is refused and stays as it is', async () => {
+  const file = join(temporaryFolder(), 'other.db');
+  const db = new DatabaseSync(file);
+  db.exec('CREATE TABLE bookmarks (url TEXT)');
+  db.close();
+  const before = readFileSync(file);
+  expect(await codeOf(openAt(file))).toBe('storage_damaged');
+  expect(readFileSync(file).equals(before)).toBe(true);
+});
+
+test('a newer schema is refused and stays as it is', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  await (await openAt(file)).close();
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA user_version = 999');
+  db.close();
+  const before = readFileSync(file);
+  expect(await codeOf(openAt(file))).toBe('storage_newer');
+  expect(readFileSync(file).equals(before)).toBe(true);
+});
+
+test('an empty file is a new database', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  writeFileSync(file, '');
+  expect(await codeOf(openAt(file).then((store) => newConversation(store)))).toBeNull();
+});
+
+test('a read-only file is refused, and opens once it can be written', async (context) => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openAt(file);
+  const id = await newConversation(store);
+  await store.close();
+  chmodSync(join(file, '..'), 0o777);
+  chmodSync(file, 0o444);
+  expect(await asOrdinaryUser(context, () => codeOf(openAt(file)))).toBe('storage_readonly');
+  chmodSync(file, 0o600);
+  expect((await (await openAt(file)).findConversation(ANN, id))?.id).toBe(id);
+});
+
+test('a read-only directory is refused, also for a new file, and nothing is made', async (context) => {
+  const folder = join(temporaryFolder(), 'locked');
+  mkdirSync(folder);
+  chmodSync(join(folder, '..'), 0o755);
+  const file = join(folder, 'store.db');
+  await (await openAt(file)).close();
+  chmodSync(file, 0o666);
+  chmodSync(folder, 0o555);
+  expect(await asOrdinaryUser(context, () => codeOf(openAt(file)))).toBe('storage_readonly');
+  expect(await asOrdinaryUser(context, () => codeOf(openAt(join(folder, 'new.db'))))).toBe('storage_readonly');
+  expect(await asOrdinaryUser(context, () => codeOf(openAt(join(folder, 'sub', 'new.db'))))).toBe('storage_readonly');
+  expect(existsSync(join(folder, 'sub'))).toBe(false);
+  chmodSync(folder, 0o755);
+  expect(await codeOf(openAt(file))).toBeNull();
+});
+
+test('several processes that open a new file at once all succeed', async () => {
+  const file = join(temporaryFolder(), 'new', 'store.db');
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  await Promise.all(names.map((name) => new Child(file, 'open', name).done()));
+  const store = await openAt(file);
+  expect((await store.listConversations(ANN, { limit: 9 })).map(({ id }) => id).toSorted()).toEqual(names);
+});
+
+test('many handles of one process that open a new file at once all succeed', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const stores = await Promise.all(Array.from({ length: 8 }, () => openAt(file)));
+  await Promise.all(stores.map((store) => newConversation(store)));
+  expect(await (await openAt(file)).listConversations(ANN, { limit: 99 })).toHaveLength(8);
+});
+
+const NOBODY = 65_534;
+
+/** Root may write everything: for it, another user is played. */
+async function asOrdinaryUser<T>(context: TestContext, act: () => Promise<T>): Promise<T> {
+  if (process.geteuid === undefined) return context.skip('this system has no file permissions of this kind');
+  if (process.geteuid() !== 0) return act();
+  process.seteuid?.(NOBODY);
+  try {
+    return await act();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+test('a database that another process makes between two looks is not taken for another program’s', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const look = Database.prototype.one;
+  let refused: unknown = null;
+  const spy = vi.spyOn(Database.prototype, 'one').mockImplementation(function (this: Database, sql, ...rest) {
+    if (sql === 'PRAGMA application_id' && refused === null) {
+      const other = new DatabaseSync(file);
+      try {
+        other.exec('BEGIN IMMEDIATE; CREATE TABLE theirs(a); COMMIT');
+        refused = 'nothing';
+      } catch (error) {
+        refused = error;
+      } finally {
+        other.close();
+      }
+    }
+    return look.call(this, sql, ...rest) as never;
+  });
+  try {
+    await openAt(file);
+    expect(refused).toMatchObject({ message: expect.stringContaining('locked') });
+  } finally {
+    spy.mockRestore();
+  }
+});

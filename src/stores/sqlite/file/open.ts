@@ -1,0 +1,155 @@
+import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { MIGRATIONS } from '../migrations/list.ts';
+import { adoptBoot } from '../turns/leases.ts';
+import { Database } from './database.ts';
+import { storageFault, whileBusy } from './faults.ts';
+
+export interface OpenOptions {
+  readonly file: string;
+  /** This boot of this machine. */
+  readonly boot: string;
+  readonly monotonic: number;
+  readonly busyMs: number;
+}
+
+/** Opens or makes the database. Any number of processes may do so at once. What is not ours stays as it is. */
+export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { file, busyMs } = options;
+  prepareFile(file);
+  let db: Database | undefined;
+  try {
+    const opened = new Database(file);
+    db = opened;
+    await whileBusy(() => look(opened, file), busyMs);
+    await whileBusy(() => configure(opened), busyMs);
+    await whileBusy(() => firstTransaction(opened, options), busyMs);
+    return opened;
+  } catch (error) {
+    db?.close();
+    throw storageFault(error) ?? error;
+  }
+}
+
+/** Reads only. What SQLite cannot even read the schema of, for whatever reason it gives, is damaged. */
+function look(db: Database, file: string): void {
+  try {
+    checkVersion(db);
+    // One look, and not several: whoever makes the database meanwhile must not be taken for another program.
+    db.script('BEGIN');
+    checkSchema(db, file);
+  } catch (error) {
+    if (error instanceof ThroughlineError || storageFault(error) !== null) throw error;
+    throw new ThroughlineError('storage_damaged', `${file} is damaged.`, {
+      hint: 'Restore it from a backup.',
+      cause: error,
+    });
+  } finally {
+    if (db.inTransaction) db.script('ROLLBACK');
+  }
+}
+
+function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions): void {
+  db.script('BEGIN IMMEDIATE');
+  try {
+    checkSchema(db, file);
+    migrate(db);
+    adoptBoot(db, boot, monotonic);
+    db.script('COMMIT');
+  } catch (error) {
+    if (db.inTransaction) db.script('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Marks a file as ours ("thrl"), so that another program's database is never taken for one. */
+const APPLICATION = 0x7468_726c;
+
+/** Looks at the file without changing it. Throws `storage_newer`, or `storage_damaged` for another program's database. */
+function checkSchema(db: Database, file: string): void {
+  const version = schemaVersion(db);
+  if (version > MIGRATIONS.length) {
+    throw new ThroughlineError('storage_newer', `${file} was written by a newer version of this program.`, {
+      hint: `It has schema ${version}; this program knows ${MIGRATIONS.length}. Update Throughline.`,
+    });
+  }
+  const application = db.one<{ application_id: number }>('PRAGMA application_id')?.application_id;
+  const empty = db.one('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined;
+  if (application !== APPLICATION && !(empty && version === 0)) {
+    throw new ThroughlineError('storage_damaged', `${file} is a database of another program.`, {
+      hint: 'Name another file; this one was not touched.',
+    });
+  }
+}
+
+/** Brings the schema up to date. Inside a write transaction, so that of several processes one does it. */
+function migrate(db: Database): void {
+  const version = schemaVersion(db);
+  for (const sql of MIGRATIONS.slice(version)) db.script(sql);
+  if (version === MIGRATIONS.length) return;
+  db.script(`PRAGMA application_id = ${APPLICATION}`);
+  db.script(`PRAGMA user_version = ${MIGRATIONS.length}`);
+}
+
+function schemaVersion(db: Database): number {
+  return db.one<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
+}
+
+function configure(db: Database): void {
+  db.script('PRAGMA journal_mode = WAL');
+  db.script('PRAGMA synchronous = FULL');
+  // Without it, fsync on macOS leaves the data in the disk's own cache.
+  if (process.platform === 'darwin') db.script('PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
+  db.script('PRAGMA foreign_keys = ON');
+  db.script('PRAGMA temp_store = MEMORY');
+  db.script('PRAGMA cache_size = -8192');
+  // The log shrinks back to this after a burst.
+  db.script('PRAGMA journal_size_limit = 67108864');
+}
+
+/** Before 3.51.3 two processes that checkpoint at once could damage the file. */
+function checkVersion(db: Database): void {
+  const version = db.one<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0';
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const number = major * 1_000_000 + minor * 1000 + patch;
+  if (number >= 3_051_003) return;
+  throw new ThroughlineError('storage_damaged', `SQLite ${version} can damage a database that several processes use.`, {
+    hint: 'Use a Node whose SQLite is 3.51.3 or newer: Node 24.15 or later.',
+  });
+}
+
+const MAGIC = 'SQLite format 3\0';
+
+/** Makes the directory and the file, for this user alone; refuses what is no database before SQLite sees it. */
+function prepareFile(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    closeSync(openSync(file, 'a', 0o600));
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOSPC' || code === 'EDQUOT') {
+      throw new ThroughlineError('storage_full', 'There is no room on the disk.', { cause: error });
+    }
+    throw new ThroughlineError('storage_readonly', `${file} cannot be opened for writing (${code}).`, {
+      hint: 'Make the file and its directory writable for this user, or name another file.',
+      cause: error,
+    });
+  }
+  const start = firstBytes(file);
+  if (start === '' || start === MAGIC) return;
+  throw new ThroughlineError('storage_damaged', `${file} is not a database.`, {
+    hint: 'Name another file; this one was not touched.',
+  });
+}
+
+function firstBytes(file: string): string {
+  const descriptor = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(MAGIC.length);
+    return bytes.toString('latin1', 0, readSync(descriptor, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,152 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import {
+  ANN,
+  allEvents,
+  begun,
+  codeOf,
+  enqueue,
+  fresh,
+  newConversation,
+  prompt,
+  update,
+} from '../../../../test/contracts/store/world.ts';
+import { storeOn } from '../store.ts';
+import { openDatabase } from './open.ts';
+
+async function opened(busyMs = 10_000) {
+  const file = join(temporaryFolder(), 'store.db');
+  const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs });
+  const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs });
+  onTestFinished(() => store.close());
+  return { store, queue, file, db };
+}
+
+/** On a busy machine a batch may take so long that it is split: while this is held, none takes any time. */
+function noTimePasses(): Disposable {
+  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+}
+
+/** Holds the lock as another process would. */
+function lock(file: string): () => void {
+  const other = new DatabaseSync(file);
+  other.exec('BEGIN IMMEDIATE');
+  return () => {
+    other.exec('ROLLBACK');
+    other.close();
+  };
+}
+
+test('verbs of the same moment share one commit', async () => {
+  const { store, queue } = await opened();
+  const ids = await Promise.all(Array.from({ length: 10 }, () => newConversation(store)));
+  const before = queue.commits;
+  using _ = noTimePasses();
+  const turns = await Promise.all(ids.flatMap((id) => Array.from({ length: 10 }, () => enqueue(store, id))));
+  expect(turns).toHaveLength(100);
+  expect(queue.commits - before).toBe(1);
+});
+
+test('one after the other, each has its own commit', async () => {
+  const { store, queue } = await opened();
+  const id = await newConversation(store);
+  const before = queue.commits;
+  for (let i = 0; i < 5; i += 1) await enqueue(store, id);
+  expect(queue.commits - before).toBe(5);
+});
+
+test('a refused verb costs the others of its commit nothing', async () => {
+  const { store, queue } = await opened();
+  const id = await newConversation(store);
+  const before = queue.commits;
+  using _ = noTimePasses();
+  const codes = await Promise.all(
+    [enqueue(store, id), enqueue(store, fresh('nothing')), enqueue(store, id)].map(codeOf),
+  );
+  expect(codes).toEqual([null, 'not_found', null]);
+  expect(queue.commits - before).toBe(1);
+  expect((await store.turns(ANN, id, { after: 0, limit: 9 })).map(({ n }) => n)).toEqual([1, 2]);
+});
+
+test('a flood of verbs is not one commit that stops everything else', async () => {
+  const { store, queue } = await opened();
+  const { turn, fence } = await begun(store);
+  const before = queue.commits;
+  // Every look at the time takes two milliseconds, and so does every verb: five of them are as many as a batch takes.
+  let time = performance.now();
+  using _ = vi.spyOn(performance, 'now').mockImplementation(() => {
+    time += 2;
+    return time;
+  });
+  const all = Promise.all(Array.from({ length: 40 }, (_, i) => store.commit(fence, 1 + i, [update(turn.id, 'x')])));
+  let turns = 0;
+  let running = true;
+  const watch = (async () => {
+    for (; running; turns += 1) await new Promise(setImmediate);
+  })();
+  await all;
+  running = false;
+  await watch;
+  expect(queue.commits - before).toBe(8);
+  expect(turns).toBeGreaterThanOrEqual(queue.commits - before);
+});
+
+test('while another process holds the lock nothing blocks, and what comes meanwhile shares one commit', async () => {
+  const { store, queue, file } = await opened(600_000);
+  const id = await newConversation(store);
+  const unlock = lock(file);
+  const before = queue.commits;
+  const waiting = [enqueue(store, id)];
+  for (let ticks = 0; ticks < 50; ticks += 1) {
+    if (ticks % 10 === 0) waiting.push(enqueue(store, id));
+    expect((await store.turns(ANN, id, { after: 0, limit: 99 })).length).toBe(0);
+    await sleep(5);
+  }
+  using _ = noTimePasses();
+  unlock();
+  const turns = await Promise.all(waiting);
+  expect(turns.map(({ n }) => n)).toEqual(turns.map((_, index) => index + 1));
+  expect(queue.commits - before).toBe(1);
+});
+
+test('a lock that is held too long is storage_busy for all who wait, and work goes on when it is free', async () => {
+  const { store, file } = await opened(150);
+  const id = await newConversation(store);
+  const unlock = lock(file);
+  expect(await Promise.all([enqueue(store, id), enqueue(store, id)].map(codeOf))).toEqual([
+    'storage_busy',
+    'storage_busy',
+  ]);
+  unlock();
+  expect((await enqueue(store, id)).n).toBe(1);
+});
+
+test('when there is no room all of a commit are refused, reading goes on, and writing when there is room', async () => {
+  const { store, db } = await opened();
+  const id = await newConversation(store);
+  const pages = db.one<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;
+  db.script(`PRAGMA max_page_count = ${pages + 4}`);
+  const big = { prompt: prompt('x'.repeat(100_000)) };
+  using _ = noTimePasses();
+  const codes = await Promise.all([enqueue(store, id), enqueue(store, id, big)].map(codeOf));
+  expect(codes).toEqual(['storage_full', 'storage_full']);
+  expect(await store.turns(ANN, id, { after: 0, limit: 9 })).toEqual([]);
+  db.script('PRAGMA max_page_count = 1000000');
+  expect((await enqueue(store, id, big)).n).toBe(1);
+  expect(await store.verify(ANN, id)).toBeNull();
+  expect((await allEvents(store, id)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+});
+
+test('a bug in one verb reaches its caller as it is, and nobody else', async () => {
+  const { store, queue } = await opened();
+  const id = await newConversation(store);
+  const bug = queue.write(() => {
+    throw new TypeError('not thought of');
+  });
+  const turn = enqueue(store, id);
+  await expect(bug).rejects.toThrow(TypeError);
+  expect((await turn).n).toBe(1);
+});

@@ -1,0 +1,32 @@
+import type { Census, CensusSession, CensusTask } from '../../../ports/store/census.ts';
+import type { Database } from '../file/database.ts';
+
+const SESSIONS = `
+  SELECT s.owner, c.id AS conversation, s.ref, s.id, s.agent, s.state, s.turns, s.process, l.worker IS NOT NULL AS held,
+    l.pending AS open
+  FROM sessions s JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv
+  WHERE (s.state = 'live' OR s.process IS NOT NULL) AND l.driver = 'worker' ORDER BY s.no`;
+const SANDBOXES = 'SELECT DISTINCT sandbox FROM conversations';
+const TASKS = `
+  SELECT t.owner, t.id, t.state, t.gate,
+    (SELECT json_group_array(f.id) FROM task_after a JOIN tasks f ON f.no = a.first
+     WHERE a.task = t.no AND f.state IN ('failed', 'cancelled')) AS blocked
+  FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
+
+export function census(db: Database): Census {
+  type SessionRow = Omit<CensusSession, 'process' | 'held'> & { process: string | null; held: number };
+  type TaskRow = Omit<CensusTask, 'gate' | 'blockedBy'> & { gate: string | null; blocked: string };
+  return {
+    sessions: db
+      .all<SessionRow>(SESSIONS)
+      .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1 })),
+    sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
+    tasks: db.all<TaskRow>(TASKS).map(({ gate, blocked, ...row }) => {
+      return { ...row, gate: parsed(gate), blockedBy: JSON.parse(blocked) };
+    }),
+  };
+}
+
+function parsed<T>(json: string | null): T | null {
+  return json === null ? null : JSON.parse(json);
+}

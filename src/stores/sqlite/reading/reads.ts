@@ -1,0 +1,199 @@
+import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
+import type { ConversationEvent } from '../../../core/event.ts';
+import type { Permission } from '../../../core/permission.ts';
+import type { TurnRecord } from '../../../core/record.ts';
+import type { Session } from '../../../core/session.ts';
+import type { Turn } from '../../../core/turn.ts';
+import type { NativeSession } from '../../../ports/store/sessions.ts';
+import { conversationNo, conversationRow } from '../conversations/conversations.ts';
+import {
+  EVENT,
+  type EventRow,
+  eventOf,
+  PERMISSION,
+  type PermissionRow,
+  permissionOf,
+  RECORD,
+  type RecordRow,
+  recordOf,
+  SESSION,
+  type SessionRow,
+  sessionOf,
+  TURN,
+  type TurnRow,
+  turnOf,
+} from '../conversations/rows.ts';
+import { type Database, LIMIT } from '../file/database.ts';
+import { type Bounds, pageOf } from './page.ts';
+
+// One statement and not two: whoever follows reads after every commit, and to begin reading costs more than the look itself.
+const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
+const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
+const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq`;
+const TURN_BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
+const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
+const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC ${LIMIT}`;
+const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIMIT}`;
+const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
+const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
+const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
+// The one that can use it, else the last that had it.
+const SESSION_HOME = `
+  SELECT conv FROM sessions WHERE id = ? AND storage = ?
+  ORDER BY state IN ('live', 'dormant', 'unsettled') DESC, no DESC LIMIT 1`;
+const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
+const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
+const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.no > ? ORDER BY p.no`;
+const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
+
+export interface Range {
+  readonly after: number;
+  readonly limit: number;
+}
+
+export function events(
+  db: Database,
+  owner: string,
+  id: string,
+  { after, limit, bytes }: Range & Pick<Bounds, 'bytes'>,
+): ConversationEvent[] {
+  const rows = db.each<EventRow>(EVENTS, id, owner, after, Math.max(0, limit));
+  const page = pageOf(rows, (row) => eventOf(id, row), { bytes });
+  if (page.length === 0) conversationNo(db, owner, id); // none, or not even the conversation?
+  return page;
+}
+
+export function turnEvents(
+  db: Database,
+  owner: string,
+  id: string,
+  { after = 0, limit }: Partial<Range> = {},
+): ConversationEvent[] {
+  const turn = turnRow(db, owner, id);
+  const rows = db.each<EventRow>(TURN_EVENTS, turn.no, after);
+  return pageOf(rows, (row) => eventOf(turn.conversation, row), { limit });
+}
+
+export function findTurn(db: Database, owner: string, id: string): Turn | null {
+  const row = db.one<TurnRow>(TURN_BY_ID, id, owner);
+  return row === undefined ? null : turnOf(db, row);
+}
+
+export function findRequest(db: Database, owner: string, requestId: string): Turn | null {
+  const row = db.one<TurnRow>(TURN_BY_REQUEST, owner, requestId);
+  return row === undefined ? null : turnOf(db, row);
+}
+
+export function turns(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
+  const no = conversationNo(db, owner, id);
+  return pageOf(db.each<TurnRow>(TURNS, no, after, Math.max(0, limit)), (row) => turnOf(db, row));
+}
+
+export function recordsBefore(
+  db: Database,
+  owner: string,
+  id: string,
+  page: { upTo: number; limit: number },
+): TurnRecord[] {
+  const no = conversationNo(db, owner, id);
+  const rows = db.each<RecordRow>(RECORDS_BEFORE, no, page.upTo, Math.max(0, page.limit));
+  return pageOf(rows, (row) => recordOf(db, row));
+}
+
+export function recordsAfter(db: Database, owner: string, id: string, { after, limit }: Range): TurnRecord[] {
+  const no = conversationNo(db, owner, id);
+  return pageOf(db.each<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)), (row) => recordOf(db, row));
+}
+
+/** A subtraction: every record knows its place in the history. */
+export function countRecordsAfter(db: Database, owner: string, id: string, after: number): number {
+  const { no, history } = conversationRow(db, owner, id);
+  return history - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
+}
+
+export interface SessionFilter {
+  readonly agent?: string;
+  readonly limit?: number;
+}
+
+export function sessions(db: Database, owner: string, id: string, filter: SessionFilter = {}): Session[] {
+  const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
+  const rows =
+    filter.agent === undefined
+      ? db.all<SessionRow>(SESSIONS, id, owner, limit)
+      : db.all<SessionRow>(SESSIONS_OF_AGENT, id, owner, filter.agent, limit);
+  if (rows.length === 0) conversationNo(db, owner, id);
+  return rows.map(sessionOf);
+}
+
+export function sessionIsElsewhere(db: Database, owner: string, id: string, native: NativeSession): boolean {
+  const conv = conversationNo(db, owner, id);
+  const home = db.one<{ conv: number }>(SESSION_HOME, native.id, native.storage);
+  return home !== undefined && home.conv !== conv;
+}
+
+export function findSessions(db: Database, owner: string, id: string): Session[] {
+  return db.all<SessionRow>(SESSIONS_BY_ID, owner, id).map(sessionOf);
+}
+
+export interface PermissionFilter {
+  readonly conversation?: string;
+  readonly turn?: string;
+  readonly open?: boolean;
+}
+
+export interface PermissionPage {
+  /** The id of the last one of the page before. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+export function permissions(
+  db: Database,
+  owner: string,
+  filter: PermissionFilter,
+  { after, limit }: PermissionPage = {},
+): Permission[] {
+  const last = after === undefined ? 0 : permissionNo(db, owner, after);
+  return pageOf(wanted(permissionRows(db, owner, filter, last), filter), permissionOf, { limit });
+}
+
+function permissionNo(db: Database, owner: string, id: string): number {
+  const row = db.one<PermissionRow>(PERMISSION_BY_ID, id, owner);
+  if (row === undefined) throw noSuchPermission(id);
+  return row.no;
+}
+
+/** By the narrowest index there is; what it does not narrow is left out one by one. */
+function permissionRows(
+  db: Database,
+  owner: string,
+  { conversation, turn, open }: PermissionFilter,
+  last: number,
+): Iterable<PermissionRow> {
+  if (turn !== undefined) return db.each(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no, last);
+  if (open === true) return db.each(OPEN_PERMISSIONS, owner, last);
+  if (conversation === undefined) return db.each(PERMISSIONS, owner, last);
+  return db.each(PERMISSIONS_OF_CONVERSATION, conversationNo(db, owner, conversation), last);
+}
+
+function* wanted(rows: Iterable<PermissionRow>, { conversation, open }: PermissionFilter): Generator<PermissionRow> {
+  for (const row of rows) {
+    const isThere = conversation === undefined || row.conversation === conversation;
+    if (isThere && (open === undefined || (row.state === 'open') === open)) yield row;
+  }
+}
+
+export function findPermission(db: Database, owner: string, id: string): Permission | null {
+  const row = db.one<PermissionRow>(PERMISSION_BY_ID, id, owner);
+  return row === undefined ? null : permissionOf(row);
+}
+
+function turnRow(db: Database, owner: string, id: string): TurnRow {
+  const row = db.one<TurnRow>(TURN_BY_ID, id, owner);
+  if (row === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
+  return row;
+}

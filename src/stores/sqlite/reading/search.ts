@@ -1,0 +1,61 @@
+import { promptText } from '../../../core/content.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { replyText } from '../../../core/record.ts';
+import type { SearchHit } from '../../../ports/store/history.ts';
+import { type RecordRow, recordOf } from '../conversations/rows.ts';
+import { type Database, LIMIT } from '../file/database.ts';
+import { pageOf } from './page.ts';
+
+const SEARCH = `
+  SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
+  FROM words w JOIN turns t ON t.no = w.rowid JOIN records r ON r.turn = t.no JOIN conversations c ON c.no = t.conv
+  WHERE words MATCH ? AND t.owner = ? ORDER BY w.rank ${LIMIT}`;
+
+type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
+
+/** Turns with all the words. Every word is quoted, so that nothing in it is read as an expression. */
+export function search(db: Database, owner: string, query: string, limit: number): SearchHit[] {
+  const words = query
+    .replaceAll('\u0000', ' ')
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word));
+  if (words.length === 0) throw new ThroughlineError('invalid', 'There is no word to search for.');
+  const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ');
+  // One record at a time: they may be large, and only a few words of each are shown.
+  return pageOf(db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit)), (row) => {
+    const record = recordOf(db, row);
+    const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
+    return { conversation: row.conversation, key: row.key, title: row.title, n: row.n, snippet: snippet(text, words) };
+  });
+}
+
+const BEFORE = 60;
+const LENGTH = 200;
+
+/** The text around the first of the words. The index ignores case and accents, and so does this. */
+function snippet(text: string, words: readonly string[]): string {
+  const { folded, places } = fold(text);
+  const found = words.map((word) => folded.indexOf(fold(word).folded)).filter((at) => at >= 0);
+  const at = places[Math.min(...found)] ?? 0;
+  const start = at <= BEFORE ? 0 : at - BEFORE;
+  const cut = text
+    .slice(start, start + LENGTH)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return `${start > 0 ? '…' : ''}${cut}${start + LENGTH < text.length ? '…' : ''}`;
+}
+
+/** Without case and accents, with the place in the text that each character came from. */
+function fold(text: string): { folded: string; places: number[] } {
+  const characters: string[] = [];
+  const places: number[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at).toLowerCase();
+    const plain = character < '\u0080' ? character : character.normalize('NFD').replace(/\p{M}/gu, '');
+    for (const each of plain) {
+      characters.push(each);
+      places.push(at);
+    }
+  }
+  return { folded: characters.join(''), places };
+}

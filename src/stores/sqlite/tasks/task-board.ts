@@ -1,0 +1,92 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Task, TaskEvent, TaskEventDraft, TaskEventKind, TaskSpec, TaskState } from '../../../core/task.ts';
+import { type Database, LIMIT } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { pageOf } from '../reading/page.ts';
+
+export interface TaskRow {
+  readonly no: number;
+  readonly owner: string;
+  readonly id: string;
+  readonly plan: string;
+  readonly plan_hash: Uint8Array;
+  readonly place: string;
+  readonly name: string | null;
+  readonly milestone: string | null;
+  readonly session: string | null;
+  readonly spec: string;
+  readonly progress: string;
+  readonly state: TaskState;
+  readonly cancel_by: string | null;
+  readonly epoch: number;
+  readonly worker: string | null;
+  readonly process: string | null;
+  readonly gate: string | null;
+  readonly created_at: number;
+  readonly started_at: number | null;
+  readonly ended_at: number | null;
+}
+
+const BY_ID = 'SELECT * FROM tasks WHERE id = ? AND owner = ?';
+const BY_NAME = 'SELECT * FROM tasks WHERE owner = ? AND name = ? ORDER BY no DESC LIMIT 1';
+const NEXT_SEQ = `
+  INSERT INTO boards (owner, next_seq, served) VALUES (?, 2, 0)
+  ON CONFLICT (owner) DO UPDATE SET next_seq = next_seq + 1 RETURNING next_seq - 1 AS seq`;
+const LAST_SEQ = 'SELECT next_seq - 1 AS seq FROM boards WHERE owner = ?';
+const INSERT_EVENT = 'INSERT INTO task_events (owner, seq, task, kind, at, payload) VALUES (?, ?, ?, ?, ?, ?)';
+const EVENT = 'SELECT e.seq, t.id AS task, e.kind, e.at, e.payload FROM task_events e JOIN tasks t ON t.no = e.task';
+const EVENTS = `${EVENT} WHERE e.owner = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
+const EVENTS_OF = `${EVENT} WHERE e.task = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
+
+export function taskOf(row: TaskRow): Task {
+  const spec = JSON.parse(row.spec) as TaskSpec & Pick<Task, 'agent' | 'sessions'>;
+  return {
+    id: row.id,
+    owner: row.owner,
+    plan: row.plan,
+    ...spec,
+    state: row.state,
+    progress: JSON.parse(row.progress),
+    cancelRequested: row.cancel_by !== null,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  };
+}
+
+export function findTaskRow(db: Database, owner: string, idOrName: string): TaskRow | undefined {
+  return db.one<TaskRow>(BY_ID, idOrName, owner) ?? db.one<TaskRow>(BY_NAME, owner, idOrName);
+}
+
+/** The owner's task. Throws `not_found`. */
+export function taskRow(db: Database, owner: string, id: string): TaskRow {
+  const row = db.one<TaskRow>(BY_ID, id, owner);
+  if (row === undefined) throw new ThroughlineError('not_found', `There is no task "${id}".`);
+  return row;
+}
+
+/** Gives the event the next number of the owner's board. Returns its number in the table. */
+export function appendTaskEvent(tx: Tx, task: Pick<TaskRow, 'no' | 'id' | 'owner'>, draft: TaskEventDraft): number {
+  const { seq } = tx.db.one<{ seq: number }>(NEXT_SEQ, task.owner) as { seq: number };
+  const payload = JSON.stringify(draft.payload);
+  const { no } = tx.db.run(INSERT_EVENT, task.owner, seq, task.no, draft.kind, tx.now, payload);
+  tx.moved(task.id, null);
+  return no;
+}
+
+export function lastTaskSeq(db: Database, owner: string): number {
+  return db.one<{ seq: number }>(LAST_SEQ, owner)?.seq ?? 0;
+}
+
+export function taskEvents(
+  db: Database,
+  owner: string,
+  { after, limit, bytes, task }: { after: number; limit: number; bytes?: number; task?: string },
+): TaskEvent[] {
+  type Row = { seq: number; task: string; kind: TaskEventKind; at: number; payload: string };
+  const rows =
+    task === undefined
+      ? db.each<Row>(EVENTS, owner, after, limit)
+      : db.each<Row>(EVENTS_OF, taskRow(db, owner, task).no, after, limit);
+  return pageOf(rows, (row) => ({ ...row, payload: JSON.parse(row.payload) }), { bytes });
+}

@@ -1,0 +1,133 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { TaskProgress } from '../../../core/task.ts';
+import type { WorkerInfo } from '../../../ports/store/leases.ts';
+import type { TaskClaim, TaskClaimRequest, TaskFence } from '../../../ports/store/tasks.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
+
+const EXPIRED = `
+  SELECT * FROM tasks
+  WHERE state = 'running' AND lease_end <= ? AND id NOT IN (SELECT value FROM json_each(?))`;
+const RUNNING = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND place = ?";
+/** A plan that asks for more than is usual gets it; and so that it takes no other's turn, all others may run as well. */
+const MOST_GENEROUS = `
+  SELECT max(parallel) AS most FROM tasks
+  WHERE place = ? AND parallel IS NOT NULL AND state IN ('queued', 'running')`;
+const RUNNING_OF = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND owner = ?";
+const NEXT_OWNER = "SELECT owner FROM tasks WHERE state = 'queued' AND owner > ? ORDER BY owner LIMIT 1";
+const SERVED = 'SELECT served FROM boards WHERE owner = ?';
+const SET_SERVED = 'UPDATE boards SET served = ? WHERE owner = ?';
+/** Two tasks of one milestone would talk past each other in their one conversation. */
+const NEXT_OF = `
+  SELECT * FROM tasks t WHERE t.state = 'queued' AND t.owner = ?1 AND t.place IN (?2, 'any')
+    AND (?3 IS NULL OR t.id IN (SELECT value FROM json_each(?3)))
+    AND (t.parallel IS NULL OR t.plan NOT IN (
+      SELECT r.plan FROM tasks r WHERE r.state = 'running' AND r.owner = ?1 AND r.parallel IS NOT NULL
+      GROUP BY r.plan HAVING count(*) >= max(r.parallel)))
+    AND (t.milestone IS NULL OR NOT EXISTS (
+      SELECT 1 FROM tasks m WHERE m.owner = t.owner AND m.milestone = t.milestone AND m.state = 'running'))
+  ORDER BY t.no LIMIT 1`;
+const TO_CANCEL = `
+  SELECT * FROM tasks WHERE state = 'queued' AND cancel_by IS NOT NULL AND place IN (?1, 'any')
+    AND (?2 IS NULL OR id IN (SELECT value FROM json_each(?2)))
+  ORDER BY no LIMIT 1`;
+const TAKE = `
+  UPDATE tasks SET state = 'running', epoch = epoch + 1, worker = ?, process = ?, lease_end = ?,
+    started_at = coalesce(started_at, ?), ended_at = NULL
+  WHERE no = ?`;
+const GIVE_BACK = "UPDATE tasks SET state = 'queued', worker = NULL, process = NULL, lease_end = NULL WHERE no = ?";
+const RENEW = `
+  UPDATE tasks SET lease_end = ? WHERE id = ? AND owner = ? AND epoch = ? AND state = 'running'`;
+const HOLDERS = "SELECT DISTINCT worker AS id, process FROM tasks WHERE state = 'running'";
+const HELD_BY = "SELECT * FROM tasks WHERE state = 'running' AND worker = ?";
+/** After another boot every runner is dead, and times of leases mean nothing. */
+const EXPIRE_ALL = "UPDATE tasks SET lease_end = 0 WHERE state = 'running'";
+
+export function expireTasks(db: Database): void {
+  db.run(EXPIRE_ALL);
+}
+
+const heldBy = ({ held = [] }: TaskClaimRequest) => JSON.stringify(held);
+
+/** The task to take up, read only: whoever waits for work asks this often, and must not lock anything. */
+export function claimableTask(db: Database, request: TaskClaimRequest, monotonic: number): TaskRow | 'expired' | null {
+  if (db.one(EXPIRED, monotonic, heldBy(request)) !== undefined) return 'expired';
+  const ids = request.only === undefined ? null : JSON.stringify(request.only);
+  const cancelled = db.one<TaskRow>(TO_CANCEL, request.place, ids);
+  if (cancelled !== undefined) return cancelled;
+  const running = db.one<{ count: number }>(RUNNING, request.place)?.count ?? 0;
+  const most = db.one<{ most: number | null }>(MOST_GENEROUS, request.place)?.most ?? 0;
+  return running >= Math.max(request.limit, most) ? null : fairest(db, request.place, ids);
+}
+
+/** Of the owner who has the fewest tasks running, then of the one who was served longest ago, then the oldest. */
+function fairest(db: Database, place: string, ids: string | null): TaskRow | null {
+  let best: { row: TaskRow; rank: readonly number[] } | null = null;
+  for (let owner = ''; ; ) {
+    const next = db.one<{ owner: string }>(NEXT_OWNER, owner);
+    if (next === undefined) return best?.row ?? null;
+    owner = next.owner;
+    const row = db.one<TaskRow>(NEXT_OF, owner, place, ids);
+    if (row === undefined) continue;
+    const running = db.one<{ count: number }>(RUNNING_OF, owner)?.count ?? 0;
+    const served = db.one<{ served: number }>(SERVED, owner)?.served ?? 0;
+    const rank = [running, served, row.no];
+    if (best === null || isBefore(rank, best.rank)) best = { row, rank };
+  }
+}
+
+function isBefore(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((value, i) => value !== b[i]);
+  return at !== -1 && (a[at] as number) < (b[at] as number);
+}
+
+export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
+  const expired = tx.db.all<TaskRow>(EXPIRED, tx.monotonic, heldBy(request));
+  for (const row of expired) giveBack(tx, row, 'Its runner has not been heard of.');
+  const found = claimableTask(tx.db, request, tx.monotonic);
+  if (found === null || found === 'expired') return null;
+  const { worker, leaseMs } = request;
+  tx.db.run(TAKE, worker.id, JSON.stringify(worker.process), tx.monotonic + leaseMs, tx.now, found.no);
+  const { round, iteration } = JSON.parse(found.progress) as TaskProgress;
+  const no = appendTaskEvent(tx, found, { kind: 'task.started', payload: { round, iteration } });
+  tx.db.run(SET_SERVED, no, found.owner);
+  const row = taskRow(tx.db, found.owner, found.id);
+  return {
+    fence: { task: row.id, owner: row.owner, epoch: row.epoch },
+    task: taskOf(row),
+    gate: row.gate === null ? null : JSON.parse(row.gate),
+  };
+}
+
+function giveBack(tx: Tx, row: TaskRow, reason: string): void {
+  tx.db.run(GIVE_BACK, row.no);
+  appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason } });
+}
+
+export function renewTasks(tx: Tx, fences: readonly TaskFence[], leaseMs: number): TaskFence[] {
+  const until = tx.monotonic + leaseMs;
+  return fences.filter(({ task, owner, epoch }) => tx.db.run(RENEW, until, task, owner, epoch).changes === 0);
+}
+
+export function releaseTask(tx: Tx, fence: TaskFence): void {
+  const row = taskRow(tx.db, fence.owner, fence.task);
+  if (row.epoch === fence.epoch && row.state === 'running') giveBack(tx, row, 'Its runner was closed.');
+}
+
+/** The row under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
+export function heldTask(tx: Tx, fence: TaskFence): TaskRow {
+  const row = taskRow(tx.db, fence.owner, fence.task);
+  if (row.epoch === fence.epoch && row.state === 'running') return row;
+  throw new ThroughlineError('lease_lost', 'Another runner has the task now.');
+}
+
+export function taskHolders(db: Database): WorkerInfo[] {
+  return db
+    .all<{ id: string; process: string }>(HOLDERS)
+    .map(({ id, process }) => ({ id, process: JSON.parse(process) }));
+}
+
+export function forgetHolder(tx: Tx, worker: string): void {
+  for (const row of tx.db.all<TaskRow>(HELD_BY, worker)) giveBack(tx, row, 'Its runner is gone.');
+}

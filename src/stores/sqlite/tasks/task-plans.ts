@@ -1,0 +1,103 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Task } from '../../../core/task.ts';
+import { firstProgress } from '../../../core/task-progress.ts';
+import type { NewPlan, NewTask, TaskFilter } from '../../../ports/store/tasks.ts';
+import { canonicalHash } from '../conversations/content.ts';
+import { type Database, LIMIT } from '../file/database.ts';
+import { isConstraint } from '../file/faults.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { pageOf } from '../reading/page.ts';
+import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
+
+const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
+const INSERT = `
+  INSERT INTO tasks (owner, id, plan, plan_hash, place_in_plan, place, parallel, name, milestone, session, spec, progress, state,
+    epoch, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const INSERT_AFTER = 'INSERT INTO task_after (task, first, owner) VALUES (?, ?, ?)';
+const NEWEST = `
+  SELECT * FROM tasks WHERE owner = ? AND no < ?
+    AND (? IS NULL OR state IN (SELECT value FROM json_each(?))) AND (? IS NULL OR milestone = ?) AND (? IS NULL OR plan = ?)
+  ORDER BY no DESC ${LIMIT}`;
+
+export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[]; duplicate: boolean } {
+  const hash = bodyHash(plan);
+  const known = tx.db.all<TaskRow>(OF_PLAN, owner, plan.plan);
+  if (known.length > 0) return { tasks: repeated(known, hash), duplicate: true };
+  const rows = plan.tasks.map((task, i) => insert(tx, owner, plan, task, i, hash));
+  const numbers = new Map(rows.map((row) => [row.id, row.no]));
+  for (const [i, task] of plan.tasks.entries()) {
+    for (const first of new Set(task.after)) {
+      tx.db.run(INSERT_AFTER, rows[i]?.no ?? 0, numbers.get(first) ?? 0, owner);
+    }
+  }
+  return { tasks: plan.tasks.map(({ id }) => taskOf(taskRow(tx.db, owner, id))), duplicate: false };
+}
+
+function bodyHash({ tasks, parallel }: NewPlan): Uint8Array {
+  const bodies = tasks.map((task) => withoutIds(task, tasks));
+  // Without a limit it is the hash that plans had before limits were kept.
+  return canonicalHash(parallel === null ? bodies : { parallel, tasks: bodies });
+}
+
+/** Ids are made anew whenever a plan is given: what it says is the rest, with tasks known by their place. */
+function withoutIds({ id: _, ...task }: NewTask, tasks: readonly NewTask[]) {
+  return { ...task, after: task.after.map((first) => tasks.findIndex(({ id }) => id === first)) };
+}
+
+function repeated(known: readonly TaskRow[], hash: Uint8Array): Task[] {
+  if (known.every((row) => Buffer.compare(row.plan_hash, hash) === 0)) return known.map(taskOf);
+  throw new ThroughlineError('conflict', 'Another plan was added under this request id.', {
+    hint: 'Repeat the same plan, or choose another id.',
+  });
+}
+
+function insert(tx: Tx, owner: string, { plan, place, parallel }: NewPlan, task: NewTask, i: number, hash: Uint8Array) {
+  const { id, name, milestone, session, goal, agent } = task;
+  const state = task.after.length > 0 ? 'waiting' : 'queued';
+  const { id: _, ...spec } = task;
+  const progress = JSON.stringify(firstProgress(task));
+  const values = [
+    owner,
+    id,
+    plan,
+    hash,
+    i,
+    place,
+    parallel,
+    name,
+    milestone,
+    session,
+    JSON.stringify(spec),
+    progress,
+    state,
+    tx.now,
+  ];
+  try {
+    const { no } = tx.db.run(INSERT, ...values);
+    const row = { no, id, owner };
+    appendTaskEvent(tx, row, { kind: 'task.added', payload: { name, goal, milestone, agent, state } });
+    return row;
+  } catch (error) {
+    throw isConstraint(error) ? sessionTaken(session, error) : error;
+  }
+}
+
+export function sessionTaken(session: string | null, cause: unknown): ThroughlineError {
+  return new ThroughlineError('conflict', `Another task that is still open has named the session "${session}".`, {
+    hint: 'A session belongs to one conversation: wait for the other task, or leave the session out.',
+    cause,
+  });
+}
+
+export function listTasks(
+  db: Database,
+  owner: string,
+  { states, milestone, plan }: TaskFilter,
+  { limit, before }: { limit: number; before?: string },
+): Task[] {
+  const last = before === undefined ? Number.MAX_SAFE_INTEGER : taskRow(db, owner, before).no;
+  const wanted = states === undefined ? null : JSON.stringify(states);
+  const [m, p] = [milestone ?? null, plan ?? null];
+  return pageOf(db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, m, m, p, p, limit), taskOf);
+}

@@ -1,0 +1,116 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Turn } from '../../../core/turn.ts';
+import type { Claim, ClaimRequest, Fence } from '../../../ports/store/leases.ts';
+import { conversationRow } from '../conversations/conversations.ts';
+import { isErased, Ledger, leaseLost, noConversation } from '../conversations/ledger.ts';
+import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { dropIdleWorker, registerWorker } from './leases.ts';
+import { withdrawOpen } from './permissions.ts';
+
+/*
+ * Turns of a conversation run one after another, so its oldest open turn tells all: it is queued; or it was begun, and then
+ * it is the only one that was.
+ */
+const NEXT_AGENT = '(SELECT t.agent FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)';
+const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
+const READY = `
+  SELECT l.conv FROM leases l
+  WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ? AND l.place IN (?, 'any') AND ${KNOWN_AGENT}
+    AND l.conv NOT IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?)))
+  ORDER BY l.ready_at LIMIT 1`;
+const NAMED = `
+  SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
+  WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
+    AND (l.pending = 0 OR ${KNOWN_AGENT})`;
+const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
+const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
+const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
+const HELD = `
+  SELECT l.conv, l.owner, l.epoch, l.worker FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
+
+/** The conversation to claim, read only: whoever waits for work asks this often, and must not lock anything. */
+export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
+  const { driver, place, conversation, held = [] } = request;
+  const agents = JSON.stringify(request.agents);
+  const row =
+    conversation === undefined
+      ? db.one<{ conv: number }>(READY, driver, monotonic, place, agents, JSON.stringify(held))
+      : db.one<{ conv: number }>(NAMED, conversation, driver, monotonic, place, agents);
+  return row?.conv ?? null;
+}
+
+export function claim(tx: Tx, request: ClaimRequest): Claim | null {
+  const conv = claimable(tx.db, request, tx.monotonic);
+  if (conv === null) return null;
+  const ledger = Ledger.byNo(tx, conv);
+  const { row } = ledger;
+  const before = row.worker;
+  row.epoch += 1;
+  row.worker = registerWorker(tx, request.worker);
+  row.ready_at = tx.monotonic + request.leaseMs;
+  const oldest = tx.db.one<TurnRow>(OLDEST_OPEN, conv);
+  const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
+  if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
+  const begun = oldest === undefined || sent ? null : beginTurn(ledger, requeue(ledger, oldest));
+  ledger.save();
+  if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
+  return {
+    fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
+    conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
+    turn: begun,
+    unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
+  };
+}
+
+/** Its worker ended before anything was sent: the turn waits again, and then is begun like any other. */
+function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
+  if (turn.state === 'queued') return turn;
+  ledger.tx.db.run(REQUEUE, turn.no);
+  ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
+  return turn;
+}
+
+function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
+  return { ...turnOf(ledger.tx.db, turn), ...startTurn(ledger, turn) };
+}
+
+/** Returns what the turn is from then on. */
+export function startTurn(
+  ledger: Ledger,
+  turn: Pick<TurnRow, 'no' | 'id' | 'n' | 'attempt'>,
+): Pick<Turn, 'state' | 'attempt' | 'startedAt'> {
+  const { tx } = ledger;
+  const attempt = turn.attempt + 1;
+  tx.db.run(BEGIN, attempt, tx.now, turn.no);
+  ledger.append('turn.started', turn, { n: turn.n, attempt });
+  return { state: 'running', attempt, startedAt: tx.now };
+}
+
+/** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
+export function beginnable(db: Database, fence: Fence, agents: readonly string[]): TurnRow | null {
+  const held = db.one<{ conv: number; owner: string; epoch: number; worker: number | null }>(HELD, fence.conversation);
+  if (held === undefined || (held.owner !== fence.owner && !isErased(held))) throw noConversation();
+  if (held.epoch !== fence.epoch || held.worker === null) throw leaseLost();
+  return oldestOpen(db, held.conv, agents);
+}
+
+function oldestOpen(db: Database, conv: number, agents: readonly string[]): TurnRow | null {
+  const oldest = db.one<TurnRow>(OLDEST_OPEN, conv);
+  return oldest === undefined || !agents.includes(oldest.agent) ? null : oldest;
+}
+
+export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Turn | null {
+  const ledger = Ledger.under(tx, fence);
+  const oldest = oldestOpen(tx.db, ledger.row.conv, agents);
+  if (oldest === null) return null;
+  if (oldest.sent !== null && oldest.state !== 'queued') {
+    throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
+  }
+  // Begun under this lease and not sent: the answer to an earlier call was lost, so it is given again.
+  if (oldest.state !== 'queued') return turnOf(tx.db, oldest);
+  const turn = beginTurn(ledger, oldest);
+  ledger.save();
+  return turn;
+}

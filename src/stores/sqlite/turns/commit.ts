@@ -1,0 +1,137 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { EventPayloads } from '../../../core/event.ts';
+import { hasEnded } from '../../../core/turn.ts';
+import type { Fence } from '../../../ports/store/leases.ts';
+import type { Write } from '../../../ports/store/writes.ts';
+import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
+import { TURN, type TurnRow } from '../conversations/rows.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { endTurn } from './end.ts';
+import { ask, withdraw, withdrawOpen } from './permissions.ts';
+import { writeReceipt } from './receipts.ts';
+import { changeSession, openSession, useSession } from './sessions.ts';
+
+const LAST_OF = `
+  SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter >= ? AND counter < ?
+  ORDER BY counter DESC, part DESC LIMIT 1`;
+const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
+const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
+const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
+const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
+
+/**
+ * All writes, in order, or none. Every write has one counter of the epoch, and all its events carry it; the events of one
+ * write are its parts. A commit any of whose counters was used before is a repeat of that one.
+ */
+export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): { seq: number } {
+  const ledger = Ledger.under(tx, fence);
+  if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
+  const repeated = earlierAnswer(ledger, counter, writes.length);
+  if (repeated !== null) return repeated;
+  applyAll(ledger, counter, writes, new Map());
+  ledger.save();
+  return { seq: ledger.row.next_seq - 1 };
+}
+
+/** Under the lease that the ledger was found under. `names`: the turns that are known without looking. */
+export function applyAll(ledger: Ledger, counter: number, writes: readonly Write[], names: Names): void {
+  const { epoch } = ledger.row;
+  for (const [index, write] of writes.entries()) {
+    apply(ledger, write, { epoch, counter: counter + index, part: 0 }, names);
+  }
+  checkWatermarks(ledger, writes);
+}
+
+/** The answer of then, when this commit was made before and only its reply was lost (R5). */
+function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { seq: number } | null {
+  return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
+}
+
+function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
+  switch (write.write) {
+    case 'event': {
+      const { kind, turn, payload } = write.event;
+      ledger.append(kind, turnName(ledger, turn, names), payload as EventPayloads[typeof kind], stamp);
+      break;
+    }
+    case 'open-session':
+      openSession(ledger, write.session, turnName(ledger, write.turn, names), stamp);
+      break;
+    case 'change-session':
+      changeSession(ledger, write.ref, write.change, write.reason, stamp);
+      break;
+    case 'receipt': {
+      const turn = turnName(ledger, write.turn, names);
+      if (turn !== null && turn.n !== write.receipt.turn) throw otherTurn(turn.n, write.receipt.turn);
+      writeReceipt(ledger, write.receipt, turn, write.session, stamp);
+      break;
+    }
+    case 'send': {
+      const turn = begunTurn(ledger, write.turn);
+      if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was sent already.`);
+      const session = write.sent.session === null ? null : useSession(ledger, write.sent.session, turn.agent);
+      ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
+      ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
+      break;
+    }
+    case 'retry': {
+      const turn = begunTurn(ledger, write.turn);
+      withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
+      ledger.tx.db.run(RETRY, turn.no);
+      ledger.append('turn.retrying', turn, { n: turn.n, attempt: turn.attempt, failure: write.failure }, stamp);
+      break;
+    }
+    case 'ask':
+      ask(ledger, begunTurn(ledger, write.turn), write.permission, stamp);
+      break;
+    case 'withdraw':
+      withdraw(ledger, write.permission, write.reason, stamp);
+      break;
+    case 'end':
+      endTurn(ledger, begunTurn(ledger, write.turn), write.end, stamp);
+      break;
+  }
+}
+
+type NumberedTurn = TurnName & { readonly n: number };
+export type Names = Map<string, NumberedTurn>;
+
+/** Looked up once a commit: a batch of updates is mostly of one turn. */
+function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {
+  if (id === null) return null;
+  const known = names.get(id) ?? tx.db.one<NumberedTurn>(TURN_NAME, id, row.conv);
+  if (known === undefined) throw noTurn();
+  names.set(id, known);
+  return known;
+}
+
+/** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */
+function begunTurn({ tx, row }: Ledger, id: string): TurnRow {
+  const turn = tx.db.one<TurnRow>(TURN_ROW, id, row.conv);
+  if (turn === undefined) throw noTurn();
+  if (hasEnded(turn.state)) throw new ThroughlineError('conflict', `Turn ${turn.n} has already ended.`);
+  if (turn.state === 'queued') throw new ThroughlineError('conflict', `Turn ${turn.n} has not begun.`);
+  return turn;
+}
+
+/** No session can have been told more than the history has (R9): what is said of it last counts. */
+function checkWatermarks({ row }: Ledger, writes: readonly Write[]): void {
+  const watermarks = new Map<string, number>();
+  for (const write of writes) {
+    if (write.write === 'open-session') watermarks.set(write.session.ref, write.session.watermark);
+    if (write.write === 'change-session' && write.change.watermark !== undefined)
+      watermarks.set(write.ref, write.change.watermark);
+  }
+  for (const watermark of watermarks.values()) {
+    if (watermark > row.head)
+      throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
+  }
+}
+
+function otherTurn(n: number, other: number | null): ThroughlineError {
+  return new ThroughlineError('conflict', `The receipt is of turn ${other}, not of turn ${n}.`);
+}
+
+function noTurn(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such turn in this conversation.');
+}

@@ -1,0 +1,106 @@
+import { promptText } from '../../../core/content.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { replyText, type TurnRecord } from '../../../core/record.ts';
+import { hasEnded, type Turn } from '../../../core/turn.ts';
+import { NO_USAGE } from '../../../core/usage.ts';
+import type { EndOfTurn } from '../../../ports/store/writes.ts';
+import { linkContents, readValue, storeValue } from '../conversations/content.ts';
+import { Ledger, type Stamp } from '../conversations/ledger.ts';
+import { type RecordBody, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { withdrawOpen } from './permissions.ts';
+import { endUse } from './sessions.ts';
+import { countSpent, countTurns } from './totals.ts';
+
+const END = `
+  UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
+const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = ?';
+const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
+const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
+
+const BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
+const CANCEL = "UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ? WHERE no = ?";
+const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
+
+/** The one end of a turn, with all that follows from it (R4, R9). */
+export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const { outcome, failure, record, session, usage } = end;
+  checkRecord(turn, end);
+  if (end.unsent) tx.db.run(TAKE_BACK, turn.no);
+  withdrawOpen(ledger, turn, 'The turn ended.', stamp);
+  const at = record?.endedAt ?? tx.now;
+  const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
+  tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
+  if (record !== null) {
+    addRecord(ledger, turn, record);
+    countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
+    countSpent(tx, row.owner, turn.agent, 1, usage);
+  }
+  row.pending -= 1;
+  ledger.touch();
+  const reply = record === null ? '' : cut(replyText(record.parts));
+  ledger.append('turn.ended', turn, { n: turn.n, outcome, failure, reply, usage }, stamp);
+}
+
+/** Puts the record at the end of the history and makes it the head. */
+function addRecord({ tx, row }: Ledger, turn: TurnRow, record: TurnRecord): void {
+  row.head = record.n;
+  row.history += 1;
+  const body = storeValue(tx.db, row.owner, bodyOf(tx.db, turn, record));
+  const refs = body.hashes.length > 0 ? 1 : 0;
+  tx.db.run(INSERT_RECORD, turn.no, row.owner, row.conv, record.n, row.history, body.json, refs);
+  linkContents(tx.db, row.owner, turn.no, body.hashes);
+  tx.db.run(INSERT_WORDS, turn.no, promptText(record.prompt), replyText(record.parts));
+}
+
+function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
+  const { prompt, ...rest } = record;
+  const known = turn.prompt_refs === 0 ? turn.prompt : JSON.stringify(readValue(db, turn.owner, turn.prompt, 1));
+  return JSON.stringify(prompt) === known ? rest : record;
+}
+
+/** The history is the turns that were sent and have ended: a record for each of them, and for no other. */
+function checkRecord(turn: TurnRow, { record, unsent }: EndOfTurn): void {
+  if (unsent && record !== null) throw fault(turn, 'has a record, so it was sent');
+  if (unsent && turn.attempt > 1) throw fault(turn, 'was tried before, and may have been sent then');
+  if (record === null && turn.sent !== null && !unsent) throw fault(turn, 'was sent, so its end needs a record');
+  if (record !== null && turn.was_sent === 0) throw fault(turn, 'was never sent, so it has no record');
+  if (record !== null && record.n !== turn.n) throw fault(turn, `cannot have the record of turn ${record.n}`);
+}
+
+function fault(turn: TurnRow, what: string): ThroughlineError {
+  return new ThroughlineError('invalid', `Turn ${turn.n} ${what}.`);
+}
+
+const LONGEST_REPLY = 4096;
+
+/** The whole reply is in the record; an event is for those who watch. */
+function cut(reply: string): string {
+  if (reply.length <= LONGEST_REPLY) return reply;
+  return `${reply.slice(0, LONGEST_REPLY)}… [${reply.length - LONGEST_REPLY} more in the record]`;
+}
+
+export function requestCancel(tx: Tx, owner: string, id: string, by: string): Turn {
+  const turn = tx.db.one<TurnRow>(BY_ID, id, owner);
+  if (turn === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
+  if (hasEnded(turn.state) || (turn.cancel_requested === 1 && turn.state !== 'queued')) return turnOf(tx.db, turn);
+  const ledger = Ledger.byNo(tx, turn.conv);
+  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
+  if (turn.state === 'queued') endQueued(ledger, turn, by);
+  else tx.db.run(REQUEST, turn.no);
+  ledger.save();
+  return turnOf(tx.db, tx.db.one<TurnRow>(BY_ID, id, owner) as TurnRow);
+}
+
+/** Nobody has begun it, so it ends here and now, and never was part of the history. */
+function endQueued(ledger: Ledger, turn: TurnRow, by: string): void {
+  const { row, tx } = ledger;
+  const failure = { code: 'cancelled', message: `Cancelled by ${by} before it began.` } as const;
+  tx.db.run(CANCEL, JSON.stringify(failure), tx.now, turn.no);
+  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE });
+  row.pending -= 1;
+  if (row.pending === 0 && row.worker === null) row.ready_at = null;
+  ledger.touch();
+}

@@ -1,0 +1,184 @@
+import { titleOf } from '../../../core/content.ts';
+import { noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
+import type { Turn } from '../../../core/turn.ts';
+import { NO_USAGE } from '../../../core/usage.ts';
+import type { Accepted, Enqueued, NewTurn, Onward } from '../../../ports/store/turns.ts';
+import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
+import { titleFromPrompt } from '../conversations/conversations.ts';
+import { Ledger } from '../conversations/ledger.ts';
+import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
+import type { Database } from '../file/database.ts';
+import { isConstraint } from '../file/faults.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { startTurn } from './claim.ts';
+import { applyAll } from './commit.ts';
+
+const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
+const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
+const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
+const SESSION_HOMES = `
+  SELECT conv FROM sessions WHERE id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
+const INSERT = `
+  INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
+    attempt, retry_of, was_sent, cancel_requested, usage, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)`;
+
+export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
+  const asked = requestHash(request);
+  const known = findRequest(tx.db, owner, request.requestId, asked);
+  if (known !== null) return known;
+  const ledger = Ledger.of(tx, owner, request.conversation);
+  const { turn, seq } = addTurn(ledger, request, asked);
+  ledger.save();
+  return { turn, seq, duplicate: false };
+}
+
+/**
+ * The same, and what its holder would do next. Only where no other turn is open: one that waits comes first, and is begun as
+ * always.
+ */
+export function accept(tx: Tx, owner: string, request: NewTurn, next: Onward): Accepted {
+  const asked = requestHash(request);
+  const known = findRequest(tx.db, owner, request.requestId, asked);
+  if (known !== null) return { ...known, begun: null, written: false };
+  const ledger = Ledger.of(tx, owner, request.conversation);
+  const { no, turn, seq } = addTurn(ledger, request, asked);
+  const { id, n, agent, attempt } = turn;
+  const isNext = ledger.isUnder(next.fence) && ledger.row.pending === 1 && next.agents.includes(agent);
+  const begun = isNext ? { ...turn, ...startTurn(ledger, { no, id, n, attempt }) } : null;
+  const { ahead, counter } = next;
+  const written = begun !== null && ahead !== null && ahead.n === n && ahead.agent === agent;
+  if (written) applyAll(ledger, counter, ahead.writes, new Map([[id, { no, id, n }]]));
+  ledger.save();
+  return { turn, seq, duplicate: false, begun, written };
+}
+
+/** The hot row is still to be saved. */
+function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { no: number; turn: Turn; seq: number } {
+  const { tx } = ledger;
+  const agent = agentFor(tx.db, ledger, request);
+  checkSession(tx.db, ledger, agent, request);
+  checkRetried(tx.db, ledger, request);
+
+  titleFromPrompt(ledger, request.prompt);
+  const n = ledger.row.next_n;
+  const no = insertTurn(ledger, request, agent, asked);
+  const { requestId, retryOf } = request;
+  const queued = { n, agent, requestId, retryOf, preview: titleOf(request.prompt) };
+  const seq = ledger.append('turn.queued', { no, id: request.id }, queued);
+  ledger.row.next_n += 1;
+  ledger.row.pending += 1;
+  ledger.row.ready_at ??= tx.monotonic;
+  ledger.touch();
+  return { no, turn: newTurn(request, n, agent, tx.now), seq };
+}
+
+/** The turn as it was stored, without reading it back. */
+function newTurn(request: NewTurn, n: number, agent: string, now: number): Turn {
+  const { id, conversation, requestId, prompt, options, retryOf } = request;
+  return {
+    id,
+    conversation,
+    n,
+    requestId,
+    state: 'queued',
+    agent,
+    prompt,
+    options,
+    attempt: 0,
+    sessionId: null,
+    retryOf,
+    sent: null,
+    cancelRequested: false,
+    failure: null,
+    usage: NO_USAGE,
+    createdAt: now,
+    startedAt: null,
+    endedAt: null,
+  };
+}
+
+/** What was asked for, to tell a repeat from another request with the same id; null: it has no id, so nothing to tell. */
+function requestHash({ requestId, conversation, agent, prompt, options, retryOf }: NewTurn): Uint8Array | null {
+  return requestId === null ? null : canonicalHash([conversation, agent, prompt, options, retryOf]);
+}
+
+/** The same request again gives the turn of then (R3). */
+function findRequest(db: Database, owner: string, requestId: string | null, asked: Uint8Array | null): Enqueued | null {
+  if (requestId === null || asked === null) return null;
+  const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
+  if (row === undefined) return null;
+  if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
+    throw new ThroughlineError('conflict', `The request id "${requestId}" was used for something else.`, {
+      hint: 'Use a new request id for a new request.',
+    });
+  }
+  return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
+}
+
+/** The agent is fixed here: named, else the previous turn's, else the conversation's, else the default. */
+function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
+  const { conv } = ledger.row;
+  const agent =
+    request.agent ??
+    db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
+    db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
+    request.defaultAgent;
+  if (agent !== null) return known(agent, request.agents);
+  throw new ThroughlineError('invalid', 'No agent is named, and there is no default.', { hint: 'Name an agent.' });
+}
+
+function known(agent: string, agents: readonly string[] | undefined): string {
+  if (agents === undefined || agents.includes(agent)) return agent;
+  throw noSuchAgent(agent, agents);
+}
+
+/**
+ * A native session belongs to one conversation (R1). Whose it is stays unsaid. This is what can be told without opening
+ * anything; whether it is in use under another agent's name is found out where the turn is restored.
+ */
+function checkSession(db: Database, ledger: Ledger, agent: string, { options }: NewTurn): void {
+  if (options.session === undefined) return;
+  const homes = db.all<{ conv: number }>(SESSION_HOMES, options.session, agent);
+  // The same agent may have one of that id in several places: then it is the own one that was named.
+  if (homes.length === 0 || homes.some(({ conv }) => conv === ledger.row.conv)) return;
+  throw new ThroughlineError(
+    'refused',
+    `The session "${options.session}" cannot be used here: it is in use elsewhere.`,
+  );
+}
+
+function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void {
+  if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
+  throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');
+}
+
+function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array | null): number {
+  const prompt = storeValue(tx.db, row.owner, request.prompt);
+  const values = [
+    row.owner,
+    row.conv,
+    row.next_n,
+    request.id,
+    request.requestId,
+    asked,
+    row.next_seq,
+    agent,
+    prompt.json,
+    prompt.hashes.length > 0 ? 1 : 0,
+    JSON.stringify(request.options),
+    request.retryOf,
+    JSON.stringify(NO_USAGE),
+    tx.now,
+  ];
+  try {
+    const { no } = tx.db.run(INSERT, ...values);
+    linkContents(tx.db, row.owner, no, prompt.hashes);
+    return no;
+  } catch (error) {
+    // The number is given under the row's lock, and the request id was looked for: only the turn's own id is left.
+    if (isConstraint(error)) throw new ThroughlineError('conflict', 'The id of the turn is taken.', { cause: error });
+    throw error;
+  }
+}

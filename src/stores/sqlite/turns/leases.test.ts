@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { begun } from '../../../../test/contracts/store/world.ts';
+
+test('a worker that holds nothing any more leaves nothing behind', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openAt(file);
+  const [a, b] = [await begun(store), await begun(store)];
+  const db = new DatabaseSync(file, { readOnly: true });
+  const rows = () => db.prepare('SELECT count(*) AS n FROM workers').get()?.n;
+  await store.release(a.fence);
+  expect(rows()).toBe(1);
+  await store.release(b.fence);
+  expect(rows()).toBe(0);
+  db.close();
+});

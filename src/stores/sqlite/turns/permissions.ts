@@ -1,0 +1,83 @@
+import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
+import type { Permission, PermissionOption } from '../../../core/permission.ts';
+import type { NewPermission } from '../../../ports/store/permissions.ts';
+import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
+import { PERMISSION, type PermissionRow, permissionOf } from '../conversations/rows.ts';
+import type { Tx } from '../file/write-queue.ts';
+
+const BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
+const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = ? AND state = 'open' ORDER BY no`;
+const INSERT = `
+  INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)`;
+const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
+const WITHDRAW = "UPDATE permissions SET state = 'withdrawn', ended_at = ? WHERE no = ?";
+const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = ?";
+const GO_ON = `
+  UPDATE turns SET state = 'running'
+  WHERE no = ?1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM permissions WHERE turn = ?1 AND state = 'open')`;
+const TAKEN = 'SELECT 1 FROM permissions WHERE id = ?';
+
+export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const { id, attempt, title, toolCall, options } = asked;
+  if (tx.db.one(TAKEN, id) !== undefined) throw new ThroughlineError('conflict', 'The id of the permission is taken.');
+  const call = JSON.stringify(toolCall ?? null);
+  tx.db.run(INSERT, row.owner, row.conv, turn.no, id, attempt, title, call, JSON.stringify(options), tx.now);
+  tx.db.run(WAIT, turn.no);
+  ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
+}
+
+/** The first answer wins, whoever gives it; the holder of the lease sees it as an event, and where there is none nobody does. */
+export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
+  const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
+  if (row === undefined) throw noSuchPermission(id);
+  checkOpen(row);
+  const options: PermissionOption[] = JSON.parse(row.options);
+  if (!options.some((option) => option.optionId === optionId)) {
+    throw new ThroughlineError('invalid', `There is no option "${optionId}".`, {
+      hint: `Known are ${options.map((option) => option.optionId).join(', ')}.`,
+    });
+  }
+  const ledger = Ledger.byNo(tx, row.conv);
+  if (ledger.row.worker === null) throw nobodyWaits();
+  tx.db.run(ANSWER, optionId, by, tx.now, row.no);
+  tx.db.run(GO_ON, row.turn);
+  ledger.append('permission.answered', { no: row.turn, id: row.turn_id }, { id, optionId, by });
+  ledger.save();
+  return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
+}
+
+/** Takes back one question. Does nothing when somebody was quicker to answer: the first answer wins. */
+export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
+  if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
+  if (asked.state !== 'open') return;
+  tx.db.run(WITHDRAW, tx.now, asked.no);
+  tx.db.run(GO_ON, asked.turn);
+  ledger.append('permission.withdrawn', { no: asked.turn, id: asked.turn_id }, { id, reason }, stamp);
+}
+
+/** Takes back every open question of a turn whose attempt ends. */
+export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): void {
+  const { tx } = ledger;
+  const open = tx.db.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
+  for (const { no, id } of open) {
+    tx.db.run(WITHDRAW, tx.now, no);
+    ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
+  }
+  if (open.length > 0) tx.db.run(GO_ON, turn.no);
+}
+
+function nobodyWaits(): ThroughlineError {
+  return new ThroughlineError('conflict', 'Nobody waits for the answer: the program that ran the turn has ended.', {
+    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then asks again.',
+  });
+}
+
+function checkOpen(row: PermissionRow): void {
+  if (row.state === 'open') return;
+  const what = row.state === 'answered' ? 'was answered already' : 'was withdrawn';
+  throw new ThroughlineError('conflict', `The permission ${what}.`);
+}

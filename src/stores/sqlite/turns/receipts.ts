@@ -1,0 +1,60 @@
+import type { Receipt } from '../../../core/receipt.ts';
+import { NO_USAGE, type Usage } from '../../../core/usage.ts';
+import { conversationNo } from '../conversations/conversations.ts';
+import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
+import { type Database, LIMIT } from '../file/database.ts';
+import { addSessionUsage } from './sessions.ts';
+import { countSpent, countTurns } from './totals.ts';
+
+const FIND = 'SELECT no, body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
+const INSERT = `
+  INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (conv, turn, warm, attempt) DO NOTHING`;
+const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
+const NEWEST = `SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC ${LIMIT}`;
+const OF_TURN = `SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC ${LIMIT}`;
+
+/** A receipt is written before the prompt and again when more is known; only what the later one adds is counted. */
+export function writeReceipt(
+  ledger: Ledger,
+  receipt: Receipt,
+  turn: TurnName | null,
+  session: string | null,
+  stamp: Stamp,
+): void {
+  const { tx, row } = ledger;
+  const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
+  const body = JSON.stringify(receipt);
+  const isFirst = tx.db.run(INSERT, row.owner, ...place, body).changes === 1;
+  const before = isFirst ? undefined : tx.db.one<{ no: number; body: string }>(FIND, ...place);
+  if (before !== undefined) tx.db.run(REPLACE, body, before.no);
+
+  const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
+  const added = difference(receipt.usage, earlier);
+  if (Object.values(added).some((amount) => amount !== 0)) {
+    if (session !== null) addSessionUsage(ledger, session, added);
+    countSpent(tx, row.owner, receipt.agent, 0, added);
+    countTurns(ledger, [], added);
+  }
+  ledger.append('restore.receipt', turn, receipt, stamp);
+}
+
+export function receipts(
+  db: Database,
+  owner: string,
+  id: string,
+  page: { limit?: number; turn?: number } = {},
+): Receipt[] {
+  const no = conversationNo(db, owner, id);
+  const limit = Math.max(0, page.limit ?? Number.MAX_SAFE_INTEGER);
+  const rows =
+    page.turn === undefined
+      ? db.all<{ body: string }>(NEWEST, no, limit)
+      : db.all<{ body: string }>(OF_TURN, no, page.turn, limit);
+  return rows.reverse().map(({ body }) => JSON.parse(body) as Receipt);
+}
+
+function difference(now: Usage, before: Usage): Usage {
+  const pairs = Object.entries(now).map(([name, amount]) => [name, amount - before[name as keyof Usage]]);
+  return Object.fromEntries(pairs) as Usage;
+}

@@ -1,0 +1,165 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
+import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
+import { conversationRow } from '../conversations/conversations.ts';
+import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
+import { SESSION, type SessionRow } from '../conversations/rows.ts';
+import type { Database } from '../file/database.ts';
+import { isConstraint } from '../file/faults.ts';
+import { countSession } from './totals.ts';
+
+const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
+const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = ? AND conv = ?';
+const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
+const INSERT = `
+  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, storage,
+    turns, usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+const CHANGE = `
+  UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
+// Apart, because naming the state rewrites the index of usable sessions.
+const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
+const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
+const END_USE = 'UPDATE sessions SET used_at = ?, used_seq = ?, turns = turns + ?, usage = ? WHERE no = ?';
+const COUNT = 'UPDATE sessions SET usage = ? WHERE no = ?';
+const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
+
+const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES (?, ?, ?, ?)';
+const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ?';
+const MIRROR_PIECES = `
+  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = ? AND s.conv = ? ORDER BY m.start`;
+
+/** A session of this conversation, as much of it as the statement reads. Throws `not_found`. */
+function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
+  const session = tx.db.one<Row>(sql, ref, row.conv);
+  if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  return session;
+}
+
+interface SessionName {
+  readonly no: number;
+  readonly id: string;
+  readonly agent: string;
+  readonly usage: string;
+}
+
+export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
+  const { tx, row } = ledger;
+  const { ref, id, agent, origin } = session;
+  if (tx.db.one(REF_TAKEN, ref) !== undefined)
+    throw new ThroughlineError('conflict', 'The session was opened already.');
+  const parent = session.parent === null ? null : found<SessionName>(ledger, NAME, session.parent).id;
+  orConflict(id, () =>
+    tx.db.run(
+      INSERT,
+      row.owner,
+      row.conv,
+      ref,
+      id,
+      agent,
+      origin,
+      session.parent,
+      session.watermark,
+      session.dropped,
+      session.state,
+      session.position,
+      session.process === null ? null : JSON.stringify(session.process),
+      session.storage ?? agent,
+      JSON.stringify(NO_USAGE),
+      tx.now,
+      tx.now,
+      row.next_seq,
+    ),
+  );
+  if (turn !== null) tx.db.run(GIVE, id, turn.no);
+  countSession(ledger);
+  ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
+}
+
+export function changeSession(
+  ledger: Ledger,
+  ref: string,
+  change: SessionChange,
+  reason: string | null,
+  stamp: Stamp,
+): void {
+  const { db } = ledger.tx;
+  const session = found<SessionRow>(ledger, BY_REF, ref);
+  const state = change.state ?? session.state;
+  const watermark = change.watermark ?? session.watermark;
+  const position = change.position === undefined ? session.position : change.position;
+  const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
+  const memo = change.memo === undefined ? session.memo : change.memo;
+  const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
+  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, memo, mirrored, session.no);
+  if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
+  ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
+}
+
+/**
+ * The session is the most recently used one from here on. Returns the agent's id of it, for the turn that it is given to.
+ * Throws `conflict` when it is another agent's: a turn is answered by the agent that it was accepted for.
+ */
+export function useSession(ledger: Ledger, ref: string, agent: string): string {
+  const { tx, row } = ledger;
+  const { no, id } = sessionOf(ledger, ref, agent);
+  tx.db.run(USE, tx.now, row.next_seq, no);
+  return id;
+}
+
+/** The same at the end of the turn, which counts for the session: `turns` is 0 for one that is no part of the history. */
+export function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): string {
+  const { tx, row } = ledger;
+  const session = sessionOf(ledger, ref, agent);
+  tx.db.run(END_USE, tx.now, row.next_seq, turns, sum(session, usage), session.no);
+  return session.id;
+}
+
+/** What was spent beside its turns. */
+export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void {
+  const session = found<SessionName>(ledger, NAME, ref);
+  ledger.tx.db.run(COUNT, sum(session, usage), session.no);
+}
+
+function sessionOf(ledger: Ledger, ref: string, agent: string): SessionName {
+  const session = found<SessionName>(ledger, NAME, ref);
+  if (session.agent === agent) return session;
+  throw new ThroughlineError('conflict', `The session is of the agent "${session.agent}", not of "${agent}".`);
+}
+
+function sum(session: SessionName, usage: Usage): string {
+  return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
+}
+
+/** The index of usable sessions said no: it belongs to another conversation, or this one has it already (R1). */
+function orConflict(id: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!isConstraint(error)) throw error;
+    throw new ThroughlineError('conflict', `The session "${id}" is in use elsewhere.`, { cause: error });
+  }
+}
+
+/** A file grows at its end: each turn adds one piece, so its cost does not grow with the file. Returns how much there is then. */
+function addToMirror(
+  { tx, row }: Ledger,
+  session: SessionRow,
+  { from, bytes }: NonNullable<SessionChange['mirror']>,
+): number {
+  if (from !== session.mirrored && from !== 0) {
+    throw new ThroughlineError(
+      'invalid',
+      `The mirror has ${session.mirrored} bytes; more of it cannot begin at ${from}.`,
+    );
+  }
+  if (from === 0 && session.mirrored > 0) tx.db.run(FORGET_MIRROR, session.no);
+  if (bytes.byteLength > 0) tx.db.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
+  return from + bytes.byteLength;
+}
+
+export function transcript(db: Database, owner: string, conversation: string, ref: string): Uint8Array | null {
+  const { no } = conversationRow(db, owner, conversation);
+  const pieces = db.all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, no);
+  return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
+}

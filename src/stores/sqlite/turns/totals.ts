@@ -1,0 +1,123 @@
+import type { Summary } from '../../../core/summary.ts';
+import type { TurnEnd } from '../../../core/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
+import type { UsagePage } from '../../../core/usage-page.ts';
+import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
+import { conversationRow } from '../conversations/conversations.ts';
+import type { Ledger } from '../conversations/ledger.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { LAST_DAY, pageOf } from '../reading/page.ts';
+
+// What a summary says is kept as things happen, so that reading it costs the same at any length.
+
+interface TotalsRow {
+  completed: number;
+  first_n: number | null;
+  first_at: number | null;
+  last_n: number | null;
+  last_at: number | null;
+  sessions: number;
+  changes: number;
+  last_session: string | null;
+  usage: string;
+}
+
+const TOTALS = 'SELECT * FROM totals WHERE conv = ?';
+const COUNT_SESSION = 'UPDATE totals SET sessions = sessions + 1 WHERE conv = ?';
+const SAVE = `
+  UPDATE totals SET completed = ?, first_n = ?, first_at = ?, last_n = ?, last_at = ?, changes = ?, last_session = ?, usage = ?
+  WHERE conv = ?`;
+const DAY = 'SELECT turns, usage FROM usage_days WHERE owner = ? AND day = ? AND agent = ?';
+const SAVE_DAY = `
+  INSERT INTO usage_days (owner, day, agent, turns, usage) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (owner, day, agent) DO UPDATE SET turns = excluded.turns, usage = excluded.usage`;
+const DAYS = `
+  SELECT day, agent, turns, usage FROM usage_days
+  WHERE owner = ?1 AND day BETWEEN ?2 AND ?3 AND (day < ?3 OR agent > ?4) ORDER BY day DESC, agent`;
+const HOLDER = `
+  SELECT l.pending, l.epoch, l.ready_at, w.id AS holder, w.process
+  FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = ?`;
+
+export function countSession({ tx, row }: Ledger): void {
+  tx.db.run(COUNT_SESSION, row.conv);
+}
+
+export interface EndedTurn {
+  readonly n: number;
+  readonly at: number;
+  readonly outcome: TurnEnd;
+  /** What tells its session from another; null: it had none. */
+  readonly session: string | null;
+  readonly usage: Usage;
+}
+
+/** Adds ended turns, in order, and what was spent beside them, to the conversation's totals. */
+export function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], beside: Usage = NO_USAGE): void {
+  const totals = tx.db.one<TotalsRow>(TOTALS, row.conv) as TotalsRow;
+  let usage = addUsage(beside, JSON.parse(totals.usage));
+  for (const turn of ended) {
+    usage = addUsage(usage, turn.usage);
+    if (turn.session !== null) {
+      if (totals.last_session !== null && totals.last_session !== turn.session) totals.changes += 1;
+      totals.last_session = turn.session;
+    }
+    if (turn.outcome !== 'completed') continue;
+    totals.completed += 1;
+    totals.first_n ??= turn.n;
+    totals.first_at ??= turn.at;
+    totals.last_n = turn.n;
+    totals.last_at = turn.at;
+  }
+  const { completed, first_n, first_at, last_n, last_at, changes, last_session } = totals;
+  const sum = JSON.stringify(usage);
+  tx.db.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, sum, row.conv);
+}
+
+/** Adds what was spent here and now to the owner's days; what was imported or forked was spent elsewhere or before. */
+export function countSpent(tx: Tx, owner: string, agent: string, turns: number, usage: Usage): void {
+  const day = new Date(tx.now).toISOString().slice(0, 10);
+  const before = tx.db.one<{ turns: number; usage: string }>(DAY, owner, day, agent);
+  const sum = before === undefined ? usage : addUsage(usage, JSON.parse(before.usage));
+  tx.db.run(SAVE_DAY, owner, day, agent, (before?.turns ?? 0) + turns, JSON.stringify(sum));
+}
+
+export function usageDays(db: Database, owner: string, page: UsagePage<LastUsage> = {}): UsageRow[] {
+  const { since = '', limit, before = { day: LAST_DAY, agent: '' } } = page;
+  const rows = db.each<Omit<UsageRow, 'usage'> & { usage: string }>(DAYS, owner, since, before.day, before.agent);
+  return pageOf(rows, (row) => ({ ...row, usage: JSON.parse(row.usage) }), { limit });
+}
+
+export function summary(db: Database, owner: string, id: string, monotonic: number): Summary {
+  const { no, key, title } = conversationRow(db, owner, id);
+  const totals = db.one<TotalsRow>(TOTALS, no) as TotalsRow;
+  const lease = db.one<HolderRow>(HOLDER, no) as HolderRow;
+  const { first_n, first_at, last_n, last_at } = totals;
+  return {
+    conversation: id,
+    key,
+    title,
+    contexts: totals.completed,
+    first: first_n === null || first_at === null ? null : { n: first_n, at: first_at },
+    last: last_n === null || last_at === null ? null : { n: last_n, at: last_at },
+    sessions: totals.sessions,
+    changes: totals.changes,
+    open: lease.pending,
+    lock: lockOf(lease, monotonic),
+    usage: JSON.parse(totals.usage),
+  };
+}
+
+interface HolderRow {
+  pending: number;
+  epoch: number;
+  ready_at: number | null;
+  holder: string | null;
+  process: string | null;
+}
+
+/** A lease that has run out is nobody's lock any more, though its holder may still prolong it. */
+function lockOf({ holder, process, epoch, ready_at }: HolderRow, monotonic: number): Summary['lock'] {
+  if (holder === null || process === null || ready_at === null || ready_at <= monotonic) return null;
+  return { holder, pid: JSON.parse(process).pid, epoch, expiresIn: Math.ceil(ready_at - monotonic) };
+}
