@@ -59,7 +59,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     await store.close();
   },
-  /** Says what it hears by the bell alone, without the slow look beside it, until its input ends. */
+  /** Says what the bell notifies it of, without the poll, until its input ends. */
   async listen() {
     const never = setInterval(() => {}, 2 ** 31 - 1).unref();
     globalThis.setInterval = (() => never) as typeof setInterval;
@@ -73,7 +73,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     await store.close();
   },
   /** Writes when told, and says that it is durable. */
-  async ring() {
+  async enqueue() {
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
     const id = await newConversation(store, { id: name });
     say('ready');

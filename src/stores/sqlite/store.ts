@@ -72,7 +72,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
   const queue = new WriteQueue(db, {
     busyMs,
     times: () => ({ now: clock.now(), monotonic: clock.monotonic() }),
-    committed: (news) => bell.ring(news),
+    committed: (news) => bell.notify(news),
   });
   let closing: Promise<void> | null = null;
 

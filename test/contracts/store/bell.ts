@@ -135,7 +135,7 @@ function listening(store: Store) {
     async about(id: string): Promise<{ own: boolean }> {
       const deadline = Date.now() + 120_000;
       while (matching(id).length === 0) {
-        if (Date.now() > deadline) throw new Error(`The bell did not ring for ${id}.`);
+        if (Date.now() > deadline) throw new Error(`The bell did not notify of ${id}.`);
         await new Promise<void>((resolve) => {
           wake = resolve;
           setTimeout(resolve, 100);

@@ -357,20 +357,20 @@ export function tasks(world: World): void {
     expect((await store.tasks.find(ANN, a.id))?.progress).toMatchObject({ turns: 3, spent: { inputTokens: 12 } });
   });
 
-  test('what happens to a task rings, here and in another process', async () => {
+  test('what happens to a task notifies listeners, here and in another process', async () => {
     const { store, site } = world;
     const other = await site.open();
-    const rung: { here: string[]; there: string[] } = { here: [], there: [] };
-    store.listen((moved) => rung.here.push(...(moved ?? [])));
+    const notified: { here: string[]; there: string[] } = { here: [], there: [] };
+    store.listen((moved) => notified.here.push(...(moved ?? [])));
     const heard = new Promise<void>((resolve) => {
       other.listen((moved) => {
-        rung.there.push(...(moved ?? []));
-        if (rung.there.length > 0) resolve();
+        notified.there.push(...(moved ?? []));
+        if (notified.there.length > 0) resolve();
       });
     });
     const [a] = await added(store, {});
     await heard;
-    expect(rung).toEqual({ here: [a.id], there: [a.id] });
+    expect(notified).toEqual({ here: [a.id], there: [a.id] });
   });
 
   test('another owner has nothing of it', async () => {

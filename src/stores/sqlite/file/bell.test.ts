@@ -5,22 +5,22 @@ import { until } from '../../../../test/contracts/agent-sandbox.ts';
 import { Child, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { enqueue, newConversation } from '../../../../test/contracts/store/world.ts';
 
-test('another process hears the bell, every time', async () => {
+test('another process is notified, every time', async () => {
   const file = join(temporaryFolder(), 'store.db');
-  const ears = new Child(file, 'listen', 'ears');
-  await ears.line(0);
-  const hand = new Child(file, 'ring', 'conversation');
-  await hand.line(0);
+  const listener = new Child(file, 'listen', 'listener');
+  await listener.line(0);
+  const writer = new Child(file, 'enqueue', 'conversation');
+  await writer.line(0);
   for (let i = 1; i <= 30; i += 1) {
-    hand.tell();
-    await hand.line(i);
-    // Nothing else would say so: without the bell this is waited for in vain.
-    expect(await ears.line(i)).toEqual({ moved: ['conversation'] });
+    writer.tell();
+    await writer.line(i);
+    // Nothing else would say so: without the bell this would never come.
+    expect(await listener.line(i)).toEqual({ moved: ['conversation'] });
   }
-  await Promise.all([ears.finish(), hand.finish()]);
+  await Promise.all([listener.finish(), writer.finish()]);
 });
 
-test('a bell that was deleted rings again', async () => {
+test('a bell whose file was deleted notifies again', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const [store, other] = [await openAt(file), await openAt(file)];
   const id = await newConversation(store);
@@ -31,20 +31,39 @@ test('a bell that was deleted rings again', async () => {
   for (let round = 1; round <= 2; round += 1) {
     rmSync(`${file}.bell`);
     await enqueue(store, id);
-    await until('it rings', () => calls >= round);
+    await until('it is notified', () => calls >= round);
     calls = round;
   }
   stop();
 });
 
-test('where the bell cannot be watched at all, the slow look finds what is new', async () => {
+test('where the file cannot be watched at all, the poll finds what is new', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const [store, other] = [await openAt(file), await openAt(file)];
   const id = await newConversation(store);
   const heard = new Promise<readonly string[] | null>((resolve) => other.listen(resolve));
-  // A folder in its place cannot be replaced by a file; touching it is not seen by who watched the file.
+  // A folder in its place cannot be replaced by a file; whoever watched the file does not see that it is touched.
   rmSync(`${file}.bell`);
   mkdirSync(`${file}.bell`);
   await enqueue(store, id);
   expect(await heard).toEqual([id]);
+});
+
+test('a listener may stop while it is called, and another begin: nothing of what comes then is missed', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const [store, other] = [await openAt(file), await openAt(file)];
+  const id = await newConversation(store);
+  let listeners = 0;
+  const listenOnce = () => {
+    const stop = other.listen(() => {
+      stop();
+      listeners += 1;
+      listenOnce();
+    });
+  };
+  listenOnce();
+  for (let i = 1; i <= 20; i += 1) {
+    await enqueue(store, id);
+    await until(`it is notified for the ${i}. time`, () => listeners >= i);
+  }
 });

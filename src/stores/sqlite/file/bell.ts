@@ -3,138 +3,121 @@ import type { Database } from './database.ts';
 import type { News } from './write-queue.ts';
 
 /*
- * The bell says "read again". Within this process listeners are called when a batch is committed. Other processes watch a
- * file beside the database that is touched after each commit; watching the log itself would come one commit too early. A
- * slow look at SQLite's own counter is the safety net, for a file that was deleted or a system that cannot watch.
+ * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
+ *
+ * Listeners of this process are notified when a batch is committed. Other processes watch a file beside the database, which is
+ * touched after the commit; watching SQLite's log would come one commit too early. Two things happen side by side:
+ *
+ *   hearing of others   off ──first listener──▶ ready ──file touched: look──▶ paused ──5 ms──▶ ready
+ *                                                                                └─ touched meanwhile: look, paused again
+ *                       ready, paused ──last listener gone──▶ off
+ *
+ *   telling others      idle ──commit──▶ due ──at once, or 5 ms after the last touch──▶ touch ──▶ idle
+ *
+ * So a burst of commits is a few touches, and a burst of touches a few looks. While anybody listens, a look every 500 ms is the
+ * safety net: for a file that was deleted, or a system that cannot watch files.
  */
+type Hearing =
+  | { readonly state: 'off' }
+  | { readonly state: 'ready'; readonly poll: NodeJS.Timeout }
+  | { readonly state: 'paused'; readonly poll: NodeJS.Timeout; readonly pause: NodeJS.Timeout; touched: boolean };
+
+type Telling =
+  | { readonly state: 'idle'; readonly touchedAt: number }
+  | { readonly state: 'due'; readonly cancel: () => void };
+
+/** `moved` null: anything may have. `own`: those of them that only the holder of their lease has written. */
 export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;
 
-const GATHER_MS = 5;
+const PAUSE_MS = 5;
 const POLL_MS = 500;
-/** More new events than this are not looked at one by one: anything may have changed. */
-const TOO_MANY = 5000;
-
-const VERSION = 'PRAGMA data_version';
-const LAST = 'SELECT max(no) AS no FROM events';
-const MOVED = 'SELECT id FROM conversations WHERE no IN (SELECT conv FROM events WHERE no > ? AND no <= ?)';
-const LAST_OF_TASKS = 'SELECT max(no) AS no FROM task_events';
-const MOVED_TASKS = 'SELECT id FROM tasks WHERE no IN (SELECT task FROM task_events WHERE no > ? AND no <= ?)';
-const CLAIMABLE = "SELECT 1 FROM leases WHERE driver = 'worker' AND pending > 0 AND ready_at <= ? LIMIT 1";
 
 export class Bell {
   readonly #file: string;
-  readonly #db: Database;
+  readonly #commits: CommitsOfOthers;
   readonly #monotonic: () => number;
   readonly #listeners = new Set<Listener>();
   #watcher: FSWatcher | null = null;
-  #poll: NodeJS.Timeout | null = null;
-  #pause: NodeJS.Timeout | null = null;
-  #again = false;
-  /** Calls off a touch that is to come; null: none is. */
-  #callOff: (() => void) | null = null;
-  #touchedAt = Number.NEGATIVE_INFINITY;
-  /** The last event that listeners know of, and the counter of other connections' commits. */
-  #last = 0;
-  #lastOfTasks = 0;
-  #version = 0;
+  #hearing: Hearing = { state: 'off' };
+  #telling: Telling = { state: 'idle', touchedAt: Number.NEGATIVE_INFINITY };
 
   constructor(file: string, db: Database, monotonic: () => number) {
     this.#file = file;
-    this.#db = db;
+    this.#commits = new CommitsOfOthers(db, monotonic);
     this.#monotonic = monotonic;
   }
 
   /** After a commit of this process. */
-  ring(news: News): void {
+  notify(news: News): void {
     if (news.conversations.length === 0) return;
     this.#touchSoon();
-    // Only when nobody else's event lies between; else the next look finds them, and these once more.
-    if (news.events !== null && news.events.first === this.#last + 1) this.#last = news.events.last;
-    this.#tell(news.conversations, news.own);
+    this.#commits.skip(news);
+    this.#call(news.conversations, news.own);
   }
 
   listen(listener: Listener): () => void {
-    // A function of its own, so that the same listener given twice is called twice and stopped apart.
-    const apart: Listener = (moved, own) => listener(moved, own);
-    this.#listeners.add(apart);
-    if (this.#listeners.size === 1) this.#start();
+    // A function of its own: the same listener given twice is called twice, and each is stopped by itself.
+    const own: Listener = (moved, byHolder) => listener(moved, byHolder);
+    this.#listeners.add(own);
+    if (this.#hearing.state === 'off') this.#startHearing();
     return () => {
-      if (this.#listeners.delete(apart) && this.#listeners.size === 0) this.#stop();
+      if (this.#listeners.delete(own) && this.#listeners.size === 0) this.#stopHearing();
     };
   }
 
   close(): void {
-    if (this.#callOff !== null) this.#touch();
+    if (this.#telling.state === 'due') this.#touch();
     this.#listeners.clear();
-    this.#stop();
+    this.#stopHearing();
   }
 
-  #start(): void {
-    try {
-      this.#last = this.#lastEvent();
-      this.#lastOfTasks = this.#lastTaskEvent();
-      this.#version = this.#dataVersion();
-    } catch {
-      // Then the first look takes everything for new, which is only a hint too many.
-    }
+  // ── hearing of others ──
+
+  #startHearing(): void {
+    this.#commits.start();
     this.#watch();
-    this.#poll = setInterval(() => {
+    const poll = setInterval(() => {
       if (this.#watcher === null) this.#watch();
       this.#look();
     }, POLL_MS).unref();
+    this.#hearing = { state: 'ready', poll };
   }
 
-  #stop(): void {
+  #stopHearing(): void {
     this.#watcher?.close();
     this.#watcher = null;
-    if (this.#poll !== null) clearInterval(this.#poll);
-    if (this.#pause !== null) clearTimeout(this.#pause);
-    this.#poll = this.#pause = null;
-    this.#again = false;
+    if (this.#hearing.state !== 'off') clearInterval(this.#hearing.poll);
+    if (this.#hearing.state === 'paused') clearTimeout(this.#hearing.pause);
+    this.#hearing = { state: 'off' };
   }
 
-  /**
-   * When those here who waited for the commit have gone on, and once for a burst: whoever listens elsewhere does not look more
-   * often than that either, and the file is watched by ourselves as well.
-   */
-  #touchSoon(): void {
-    if (this.#callOff !== null) return;
-    const wait = this.#touchedAt + GATHER_MS - performance.now();
-    if (wait > 0) {
-      const timer = setTimeout(() => this.#touch(), wait).unref();
-      this.#callOff = () => clearTimeout(timer);
-    } else {
-      const immediate = setImmediate(() => this.#touch());
-      this.#callOff = () => clearImmediate(immediate);
-    }
+  #onTouch(): void {
+    if (this.#hearing.state === 'paused') this.#hearing.touched = true;
+    if (this.#hearing.state !== 'ready') return;
+    this.#look();
+    const pause = setTimeout(() => this.#endPause(), PAUSE_MS).unref();
+    // A listener may have stopped hearing meanwhile.
+    if (this.#hearing.state === 'ready') this.#hearing = { ...this.#hearing, state: 'paused', pause, touched: false };
   }
 
-  #touch(): void {
-    this.#callOff?.();
-    this.#callOff = null;
-    this.#touchedAt = performance.now();
-    const now = Date.now() / 1000;
-    try {
-      utimesSync(this.#file, now, now);
-    } catch {
-      this.#make();
-    }
+  #endPause(): void {
+    if (this.#hearing.state !== 'paused') return;
+    const { poll, touched } = this.#hearing;
+    this.#hearing = { state: 'ready', poll };
+    if (touched) this.#onTouch();
   }
 
-  #make(): void {
-    try {
-      closeSync(openSync(this.#file, 'a', 0o600));
-    } catch {
-      // Without the file the slow look remains.
-    }
+  #look(): void {
+    for (const moved of this.#commits.look()) this.#call(moved);
   }
 
   #watch(): void {
-    this.#make();
+    this.#makeFile();
     try {
       const watcher = watch(this.#file, { persistent: false }, (what) => {
+        // It was deleted or moved: the poll makes it again and watches the new one.
         if (what === 'rename') this.#unwatch(watcher);
-        this.#heard();
+        this.#onTouch();
       });
       watcher.on('error', () => this.#unwatch(watcher));
       this.#watcher = watcher;
@@ -143,73 +126,130 @@ export class Bell {
     }
   }
 
-  /** The file was deleted or moved: the slow look makes it again and watches the new one. */
   #unwatch(watcher: FSWatcher): void {
     watcher.close();
     if (this.#watcher === watcher) this.#watcher = null;
   }
 
-  /** Looks at once, and then not again before GATHER_MS: a burst is two looks. */
-  #heard(): void {
-    if (this.#pause !== null) {
-      this.#again = true;
-      return;
+  // ── telling others ──
+
+  /** Not within the commit: those here who waited for it go on first. */
+  #touchSoon(): void {
+    if (this.#telling.state === 'due') return;
+    const wait = this.#telling.touchedAt + PAUSE_MS - this.#monotonic();
+    if (wait > 0) {
+      const timer = setTimeout(() => this.#touch(), wait).unref();
+      this.#telling = { state: 'due', cancel: () => clearTimeout(timer) };
+    } else {
+      const immediate = setImmediate(() => this.#touch());
+      this.#telling = { state: 'due', cancel: () => clearImmediate(immediate) };
     }
-    this.#look();
-    this.#pause = setTimeout(() => {
-      this.#pause = null;
-      const again = this.#again;
-      this.#again = false;
-      if (again) this.#heard();
-    }, GATHER_MS).unref();
   }
 
-  /** What have other processes done? Our own commits do not move SQLite's counter. */
-  #look(): void {
-    if (this.#listeners.size === 0) return;
+  #touch(): void {
+    if (this.#telling.state === 'due') this.#telling.cancel();
+    this.#telling = { state: 'idle', touchedAt: this.#monotonic() };
+    const now = Date.now() / 1000;
     try {
-      const version = this.#dataVersion();
-      if (version === this.#version) return;
-      const last = this.#lastEvent();
-      const from = this.#last;
-      this.#version = version;
-      this.#last = last;
-      this.#lookAtTasks();
-      if (last - from > TOO_MANY) this.#tell(null);
-      else if (last > from) this.#tell(this.#db.all<{ id: string }>(MOVED, from, last).map(({ id }) => id));
-      else if (this.#db.one(CLAIMABLE, this.#monotonic()) !== undefined) this.#tell(null);
+      utimesSync(this.#file, now, now);
     } catch {
-      // Locked or out of order just now: the next look comes soon, and the bell is only a hint.
+      this.#makeFile();
     }
   }
 
-  #lookAtTasks(): void {
-    const from = this.#lastOfTasks;
-    const last = this.#lastTaskEvent();
-    this.#lastOfTasks = last;
-    if (last - from > TOO_MANY) this.#tell(null);
-    else if (last > from) this.#tell(this.#db.all<{ id: string }>(MOVED_TASKS, from, last).map(({ id }) => id));
+  #makeFile(): void {
+    try {
+      closeSync(openSync(this.#file, 'a', 0o600));
+    } catch {
+      // Without the file the poll remains.
+    }
   }
 
-  #tell(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
+  #call(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(moved, own);
       } catch (error) {
-        // A listener's fault is a bug of its own; it must not undo what was committed.
+        // A bug of the listener; it must not undo what was committed.
         queueMicrotask(() => {
           throw error;
         });
       }
     }
   }
+}
 
-  #lastEvent(): number {
-    return this.#db.one<{ no: number | null }>(LAST)?.no ?? 0;
+const VERSION = 'PRAGMA data_version';
+const CLAIMABLE = "SELECT 1 FROM leases WHERE driver = 'worker' AND pending > 0 AND ready_at <= ? LIMIT 1";
+const EVENTS = {
+  last: 'SELECT max(no) AS no FROM events',
+  moved: 'SELECT id FROM conversations WHERE no IN (SELECT conv FROM events WHERE no > ? AND no <= ?)',
+};
+const TASK_EVENTS = {
+  last: 'SELECT max(no) AS no FROM task_events',
+  moved: 'SELECT id FROM tasks WHERE no IN (SELECT task FROM task_events WHERE no > ? AND no <= ?)',
+};
+/** More new events than this are not looked at one by one: anything may have changed. */
+const TOO_MANY = 5000;
+
+/** What other processes have committed since the last look. */
+class CommitsOfOthers {
+  readonly #db: Database;
+  readonly #monotonic: () => number;
+  /** SQLite's counter of other connections' commits. */
+  #version = 0;
+  /** The last events that listeners know of. */
+  #event = 0;
+  #taskEvent = 0;
+
+  constructor(db: Database, monotonic: () => number) {
+    this.#db = db;
+    this.#monotonic = monotonic;
   }
 
-  #lastTaskEvent(): number {
-    return this.#db.one<{ no: number | null }>(LAST_OF_TASKS)?.no ?? 0;
+  /** From here on. */
+  start(): void {
+    try {
+      this.#event = this.#last(EVENTS);
+      this.#taskEvent = this.#last(TASK_EVENTS);
+      this.#version = this.#dataVersion();
+    } catch {
+      // Then the first look takes everything for new, which is only a hint too many.
+    }
+  }
+
+  /** A commit of our own. If another's event is before it, the next look finds both: a hint too many again. */
+  skip({ events }: News): void {
+    if (events?.first === this.#event + 1) this.#event = events.last;
+  }
+
+  /** Lists of what has moved; null: anything may have. */
+  look(): (readonly string[] | null)[] {
+    try {
+      const version = this.#dataVersion();
+      if (version === this.#version) return [];
+      const [event, taskEvent] = [this.#last(EVENTS), this.#last(TASK_EVENTS)];
+      const moved = [
+        ...this.#moved(TASK_EVENTS, this.#taskEvent, taskEvent),
+        ...this.#moved(EVENTS, this.#event, event),
+      ];
+      // A lease that was given back is no event.
+      if (event === this.#event && this.#db.one(CLAIMABLE, this.#monotonic()) !== undefined) moved.push(null);
+      [this.#version, this.#event, this.#taskEvent] = [version, event, taskEvent];
+      return moved;
+    } catch {
+      // Locked just now: the next look finds the same.
+      return [];
+    }
+  }
+
+  #moved({ moved }: typeof EVENTS, from: number, to: number): (readonly string[] | null)[] {
+    if (to <= from) return [];
+    return [to - from > TOO_MANY ? null : this.#db.all<{ id: string }>(moved, from, to).map(({ id }) => id)];
+  }
+
+  #last({ last }: typeof EVENTS): number {
+    return this.#db.one<{ no: number | null }>(last)?.no ?? 0;
   }
 
   #dataVersion(): number {
