@@ -14,6 +14,7 @@ const args = process.argv.slice(2);
 const root = resolve(args.find((arg) => !arg.startsWith('-')) ?? join(import.meta.dirname, '..'));
 const isVerbose = args.includes('--verbose');
 const src = join(root, 'src');
+const RUNS = 4;
 
 /** @type {Call[]} */
 let calls = [];
@@ -29,15 +30,22 @@ try {
       // Nothing is to happen by the clock while the path is looked at.
       engine: { pollMs: 600_000, leaseMs: 600_000 },
     });
-  /** @type {{ engine: Engine }} */
-  const first = await start();
-  await first.engine.ensure({ key: 'chat' });
-  await prompt(first.engine);
-  show('A prompt to a warm session', 'prompt', await prompt(first.engine));
-  await first.engine.close({ graceMs: 5_000 });
-  const second = await start();
-  show('A cold prompt: the process was closed, its session is resumed', 'open', await prompt(second.engine));
-  await second.engine.close({ graceMs: 5_000 });
+  /** @type {Call[][]} */
+  const warm = [];
+  /** @type {Call[][]} */
+  const cold = [];
+  for (let run = 0; run <= RUNS; run += 1) {
+    /** @type {{ engine: Engine }} */
+    const { engine } = await start();
+    await engine.ensure({ key: 'chat' });
+    const opened = await prompt(engine);
+    // The very first prompt has no history, and no session to resume.
+    if (run > 0) cold.push(opened);
+    if (run > 0) warm.push(await prompt(engine));
+    await engine.close({ graceMs: 5_000 });
+  }
+  show('A cold prompt: the process has just started, and the session is resumed', 'open', cold);
+  show('A warm prompt: the agent is kept from the prompt before', 'prompt', warm);
 } finally {
   rmSync(home, { recursive: true, force: true });
 }
@@ -46,7 +54,7 @@ showSizes();
 /**
  * Submits a prompt when all is quiet, and waits until it has ended and its session waits for the next one.
  * @param {Engine} engine
- * @returns {Promise<Call[]>} Every call since then.
+ * @returns {Promise<Call[]>} Every call meanwhile.
  */
 async function prompt(engine) {
   await wait(500);
@@ -54,39 +62,60 @@ async function prompt(engine) {
   const { turn } = await engine.submit('chat', '/say Hello.');
   while ((await engine.turn(turn.id)).state !== 'completed') await wait(50);
   await wait(500);
-  return calls;
+  return [...calls];
 }
 
-/** @param {string} title @param {'open' | 'prompt'} verb The agent's function that the path leads to. @param {Call[]} all */
-function show(title, verb, all) {
+/**
+ * Prints the smallest of each figure: what happens by the clock (a look for a cancel) is not in every run.
+ * @param {string} title @param {'open' | 'prompt'} verb The agent's function that the path leads to. @param {Call[][]} runs
+ */
+function show(title, verb, runs) {
+  console.log(`\n${title}`);
+  const measured = runs.map((calls) => measure(verb, calls));
+  for (const [index, [what]] of (measured[0] ?? []).entries()) {
+    row(what, Math.min(...measured.map((figures) => figures[index]?.[1] ?? Number.NaN)));
+  }
+  if (!isVerbose) return;
+  const { path, entered } = between(verb, runs[0] ?? []);
+  for (const { fn } of path) console.log(`    ${fn.file}:${fn.line} ${fn.name}`);
+  console.log('  entered:');
+  for (const file of new Set(entered.filter(isOfEngine).map(fileOf))) console.log(`    ${file}`);
+}
+
+/** @param {'open' | 'prompt'} verb @param {Call[]} all @returns {[string, number][]} */
+function measure(verb, all) {
+  const { path, entered } = between(verb, all);
+  const inEngine = entered.filter(isOfEngine);
+  return [
+    [`calls on the path to \`${verb}\``, path.length],
+    ['  engine files on the path', distinct(path.map(fileOf))],
+    [`engine files entered before \`${verb}\``, distinct(inEngine.map(fileOf))],
+    ['  files of src/', distinct(entered.map(fileOf))],
+    ['  engine functions', distinct(inEngine.map(({ fn }) => fn))],
+    ['engine files entered by the whole turn', distinct(all.filter(isOfEngine).map(fileOf))],
+    ['  files of src/', distinct(all.map(fileOf))],
+  ];
+}
+
+/** What is called from `engine.submit` to the agent, and the path through it. @param {string} verb @param {Call[]} all */
+function between(verb, all) {
   const from = all.find(({ fn }) => fn.name === 'submit' && fn.file === 'engine/engine.ts');
   const to = all.find(({ fn }) => fn.name === verb && fn.file.startsWith('agents/scripted/'));
   if (!from || !to) throw new Error(`The trace has no call of ${from ? verb : 'submit'}.`);
-  const between = all.filter(({ at }) => at >= from.at && at < to.at);
-  const inEngine = between.filter(isOfEngine);
-  const path = pathBetween(from, to, between).filter(isOfEngine);
-  console.log(`\n${title}`);
-  row(`calls on the path to \`${verb}\``, path.length);
-  row('  engine files on the path', distinct(path.map(fileOf)));
-  row(`engine files entered before \`${verb}\``, distinct(inEngine.map(fileOf)));
-  row('  files of src/', distinct(between.map(fileOf)));
-  row('  engine functions', distinct(inEngine.map(({ fn }) => fn)));
-  row('engine files entered by the whole turn', distinct(all.filter(isOfEngine).map(fileOf)));
-  row('  files of src/', distinct(all.map(fileOf)));
-  if (isVerbose) for (const { fn } of path) console.log(`    ${fn.file}:${fn.line} ${fn.name}`);
-  if (isVerbose) for (const file of new Set(inEngine.map(fileOf))) console.log(`    ${file}`);
+  const entered = all.filter(({ at }) => at >= from.at && at < to.at);
+  return { entered, path: pathBetween(from, to, entered).filter(isOfEngine) };
 }
 
 /**
  * The calls that one follows from the first to the last: those which led to the last one. A call that waited since before the
  * prompt, and was only woken by it, did not come from the first: then also the longest way down from the first, which is
  * how the prompt reached whoever waited.
- * @param {Call} from @param {Call} to @param {Call[]} between
+ * @param {Call} from @param {Call} to @param {Call[]} entered
  */
-function pathBetween(from, to, between) {
+function pathBetween(from, to, entered) {
   const back = wayUp(to).filter(({ at }) => at >= from.at && at < to.at);
   if (back.includes(from)) return back;
-  const down = between.map(wayUp).filter((way) => way.includes(from));
+  const down = entered.map(wayUp).filter((way) => way.includes(from));
   const longest = down.reduce((most, way) => (way.length > most.length ? way : most), []);
   return [...longest.filter(({ at }) => at >= from.at), ...back];
 }
