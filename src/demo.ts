@@ -1,13 +1,14 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { agentsInSettings, compose, dataHome, installedClaude } from './compose.ts';
+import { agentsInSettings, compose, installedClaude } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/given.ts';
 import type { AgentSettings } from './core/settings.ts';
-import type { DemoParts, DemoRequest } from './faces/cli/demo/parts.ts';
-import { CLAUDE_DEMO, SCRIPTED_DEMO, type ServeDemo } from './faces/cli/serve-demo.ts';
+import { dataHome } from './host/data-home.ts';
+import type { DemoParts, DemoRequest } from './ports/demo.ts';
+import type { DemoConversation } from './ports/server.ts';
 
-/** What is shown to somebody who has set up nothing yet: no model is ever asked that could cost anything, unless they say so. */
+/** What `throughline demo` and `throughline serve --demo` run on. No model that costs money is asked unless the person says so. */
 
 export function demo(request: DemoRequest): Promise<DemoParts> {
   return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
@@ -16,12 +17,12 @@ export function demo(request: DemoRequest): Promise<DemoParts> {
 async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
   const sessionFiles = join(home, 'agent-sessions');
   const about =
-    'The agent here is scripted: a real process with real session files, which answers by rule. No model is called.';
+    'The agent is scripted: a real process with real session files that answers by rules. No model is called.';
   const settings = { adapter: 'scripted', options: { dir: sessionFiles } };
   return { ...(await demoParts(home, settings, null)), about, sessionFiles, close: async () => {} };
 }
 
-/** The real Claude. Its model is ours, unless the person wants theirs: a demo must not cost anything unasked. */
+/** The real Claude. Its model is a stand-in, unless the person asks for their own: a demo must not cost money unasked. */
 async function demoWithClaude({ home, live, installedIn, config }: DemoRequest): Promise<DemoParts> {
   const { projectDir, slugOf } = await import('./agents/claude/transcript/locate.ts');
   const claude = await claudeOf({ home: installedIn, config });
@@ -46,12 +47,12 @@ async function demoWithClaude({ home, live, installedIn, config }: DemoRequest):
     about:
       `The agent is the real Claude (${version}), with its own session files. ` +
       (live
-        ? 'So is the model: your own, which is asked three things.'
-        : 'Only its model is a stand-in on this machine, which knows nothing but what Claude tells it: no key, no network, no cost.'),
+        ? 'The model is real, too: your own model gets three prompts.'
+        : 'Its model is a stand-in on this machine that knows only what Claude tells it: no key, no network, no cost.'),
     sessionFiles,
     async close() {
       await standIn?.close();
-      // In the person's own files, nothing is removed that could belong to another directory than the one of the demo.
+      // These may be among the person's own files: remove only what belongs to the demo's directory.
       if (basename(sessionFiles) === slugOf(cwd)) rmSync(sessionFiles, { recursive: true, force: true });
     },
   };
@@ -64,24 +65,40 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
   return { engine, agent: made, cwd, sandbox: await parts.sandboxes.open('control', { cwd }) };
 }
 
-/** What the conversation to look at of a server needs. */
+/** What the demo conversation of a server needs. */
 export interface DemoOfServer {
-  readonly demo: ServeDemo;
-  /** Beside those of the settings. */
+  readonly conversation: DemoConversation;
+  /** To be added to those of the settings. */
   readonly agents: Readonly<Record<string, AgentSettings>>;
   close(): Promise<void>;
 }
 
-const WITHOUT_CLAUDE: DemoOfServer = { demo: SCRIPTED_DEMO, agents: {}, close: async () => {} };
+const SCRIPTED_DEMO: DemoConversation = {
+  key: 'demo',
+  agent: 'scripted',
+  title: 'Demo: a scripted agent, no model',
+  about: 'Its agent is scripted: it answers by rules, and no model is called.',
+};
 
-/** The real Claude on a model of ours, where Claude is found; else the scripted agent. Nothing is started but the model. */
+/** A key of its own: the turns of the scripted demo were answered by another agent. */
+const CLAUDE_DEMO: DemoConversation = {
+  key: 'demo-claude',
+  agent: 'demo-claude',
+  title: 'Demo: the real Claude, a scripted model',
+  about:
+    'Its agent is the real Claude. Its model is scripted: a stand-in on this machine that answers by rules. No key, no cost.',
+};
+
+const WITHOUT_CLAUDE: DemoOfServer = { conversation: SCRIPTED_DEMO, agents: {}, close: async () => {} };
+
+/** The real Claude with a stand-in model where Claude is found, else the scripted agent. Starts nothing but the model. */
 export async function demoOfServer(where: { home: string; config: string | undefined }): Promise<DemoOfServer> {
   const claude = await claudeOf(where);
-  // An agent of that name which a person has set has their model.
+  // If the person's settings have an agent of this name, it uses their model.
   if (claude === null || CLAUDE_DEMO.agent in agentsInSettings(given(where))) return WITHOUT_CLAUDE;
   const standIn = await startStandIn(join(where.home, 'demo'));
   const agent = { options: {}, ...claude.program, env: standIn.env };
-  return { demo: CLAUDE_DEMO, agents: { [CLAUDE_DEMO.agent]: agent }, close: standIn.close };
+  return { conversation: CLAUDE_DEMO, agents: { [CLAUDE_DEMO.agent]: agent }, close: standIn.close };
 }
 
 /** The Claude that the person has set, else the one that is found; null: there is none. */
@@ -102,7 +119,7 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
   return { program: { adapter, ...(packageIn(installed) && { package: installed }) }, own: { env: {} } };
 }
 
-/** How many requests the model of a demo remembers: it answers from each alone. */
+/** How many requests the stand-in model keeps. It answers from the current one alone. */
 const KEPT = 16;
 
 /** A model on this machine, and the only environment in which Claude is sure to talk to no other. */
@@ -115,7 +132,7 @@ async function startStandIn(folder: string) {
   const [user, temporary] = [join(folder, 'user'), join(folder, 'tmp')];
   for (const path of [user, temporary]) mkdirSync(path, { recursive: true, mode: 0o700 });
   const env = {
-    // Claude is handed our logins, clouds and proxies: here, each is none.
+    // Claude would inherit our logins, cloud settings and proxies: here they are empty.
     ...Object.fromEntries(Object.keys(claudeVariables(process.env)).map((name) => [name, ''])),
     HOME: user,
     CLAUDE_CONFIG_DIR: join(user, '.claude'),

@@ -27,7 +27,8 @@ const parts: Parts = {
       const hint = 'Known is "claude".';
       throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, { hint });
     }
-    const [{ dataHome, installedClaude }, { installClaude }] = await Promise.all([
+    const [{ dataHome }, { installedClaude }, { installClaude }] = await Promise.all([
+      import('./host/data-home.ts'),
       import('./compose.ts'),
       import('./agents/claude/install.ts'),
     ]);

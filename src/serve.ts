@@ -1,27 +1,27 @@
 import { flushCompileCache } from 'node:module';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { compose, dataHome } from './compose.ts';
+import { compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/given.ts';
-import type { ServeRequest, Serving } from './faces/cli/cli.ts';
-import { SCRIPTED_DEMO } from './faces/cli/serve-demo.ts';
 import { checkFree } from './faces/http/listen.ts';
 import { createLog } from './faces/http/log.ts';
 import { Metrics } from './faces/http/metrics.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
+import { dataHome } from './host/data-home.ts';
+import { type FileLock, lockFile } from './host/file-lock.ts';
 import { systemProcesses } from './host/processes.ts';
 import * as files from './host/server-files.ts';
 import { isTraced } from './host/tracing.ts';
+import type { ServeRequest, Serving } from './ports/server.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
-import { type HeldFile, holdFile } from './stores/sqlite/file/held-file.ts';
 
 const USUAL_PORT = 7717;
 
 /**
- * Starts the server of a data home. What can refuse it comes before the engine: one that claims turns and is then not let start
- * would interrupt them.
+ * Starts the server of a data home. Everything that can refuse comes before the engine: an engine claims turns at once, and
+ * ending it again would interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
   const { config, as: owner, host, port, publicUrl } = request;
@@ -48,7 +48,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
       ...given({ config, owner, agents: demo?.agents }),
       home,
       engine: { claims: 'all' },
-      onBug: (err, where) => log.error({ err, where }, 'a fault of this program'),
+      onBug: (err, where) => log.error({ err, where }, 'internal error'),
       onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
       telemetry: tracing === null ? metrics : tracing.with(metrics),
     });
@@ -67,14 +67,14 @@ export async function serveHome(request: ServeRequest, version: string): Promise
         ...{ host, ...given({ publicUrl }) },
       });
     const server = await start(port ?? USUAL_PORT).catch((error: unknown) => {
-      // Nobody has asked for the usual port: when it is taken, any other will do.
+      // The caller named no port: when the usual one is taken, any other will do.
       if (port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
       return start(0);
     });
     keepCompiled();
     files.writeAddress(at, { url: server.url, socket: at.socket, process: parts.processes.self() });
     return {
-      ...{ engine, home: composed.home, url: server.url, socket: at.socket, demo: demo?.demo ?? SCRIPTED_DEMO },
+      ...{ engine, home: composed.home, url: server.url, socket: at.socket, demo: demo?.conversation ?? null },
       newLink: () => server.newLink(),
       async close(options) {
         await server.close(options);
@@ -91,14 +91,14 @@ export async function serveHome(request: ServeRequest, version: string): Promise
 const COMPILED_MS = 1_000;
 
 /**
- * Node keeps what it has compiled when a process ends in good order. A server may never do so, and without it the next one
- * takes twice as long to start: so it is kept here, when those who waited for this one have been served.
+ * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next
+ * one takes twice as long to start. So we write it here, shortly after the start.
  */
 function keepCompiled(): void {
   setTimeout(flushCompileCache, COMPILED_MS).unref();
 }
 
-/** What has to be ended again, the last first. */
+/** What has to be ended again, in reverse order. */
 class Ends {
   readonly #ends: (() => Promise<unknown>)[] = [];
 
@@ -111,26 +111,28 @@ class Ends {
   }
 }
 
-/** How often it is looked whether another one says where it serves, or is gone: on a busy machine both take longer, looking as well. */
+/** How often we look whether the other server has written its address, or has ended. On a busy machine both take a while. */
 const LOOKS = 250;
 const LOOK_MS = 20;
 
-/** A data home has one server: the lock is held for as long as this one lives, and freed by the system however it dies. */
-async function onlyServer(at: files.ServerFiles): Promise<HeldFile> {
+/** A data home has one server. It holds the lock as long as it lives; the system frees the lock however the process ends. */
+async function onlyServer(at: files.ServerFiles): Promise<FileLock> {
   for (let looks = 0; looks < LOOKS; looks += 1, await delay(LOOK_MS)) {
-    const lock = holdFile(at.lock);
+    const lock = lockFile(at.lock);
     if (lock !== null) return lock;
     const other = files.readAddress(at);
     if (other !== null && systemProcesses.status(other.process) === 'alive') {
       throw new ThroughlineError(
         'conflict',
-        `A server of this data home is running already: ${other.url}, process ${other.process.pid}.`,
-        { hint: 'Use that one ("throughline link" prints a link to it), end it, or choose another home with --home.' },
+        `This data home already has a running server: ${other.url}, process ${other.process.pid}.`,
+        {
+          hint: 'Use that server ("throughline link" prints a link to it), stop it, or choose another data home with --home.',
+        },
       );
     }
   }
-  throw new ThroughlineError('conflict', 'Another server of this data home is just starting, or about to end.', {
-    hint: 'Try again in a moment, or choose another home with --home.',
+  throw new ThroughlineError('conflict', 'Another server of this data home is starting or stopping.', {
+    hint: 'Try again in a moment, or choose another data home with --home.',
   });
 }
 

@@ -8,7 +8,7 @@ import { claudeVariables } from '../../src/agents/claude/environment.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import { userMessage } from '../../src/agents/claude/user-message.ts';
 import type { Agent } from '../../src/ports/agent.ts';
-import { allowedEnvironment } from '../../src/sandboxes/directory/environment.ts';
+import { allowedEnvironment } from '../../src/sandboxes/directory/spawn.ts';
 import {
   claudeEnvironment,
   findClaude,

@@ -1,18 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ThroughlineError } from '../core/errors.ts';
+import type { ProcessIdentity } from '../core/process.ts';
 import type { Finding } from '../ports/doctor.ts';
-import { checkLeases } from './leases.ts';
-import type { Check, DoctorParts } from './parts.ts';
-import { checkProcesses } from './processes.ts';
-import { checkSandboxes } from './sandboxes.ts';
-import { checkSessions } from './sessions.ts';
-import { checkTasks } from './tasks.ts';
+import type { Processes } from '../ports/processes.ts';
+import type { Census, CensusSession } from '../ports/store/census.ts';
+import type { SessionChange } from '../ports/store/sessions.ts';
+import type { Store } from '../ports/store.ts';
 
-/** In the order in which things are best repaired: who is dead holds nothing, and what nobody holds is not running. */
+/** What the checks look at; put together in `compose.ts`. */
+export interface DoctorParts {
+  readonly store: Store;
+  readonly processes: Processes;
+  readonly place: string;
+  readonly sandboxes: {
+    readonly root: string;
+    /** The root is inside the data home; elsewhere, other data homes may have sandboxes there, too. */
+    readonly isOurs: boolean;
+    /** Where orphaned sandboxes are moved to. */
+    readonly aside: string;
+  };
+  /** Ends what provably dead workers left running, and frees their leases. */
+  reap(): Promise<unknown>;
+}
+
+type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
+
+/**
+ * A new check is one function below and one entry here. The order is the one to repair in: a dead holder is cleared first,
+ * and then what it held is found to be free.
+ */
 const CHECKS: readonly Check[] = [checkLeases, checkTasks, checkProcesses, checkSessions, checkSandboxes];
 
-/** Looks for what crashes have left over. */
+/** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
 export async function examine(parts: DoctorParts): Promise<Finding[]> {
   const findings: Finding[] = [];
   const census = await parts.store.census();
   for (const check of CHECKS) findings.push(...(await check(parts, census)));
   return findings;
+}
+
+/** Leases of processes that are provably dead. Whoever needs one can take it; until then it looks taken. */
+async function checkLeases({ store, processes, reap }: DoctorParts): Promise<Finding[]> {
+  const dead = (await store.workers()).filter(({ process }) => processes.status(process) === 'dead');
+  return dead.map(({ id, process }) => ({
+    check: 'leases',
+    subject: `worker ${id}`,
+    problem: `Process ${process.pid} has ended and still holds conversations.`,
+    remedy: 'End what it left running, and free its conversations.',
+    repair: async () => {
+      await reap();
+    },
+  }));
+}
+
+/** Tasks whose runner is dead, and tasks that wait for a task that will not be done. */
+async function checkTasks({ store, processes }: DoctorParts, census: Census): Promise<Finding[]> {
+  const dead = (await store.tasks.holders()).filter(({ process }) => processes.status(process) === 'dead');
+  const held = dead.map(({ id, process }) => ({
+    check: 'tasks',
+    subject: `runner ${id}`,
+    problem: `Process ${process.pid} has ended and still holds tasks.`,
+    remedy: 'Queue its tasks again; a server or "throughline task run" continues them.',
+    repair: () => store.tasks.forgetHolder(id),
+  }));
+  const blocked = census.tasks
+    .filter(({ state, blockedBy }) => state === 'waiting' && blockedBy.length > 0)
+    .map(({ id, blockedBy }) => ({
+      check: 'tasks',
+      subject: `task ${id}`,
+      problem: `It waits for ${blockedBy.join(', ')}, which failed or was cancelled. Retry that task, or cancel this one.`,
+      remedy: null,
+      repair: async () => {},
+    }));
+  return [...held, ...blocked];
+}
+
+/** Agents and gates that still run although nobody is left to read their output. */
+async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
+  const orphan = (process: ProcessIdentity | null, what: string): Finding[] => {
+    if (process === null || processes.status(process) !== 'alive') return [];
+    return [
+      {
+        check: 'processes',
+        subject: `process ${process.pid}`,
+        problem: `It is ${what}, and no worker holds it any more.`,
+        remedy: 'End it, with everything that it started.',
+        repair: async () => {
+          await processes.end(process);
+        },
+      },
+    ];
+  };
+  const agents = sessions
+    .filter(({ held }) => !held)
+    .flatMap(({ process, agent, conversation }) => orphan(process, `${agent} in conversation ${conversation}`));
+  const gates = tasks
+    .filter(({ state }) => state !== 'running')
+    .flatMap(({ gate, id }) => orphan(gate, `the gate of task ${id}`));
+  return [...agents, ...gates];
+}
+
+/**
+ * Sessions recorded as live without a process. One that had turns can be resumed. One without turns was named before its
+ * first prompt, and its agent may not know it. Sessions with an open turn are left to the worker that ends that turn.
+ */
+async function checkSessions(parts: DoctorParts, { sessions }: Census): Promise<Finding[]> {
+  const orphaned = sessions.filter(({ state, held, open, process }) => {
+    const gone = process === null || parts.processes.status(process) === 'dead';
+    return state === 'live' && !held && open === 0 && gone;
+  });
+  return orphaned.map((session) => {
+    const used = session.turns > 0;
+    return {
+      check: 'sessions',
+      subject: `session ${session.id} of conversation ${session.conversation}`,
+      problem: used
+        ? 'It is recorded as live, but has no process.'
+        : 'It is recorded as live, but no turn ever ran in it.',
+      remedy: used
+        ? 'Record it as dormant: the next turn resumes it.'
+        : 'Close the record: the next turn starts a new session.',
+      repair: () => change(parts, session, { state: used ? 'dormant' : 'closed', process: null }),
+    };
+  });
+}
+
+const LEASE_MS = 10_000;
+
+/** Under the conversation's lease, like everything that is written about a session. */
+async function change(
+  { store, processes, place }: DoctorParts,
+  session: CensusSession,
+  change: SessionChange,
+): Promise<void> {
+  const claim = await store.claim({
+    worker: { id: randomUUID(), process: processes.self() },
+    place,
+    agents: [], // none: a turn that was queued meanwhile is not ours to run
+    driver: 'worker',
+    leaseMs: LEASE_MS,
+    conversation: session.conversation,
+  });
+  if (claim === null) throw new ThroughlineError('conflict', 'Another process holds the conversation now.');
+  try {
+    const reason = 'found without a process by the doctor';
+    await store.commit(claim.fence, 1, [{ write: 'change-session', ref: session.ref, change, reason }]);
+  } finally {
+    await store.release(claim.fence);
+  }
+}
+
+/** Ids of conversations, and hashes of the names of shared sandboxes. Other files there are not ours. */
+const OURS = /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
+
+/** Directories of conversations that are not in the store. They may hold work, so they are moved and never deleted. */
+async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
+  const { root, isOurs, aside } = sandboxes;
+  const known = new Set(census.sandboxes);
+  const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  const orphaned = names.filter((name) => OURS.test(name) && !known.has(name));
+  return orphaned.map((name) => ({
+    check: 'sandboxes',
+    subject: `directory ${join(root, name)}`,
+    problem: isOurs
+      ? 'It belongs to no conversation.'
+      : 'It belongs to no conversation here; it may belong to one of another data home.',
+    remedy: isOurs ? `Move it to ${aside}.` : null,
+    repair: () => moveAside(join(root, name), aside, name),
+  }));
+}
+
+async function moveAside(path: string, aside: string, name: string): Promise<void> {
+  try {
+    await mkdir(aside, { recursive: true, mode: 0o700 });
+    await rename(path, await unusedName(join(aside, name)));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const why = code === 'EXDEV' ? 'it is on another file system' : message;
+    throw new ThroughlineError('refused', `Cannot move it there: ${why}. Move it by hand.`, { cause });
+  }
+}
+
+/** A directory of that name may have been moved there before, and is kept. */
+async function unusedName(path: string): Promise<string> {
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? path : `${path}.${n}`;
+    if ((await lstat(name).catch(() => null)) === null) return name;
+  }
 }

@@ -8,8 +8,8 @@ const COMPLETE = /^[0-9a-f]{32}\n$/;
 const HALF_WRITTEN_WAIT_MS = 200;
 
 /**
- * The id of this data home's place: what conversations are tied to whose files lie on this machine. Made once and then the
- * same for every process that asks. Throws `storage_readonly` or `storage_full` when it cannot be made.
+ * The id of this data home's place. Conversations whose files are on this machine are tied to it. Created once, and then the
+ * same for every process. Throws `storage_readonly` or `storage_full` when it cannot be created.
  */
 export function placeOf(home: string): string {
   const file = join(home, 'place');
@@ -30,8 +30,8 @@ function make(file: string): string {
 }
 
 /**
- * A file without a whole id: somebody is about to finish it, or ended halfway. The new id comes from the broken file itself,
- * so that any number of processes that repair it at once agree on it.
+ * A file without a complete id: another process is writing it, or ended halfway. The new id is computed from the broken file,
+ * so that all processes that repair it at the same time agree on it.
  */
 function repair(file: string): string {
   for (const deadline = Date.now() + HALF_WRITTEN_WAIT_MS; Date.now() < deadline; pause(10)) {
@@ -46,7 +46,7 @@ function repair(file: string): string {
   return id;
 }
 
-/** Text and inode come from one open file, so they belong together also while it is being replaced. */
+/** Text and inode come from one open file, so they belong together even while the file is being replaced. */
 function read(file: string): { text: string; made: string } | null {
   let fd: number;
   try {
@@ -69,16 +69,16 @@ function pause(ms: number): void {
 
 function unusable(home: string, cause: unknown): unknown {
   const { code } = cause as NodeJS.ErrnoException;
-  const options = { cause, hint: 'Set THROUGHLINE_HOME to a directory that can be written.' };
+  const options = { cause, hint: 'Set THROUGHLINE_HOME to a directory that you can write to.' };
   if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new ThroughlineError('storage_full', `No room left in ${home}.`, { cause });
+    return new ThroughlineError('storage_full', `The disk of the data home ${home} is full.`, { cause });
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    return new ThroughlineError('storage_readonly', `The data home ${home} cannot be written.`, options);
+    return new ThroughlineError('storage_readonly', `Cannot write to the data home ${home}.`, options);
   }
   if (code === 'ENOTDIR' || code === 'EEXIST' || code === 'EISDIR') {
     return new ThroughlineError(
       'refused',
-      `The data home ${home} is not a directory of ours: something is in the way.`,
+      `Cannot use ${home} as the data home: something else has its name.`,
       options,
     );
   }

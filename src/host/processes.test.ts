@@ -2,10 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ProcessIdentity } from '../core/process.ts';
-import type { ProcessEntry, ProcessTable } from './process-table.ts';
+import { type ProcessEntry, type ProcessTable, parsePs, parseStat, ps } from './process-table.ts';
 import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
-import { parseStat } from './procfs.ts';
-import { parsePs, ps } from './ps.ts';
 
 const children: ChildProcess[] = [];
 afterEach(() => {

@@ -1,9 +1,8 @@
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import type { ProcessIdentity } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
-import type { ProcessTable } from './process-table.ts';
-import { procfs } from './procfs.ts';
-import { ps } from './ps.ts';
+import { systemClock } from './clock.ts';
+import { type ProcessTable, procfs, ps } from './process-table.ts';
 
 const END_WAIT_MS = 5_000;
 
@@ -119,10 +118,10 @@ function signal(kill: Kill, pid: number, name: 'SIGKILL' | 0): 'sent' | 'gone' |
 }
 
 async function gone(check: () => boolean): Promise<boolean> {
-  const deadline = performance.now() + END_WAIT_MS;
+  const deadline = systemClock.monotonic() + END_WAIT_MS;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     if (check()) return true;
-    if (performance.now() > deadline) return false;
+    if (systemClock.monotonic() > deadline) return false;
     await sleep(pause);
   }
 }

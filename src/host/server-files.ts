@@ -5,16 +5,16 @@ import { ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
 
-/** Longer paths of a unix socket are cut off by the system, or refused. */
+/** The system cuts off or refuses longer paths of unix sockets. */
 const LONGEST_SOCKET = 103;
 
-/** Where the server of a data home leaves what its clients need: a directory that only its user may look into. */
+/** Where the server of a data home keeps what its clients need: a directory that only its user can read. */
 export interface ServerFiles {
   readonly directory: string;
   readonly token: string;
   /** Held by the server for as long as it lives. */
   readonly lock: string;
-  /** Null: the path of the data home is too long for one; then there is only TCP. */
+  /** Null: the path of the data home is too long for a socket; then there is only TCP. */
   readonly socket: string | null;
   /** How the running server is reached, as JSON: `{ url, socket, process }`. */
   readonly address: string;
@@ -38,38 +38,38 @@ export function serverFiles(home: string): ServerFiles {
   };
 }
 
-/** Makes the directory, and closes it to everybody else also when somebody had opened it. */
+/** Creates the directory, and closes it to other users even if it was open to them. */
 export function makeServerDirectory({ directory }: ServerFiles): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     chmodSync(directory, 0o700);
   } catch (cause) {
-    throw new ThroughlineError('storage_readonly', `The directory ${directory} cannot be made.`, {
-      hint: `Make its path free and writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`,
+    throw new ThroughlineError('storage_readonly', `Cannot create the directory ${directory}.`, {
+      hint: `Remove what is in its place, or make its parent writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`,
       cause,
     });
   }
 }
 
-/** The token of the data home: made once, whole or not at all, and then the same for everybody. */
+/** The token of the data home: created once, complete or not at all, and then the same for everybody. */
 export function tokenOf(files: ServerFiles): string {
   const known = readToken(files);
   if (known !== null) return known;
   makeOnce(files.token, `${randomBytes(32).toString('base64url')}\n`);
   const made = readToken(files);
-  if (made === null) throw new Error('The token was removed while it was made.');
+  if (made === null) throw new Error('The token was removed while it was created.');
   return made;
 }
 
-/** Null: no server has run here yet. Throws `refused` when others could have read or planted it. */
+/** Null: no server has run here yet. Throws `refused` when another user could have read or planted it. */
 export function readToken({ token }: ServerFiles): string | null {
   const text = readPrivate(token);
   if (text === null) return null;
   if (/^[A-Za-z0-9_-]{43}\n$/.test(text)) return text.trim();
-  throw unsafe(token, 'does not hold a token');
+  throw unsafe(token, 'does not contain a token');
 }
 
-/** Null: no server has left its address. It may have ended since. */
+/** Null: no server has written its address. The server may have ended since. */
 export function readAddress({ address }: ServerFiles): ServerAddress | null {
   const text = readPrivate(address);
   return text === null ? null : (JSON.parse(text) as ServerAddress);
@@ -79,12 +79,12 @@ export function writeAddress({ address }: ServerFiles, value: ServerAddress): vo
   replaceWhole(address, `${JSON.stringify(value)}\n`);
 }
 
-/** The server has ended in good order. */
+/** For a server that ends normally. */
 export function removeAddress({ address }: ServerFiles): void {
   rmSync(address, { force: true });
 }
 
-/** Never through a link, and only a file of ours that is closed to everybody else. */
+/** Follows no link, and reads only a file of ours that is closed to everybody else. */
 function readPrivate(file: string): string | null {
   let handle: number;
   try {
@@ -97,7 +97,7 @@ function readPrivate(file: string): string | null {
   }
   try {
     const { mode, uid } = fstatSync(handle);
-    if ((mode & 0o077) !== 0) throw unsafe(file, 'can be read by others');
+    if ((mode & 0o077) !== 0) throw unsafe(file, 'can be read by other users');
     if (process.getuid !== undefined && uid !== process.getuid()) throw unsafe(file, 'belongs to another user');
     return readFileSync(handle, 'utf8');
   } finally {
@@ -106,7 +106,7 @@ function readPrivate(file: string): string | null {
 }
 
 function unsafe(file: string, what: string): ThroughlineError {
-  return new ThroughlineError('refused', `The file ${file} ${what}, so it is not trusted.`, {
-    hint: 'Remove it; the server makes a new one when it starts.',
+  return new ThroughlineError('refused', `The file ${file} ${what}, so it cannot be trusted.`, {
+    hint: 'Remove it; the server creates a new one when it starts.',
   });
 }

@@ -7,7 +7,7 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
-/** A collector that takes longer than this is not waited for. */
+/** How long we wait for the collector. */
 const SEND_MS = 2_000;
 
 /** Whether a collector is configured, in the way that OpenTelemetry has for it. */
@@ -40,11 +40,11 @@ async function packages() {
   } catch (cause) {
     throw new ThroughlineError(
       'refused',
-      'A collector is configured (OTEL_EXPORTER_OTLP_ENDPOINT), and the packages are missing.',
+      'OTEL_EXPORTER_OTLP_ENDPOINT names a collector, but the OpenTelemetry packages are not installed.',
       {
         hint:
           'Run "npm install @opentelemetry/sdk-trace @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources", ' +
-          'or leave the variable out.',
+          'or unset the variable.',
         cause,
       },
     );

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
-/** Files that appear with their whole content, for this user alone. Never through a link: what is new is made by us. */
+/** Files that appear with their complete content, readable by this user alone. Links are never followed. */
 
-/** Makes the file, unless it is there: of several at once the first one succeeds, and nobody hears that others were later. */
+/** Creates the file unless it exists. Of several processes at once the first one wins; the others return without an error. */
 export function makeOnce(file: string, content: string): void {
   const draft = writeDraft(file, content);
   try {
@@ -15,12 +15,12 @@ export function makeOnce(file: string, content: string): void {
   }
 }
 
-/** Puts it in the place of whatever is there. */
+/** Replaces whatever is there. */
 export function replaceWhole(file: string, content: string): void {
   renameSync(writeDraft(file, content), file);
 }
 
-/** Some file systems have no links. There the others may see the file before its content. */
+/** Some file systems have no links. There, others may see the file before its content. */
 function makeWithoutLinks(file: string, content: string): void {
   try {
     writeNew(file, content);
@@ -35,7 +35,7 @@ function writeDraft(file: string, content: string): string {
   return draft;
 }
 
-/** O_CREAT and O_EXCL: neither a file nor a link may be there. */
+/** O_CREAT and O_EXCL: fails when a file or a link exists. */
 function writeNew(file: string, content: string): void {
   writeFileSync(file, content, { flag: 'wx', mode: 0o600 });
 }

@@ -35,7 +35,7 @@ const subjects = (lines: { check: string }[]) => lines.map(({ check }) => check)
 
 test('where nothing is left over, it says so', async () => {
   await home.ok('send', 'notes', 'Hello.');
-  expect(await home.ok('doctor')).toMatch(/^Nothing is left over\.\nscripted \(scripted, default\): version /);
+  expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
 test('what a killed process held is explained, and with --fix freed, ended and queued again', async () => {
@@ -54,10 +54,10 @@ test('what a killed process held is explained, and with --fix freed, ended and q
 
   const text = await home.ok('doctor', '--fix');
   expect(text).toMatch(/has ended and still holds conversations\.\n {2}repaired: End what it left running/);
-  expect(text).toMatch(/process \d+: It is the gate of task \S+, and nobody holds it any more\.\n {2}repaired/);
+  expect(text).toMatch(/process \d+: It is the gate of task \S+, and no worker holds it any more\.\n {2}repaired/);
   expect(alive(pid)).toBe(false);
   expect(query('SELECT state, worker FROM tasks')).toEqual([{ state: 'queued', worker: null }]);
-  expect(await home.ok('doctor')).toMatch(/^Nothing is left over\.\nscripted \(scripted, default\): version /);
+  expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
 test('a session on record that no turn ever ran in is closed; one that had turns can be resumed again', async () => {
@@ -89,7 +89,7 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
     db.close();
     const looked = foundIn((await home.run('doctor', '--json')).stdout);
     expect(looked).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
-    expect(looked[0].problem).toMatch(/^It is scripted in conversation \S+, and nobody holds it any more\.$/);
+    expect(looked[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
     expect(pids.map(alive)).toEqual([true, true]);
     expect(subjects(foundIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
     expect(pids.map(alive)).toEqual([false, false]);
@@ -99,7 +99,7 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
 });
 
 test('in a home that has nothing yet, there is nothing to repair', async () => {
-  expect(await home.ok('doctor', '--fix')).toMatch(/^Nothing is left over\.\n/);
+  expect(await home.ok('doctor', '--fix')).toMatch(/^No problems found\.\n/);
   expect(foundIn(await home.ok('doctor', '--fix', '--json'))).toEqual([]);
 });
 
@@ -110,7 +110,7 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   writeFileSync(at('sandboxes', orphan, 'work', 'precious'), 'kept');
   mkdirSync(at('sandboxes', 'mine'));
   const [known] = query('SELECT sandbox FROM conversations');
-  expect(await home.ok('doctor', '--fix')).toContain('No conversation has it.');
+  expect(await home.ok('doctor', '--fix')).toContain('It belongs to no conversation.');
   expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
@@ -121,7 +121,7 @@ test('where other data homes may have sandboxes, too, none is moved', async () =
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
   writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root } }));
   const { code, stdout } = await home.run('doctor', '--fix');
-  expect([code, stdout]).toEqual([1, expect.stringContaining('one of another data home may')]);
+  expect([code, stdout]).toEqual([1, expect.stringContaining('it may belong to one of another data home')]);
   expect(readdirSync(root)).toEqual([orphan]);
 });
 
@@ -139,7 +139,7 @@ test('a sandbox that was put aside before keeps its place; one that cannot be mo
   mkdirSync(at('sandboxes', orphan));
   const { code, stdout } = await home.run('doctor', '--fix');
   expect(code).toBe(1);
-  expect(stdout).toMatch(/not repaired: It cannot be moved there: .*EEXIST.* Move it by hand\./);
+  expect(stdout).toMatch(/not repaired: Cannot move it there: .*EEXIST.* Move it by hand\./);
   expect(existsSync(at('sandboxes', orphan))).toBe(true);
 });
 
@@ -151,5 +151,5 @@ test('a task that waits for one that failed is explained, and left to a person',
   expect((await home.run('task', 'run', '--file', 'tasks.yaml')).code).toBe(1);
   const { code, stdout } = await home.run('doctor', '--fix');
   expect(code).toBe(1);
-  expect(stdout).toMatch(/^task \S+: It waits for \S+, which has failed or was cancelled/);
+  expect(stdout).toMatch(/^task \S+: It waits for \S+, which failed or was cancelled/);
 });

@@ -67,7 +67,7 @@ describe('the data home', () => {
     const { code, stderr } = await home.run('list', '--home', '/proc/nowhere/home');
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^throughline: The data home .* cannot be made/),
+      stderr: expect.stringMatching(/^throughline: Cannot create the data home /),
     });
   });
 

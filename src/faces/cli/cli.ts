@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import type { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { NativeSession } from '../../ports/agent.ts';
+import type { DemoParts, DemoRequest } from '../../ports/demo.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
-import type { DemoParts, DemoRequest } from './demo/parts.ts';
 import type { Output } from './output.ts';
-import type { ServeDemo } from './serve-demo.ts';
 
 /** Options that every command takes. */
 export interface GlobalOptions {
@@ -63,36 +63,6 @@ export interface InstallResult {
   readonly version: string;
   /** False: it was there already. */
   readonly changed: boolean;
-}
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-
-export interface ServeRequest extends Pick<GlobalOptions, 'home' | 'config' | 'as'> {
-  readonly host: string;
-  /** Null: the usual one, or any other that is free. */
-  readonly port: number | null;
-  readonly publicUrl: string | undefined;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
-  /** Whether a conversation to look at is wanted. */
-  readonly demo: boolean;
-}
-
-export interface Serving {
-  readonly engine: Engine;
-  readonly home: string;
-  readonly url: string;
-  /** Null: there is none. */
-  readonly socket: string | null;
-  /** What answers in the conversation to look at, whose model is scripted in either case. */
-  readonly demo: ServeDemo;
-  newLink(): string;
-  /** Lets running turns end within `graceMs`. Idempotent. */
-  close(options: { graceMs: number }): Promise<void>;
-}
-
-export interface SignInLink {
-  readonly link: string;
-  readonly expiresAt: number;
 }
 
 export interface KeyDesk {

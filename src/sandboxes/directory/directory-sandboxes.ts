@@ -6,18 +6,18 @@ import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { spawnInGroup } from './spawn.ts';
 
 export interface DirectorySettings {
-  /** Where sandboxes lie; made when missing. */
+  /** The directory of all sandboxes; created when missing. */
   readonly root: string;
   readonly place: string;
-  /** Tells a process from a later one with the same pid. */
+  /** Distinguishes a process from a later one with the same pid. */
   readonly identify: (pid: number) => ProcessIdentity | null;
   /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
   readonly endMarked?: (mark: string) => void;
 }
 
 /**
- * Sandboxes that are plain directories, `root/<id>/{work,state}`: tidy, not isolated. A program in one can do what we can.
- * The id alone makes the path, so no directory that an agent reports or a caller repeats can ever be put below another.
+ * Sandboxes that are plain directories, `root/<id>/{work,state}`: separate, not isolated. A program in one can do what we can.
+ * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
  */
 export function directorySandboxes({ root, place, identify, endMarked = () => {} }: DirectorySettings): Sandboxes {
   return {
@@ -40,12 +40,12 @@ export function directorySandboxes({ root, place, identify, endMarked = () => {}
 
 function checkedId(id: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
-  throw new ThroughlineError('refused', `${JSON.stringify(id)} cannot name a sandbox.`, {
+  throw new ThroughlineError('refused', `${JSON.stringify(id)} is not a valid sandbox id.`, {
     hint: 'Use 1 to 64 letters, digits, "-" and "_".',
   });
 }
 
-/** Makes the directory or keeps what is there, also a link to a directory elsewhere. Returns it with its links resolved. */
+/** Creates the directory, or keeps an existing one or a link to one. Returns its real path. */
 async function directory(path: string): Promise<string> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -60,21 +60,31 @@ function unusable(path: string, cause: unknown): ThroughlineError {
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new ThroughlineError('storage_full', `No room left to make the sandbox directory ${path}.`, { cause });
+      return new ThroughlineError('storage_full', `Cannot create the sandbox directory ${path}: the disk is full.`, {
+        cause,
+      });
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return new ThroughlineError('storage_readonly', `The sandbox directory ${path} cannot be made.`, { cause });
+      return new ThroughlineError(
+        'storage_readonly',
+        `Cannot create the sandbox directory ${path}: permission denied.`,
+        { cause },
+      );
     case 'EEXIST':
     case 'ENOTDIR':
     case 'ENOENT':
     case 'ELOOP':
-      return new ThroughlineError('refused', `The sandbox directory ${path} cannot be made: something is in the way.`, {
-        hint: 'Move away the file or broken link that has its name, or that of a directory above it.',
-        cause,
-      });
+      return new ThroughlineError(
+        'refused',
+        `Cannot create the sandbox directory ${path}: something else has its name.`,
+        {
+          hint: 'Move the file or broken link that has its name, or the name of a directory above it.',
+          cause,
+        },
+      );
     default:
-      return new ThroughlineError('refused', `The sandbox directory ${path} cannot be used: ${message}`, { cause });
+      return new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause });
   }
 }
 
@@ -82,7 +92,7 @@ function unusable(path: string, cause: unknown): ThroughlineError {
 async function named(cwd: string): Promise<string> {
   const refuse = (why: string, hint: string) =>
     new ThroughlineError('refused', `The working directory ${cwd} ${why}.`, { hint });
-  // Against which directory a relative one would be resolved depends on the process that happens to run the turn.
+  // A relative path would depend on the working directory of the process that happens to run the turn.
   if (!isAbsolute(cwd)) throw refuse('is not an absolute path', 'Give the whole path.');
   try {
     const resolved = await realpath(cwd);

@@ -7,12 +7,12 @@ export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void
   }
 }
 
-/** What runs, and how to end what it left outside of its group. */
+/** Running groups, each with a way to end what it started outside of its group. */
 const running = new Map<number, () => void>();
 
 /**
- * Ends the group when our own process ends on its own terms, so that nothing works on without anybody watching. Against
- * SIGKILL of ourselves nothing helps here; there the program sees its input end. Returns the way to take it back.
+ * Ends the group when our own process exits, so that nothing works on unwatched. When we are killed by SIGKILL this cannot
+ * run; then the program sees its input end. Returns a function that takes it back.
  */
 export function endWithUs(leader: number, endRest: () => void = () => {}): () => void {
   if (running.size === 0) process.once('exit', endAll);

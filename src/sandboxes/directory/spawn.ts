@@ -6,7 +6,6 @@ import type { Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK, type ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { allowedEnvironment } from './environment.ts';
 import { endWithUs, signalGroup } from './group.ts';
 
 export interface SpawnSettings {
@@ -16,13 +15,13 @@ export interface SpawnSettings {
   readonly endMarked: (mark: string) => void;
 }
 
-/** How often it is looked whether more comes after a process has ended: something it left behind can hold the pipe open for ever. */
+/** How often we look for more output after a process has ended: a process that it left behind can hold the pipe open for ever. */
 const LOOK_AFTER_EXIT_MS = 1_000;
-/** So often in vain, where something waits for whoever reads it: a disk that is full is waited for in the middle of an answer. */
+/** After so many looks without progress, while output waits to be read: the reader may be waiting for a full disk. */
 const MOST_LOOKS = 10;
-/** So often with nothing that waits to be read: the pipe was empty then, and what comes later is not from the process that has ended. */
+/** After so many looks with nothing to read: the pipe was empty, so later output is not from the ended process. */
 const MOST_EMPTY = 2;
-/** More than a pipe holds: nor is what comes after it. */
+/** More than a pipe holds: what comes after this is not from the ended process either. */
 const MOST_IN_PIPE_BYTES = 2 ** 20;
 
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
@@ -30,19 +29,19 @@ export async function spawnInGroup(command: readonly string[], settings: SpawnSe
   const [program = '', ...args] = command;
   const mark = randomUUID();
   const child = spawnChild(program, args, { ...settings, env: { ...settings.env, [MARK]: mark } });
-  // In this very tick: a child that ends at once stays visible as a zombie until the event loop gets to reap it.
+  // In this tick: a child that ends at once stays visible as a zombie until the event loop reaps it.
   const identity = child.pid === undefined ? null : settings.identify(child.pid);
   await started(child, program, settings.cwd);
   if (identity === null) {
     child.kill('SIGKILL');
-    throw new ThroughlineError('agent_unavailable', `${program} was started, and its process cannot be identified.`, {
-      hint: 'Throughline needs /proc on Linux, and ps elsewhere',
+    throw new ThroughlineError('agent_unavailable', `${program} was started, but its process cannot be identified.`, {
+      hint: 'Throughline needs /proc on Linux, and "ps" elsewhere.',
     });
   }
   return asChild(child as Running, { ...identity, mark }, settings);
 }
 
-/** Some failures are thrown at once and not told later: an environment that is too large, an argument with a zero byte. */
+/** Some failures are thrown at once instead of emitted: an environment that is too large, an argument with a zero byte. */
 function spawnChild(program: string, args: readonly string[], { cwd, env }: SpawnSettings): ChildProcess {
   try {
     return spawn(program, args, {
@@ -60,8 +59,8 @@ function spawnChild(program: string, args: readonly string[], { cwd, env }: Spaw
 type Running = ChildProcess & { stdin: Writable; stdout: Socket; stderr: Socket };
 
 /**
- * Ends the output of a process that has ended once nothing more comes of it, and what came was read. Of one that we have killed
- * nobody wants to know more. Returns what calls that off.
+ * Closes the output of an ended process once nothing more comes and everything was read. After a kill nobody needs the rest.
+ * Returns a function that calls this off.
  */
 function endWhenQuiet(output: Socket, killed: boolean): () => void {
   const atExit = output.bytesRead;
@@ -78,7 +77,7 @@ function endWhenQuiet(output: Socket, killed: boolean): () => void {
     if (more) lookLater();
     else output.destroy();
   };
-  // Not in the timer itself: where all of us stood still, what is in the pipe is read only after it.
+  // Not in the timer itself: if our process was suspended, the pipe is read only after the timer.
   const lookLater = () => {
     timer = setTimeout(() => setImmediate(look), LOOK_AFTER_EXIT_MS);
   };
@@ -95,15 +94,15 @@ function asChild(
   let alive = true;
   let killed = false;
   const forget = endWithUs(pid, () => endMarked(mark));
-  // A program that has ended takes no input and gives no output: that is what `exited` says, and no error of its own.
+  // Reading from or writing to an ended program is no error: `exited` tells.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
 
   const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
     child.once('exit', (code, signal) => {
       alive = false;
       forget();
-      // What the program started and left behind would go on working unseen, so it ends as well. While such a process
-      // lives, the number of the group cannot be given to another; when none does, we signal nothing.
+      // What the program started and left behind must not work on unseen, so we end it. While such a process lives, the
+      // group's number cannot be reused; when there is none, the signal reaches nobody.
       if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
       endMarked(mark);
       const stops = [child.stdout, child.stderr].map((output) => endWhenQuiet(output, killed));
@@ -134,7 +133,7 @@ function asChild(
 function started(child: ChildProcess, program: string, cwd: string): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('spawn', () => {
-      child.on('error', () => {}); // later ones are failed signals, and `exited` tells what matters
+      child.on('error', () => {}); // later errors are failed signals; `exited` tells what matters
       resolve();
     });
     child.once('error', (error: NodeJS.ErrnoException) => reject(notStarted(program, cwd, error)));
@@ -144,15 +143,26 @@ function started(child: ChildProcess, program: string, cwd: string): Promise<voi
 function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException): ThroughlineError {
   const fail = (message: string, hint: string) => new ThroughlineError('agent_unavailable', message, { hint, cause });
   if (!existsSync(cwd))
-    return fail(`${program} cannot be started: its working directory ${cwd} is gone.`, 'make it again');
+    return fail(`Cannot start ${program}: its working directory ${cwd} no longer exists.`, 'Create it again.');
   if (cause.code === 'ENOENT') {
-    return fail(`The program ${program} was not found.`, 'install it, or set the agent\'s "command" to its whole path');
+    return fail(`The program ${program} was not found.`, 'Install it, or set the agent\'s "command" to its full path.');
   }
   if (cause.code === 'EACCES') {
     return fail(
-      `The program ${program} may not be executed.`,
-      'check its permissions, or set the agent\'s "command" to another',
+      `The program ${program} is not executable.`,
+      'Check its permissions, or set the agent\'s "command" to another program.',
     );
   }
-  return fail(`The program ${program} could not be started: ${cause.message}`, 'check the agent\'s "command"');
+  return fail(`Cannot start ${program}: ${cause.message}`, 'Check the agent\'s "command".');
+}
+
+const ALLOWED = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM', 'TZ', 'TMPDIR']);
+
+/** The part of our environment that every program may have. The rest can hold secrets and stays with us. */
+export function allowedEnvironment(ours: NodeJS.ProcessEnv): Record<string, string> {
+  const allowed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(ours)) {
+    if (value !== undefined && (ALLOWED.has(name) || name.startsWith('LC_'))) allowed[name] = value;
+  }
+  return allowed;
 }

@@ -47,7 +47,7 @@ test('a person is told where it is, how to sign in, and that the demo has no mod
   await running.until('stdout', /Ctrl-C ends it\./);
   expect(running.stdout).toMatch(/^Throughline serves at http:\/\/127\.0\.0\.1:\d+\n/);
   expect(running.stdout).toMatch(/open {4}http:\/\/127\.0\.0\.1:\d+\/enter\?code=[\w-]{43}\n/);
-  expect(running.stdout).toContain('it answers by rule, and no model is called');
+  expect(running.stdout).toContain('it answers by rules, and no model is called');
   running.kill('SIGTERM');
   expect(await running.ended).toMatchObject({ code: 0 });
 });
@@ -68,7 +68,7 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   const first = await serveProcess(home);
   const second = await home.run('serve', '--port', '0');
   expect(second.code).toBe(1);
-  expect(second.stderr).toContain(`A server of this data home is running already: ${first.url}, process ${first.pid}.`);
+  expect(second.stderr).toContain(`This data home already has a running server: ${first.url}, process ${first.pid}.`);
   expect((await first.caller.get('//healthz')).status).toBe(200);
   first.running.kill('SIGKILL');
   await first.running.ended;
@@ -95,7 +95,7 @@ test('what lies where the server keeps its files is told as what it is', async (
   const noDirectory = await home.run('serve', '--port', '0');
   expect([noDirectory.code, noDirectory.stderr]).toEqual([
     1,
-    expect.stringMatching(/server cannot be made\. Make its/),
+    expect.stringMatching(/Cannot create the directory .*server\. Remove what/),
   ]);
   expect((await home.run('list')).code).toBe(0);
 });
@@ -120,7 +120,7 @@ test('one that is not let start has touched no turn', async () => {
   ];
   for (const flags of refused) expect((await home.run('serve', ...flags.split(' '))).code).not.toBe(0);
   writeFileSync(token, 'planted');
-  expect((await home.run('serve')).stderr).toContain('does not hold a token');
+  expect((await home.run('serve')).stderr).toContain('does not contain a token');
   const { turns } = await home.show('chat');
   expect(turns.map(({ state }: { state: string }) => state)).toEqual(['interrupted', 'queued']);
 });
@@ -136,9 +136,9 @@ test.each(['0.0.0.0', '::', '192.0.2.1'])(
 );
 
 test.each([
-  ['can be read by others', (token: string) => writeFileSync(token, `${'A'.repeat(43)}\n`, { mode: 0o644 })],
+  ['can be read by other users', (token: string) => writeFileSync(token, `${'A'.repeat(43)}\n`, { mode: 0o644 })],
   ['is a link', (token: string) => symlinkSync('/dev/null', token)],
-  ['does not hold a token', (token: string) => writeFileSync(token, 'short\n', { mode: 0o600 })],
+  ['does not contain a token', (token: string) => writeFileSync(token, 'short\n', { mode: 0o600 })],
 ])('a token that somebody may have planted is not used: it %s', async (what, plant) => {
   mkdirSync(serverDirectory(), { recursive: true });
   plant(join(serverDirectory(), 'token'));

@@ -7,7 +7,7 @@ import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/p
 import { systemClock } from '../../../src/host/clock.ts';
 import { placeOf } from '../../../src/host/place.ts';
 import { bootId, identify, systemProcesses } from '../../../src/host/processes.ts';
-import { reportBug } from '../../../src/host/report-bug.ts';
+import { reportBug } from '../../../src/host/report.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { holdFile } from '../../../src/stores/sqlite/file/held-file.ts';
+import { lockFile } from '../../../src/host/file-lock.ts';
 import { CliHome, type Ended, type Running } from '../../e2e/cli-process.ts';
 import { until } from '../harness/until.ts';
 
@@ -32,7 +32,7 @@ test.each([
         expect(JSON.parse(ended.stderr)).toMatchObject({
           error: {
             code: 'conflict',
-            message: `A server of this data home is running already: ${url}, process ${running?.pid}.`,
+            message: `This data home already has a running server: ${url}, process ${running?.pid}.`,
           },
         });
       }
@@ -49,7 +49,7 @@ test.each([
 function silentServer(home: CliHome) {
   const directory = join(home.path, 'home', 'server');
   mkdirSync(directory, { recursive: true });
-  const held = holdFile(join(directory, 'lock'));
+  const held = lockFile(join(directory, 'lock'));
   if (held === null) throw new Error('The file is held by somebody else.');
   return { held, isLookedAt: () => (statSync(directory).mode & 0o777) === 0o700 };
 }
@@ -72,7 +72,7 @@ test('one that holds the file and does not say where it serves is told of, after
   const { held } = silentServer(home);
   try {
     const { code, stderr } = await home.run('serve', '--port', '0');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('is just starting, or about to end. Try again')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is starting or stopping. Try again')]);
   } finally {
     held.release();
     await home.remove();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { DemoRequest } from '../../../ports/demo.ts';
 import type { Cli } from '../cli.ts';
-import { DEMO_AGENTS, type DemoRequest } from '../demo/parts.ts';
 import { runDemo } from '../demo/run-demo.ts';
 import { introduce, showStep } from '../demo/show-step.ts';
 import { addExamples } from '../examples.ts';
@@ -12,9 +12,11 @@ import { DONE, EXIT } from '../exit-codes.ts';
 import { styled } from '../output.ts';
 import { onStopSignals } from '../stop-signals.ts';
 
+const AGENTS: readonly DemoRequest['agent'][] = ['scripted', 'claude'];
+
 export function define(command: Command, cli: Cli): void {
   command
-    .addOption(new Option('--agent <name>', 'who is told the codeword').choices(DEMO_AGENTS).default('scripted'))
+    .addOption(new Option('--agent <name>', 'who is told the codeword').choices(AGENTS).default('scripted'))
     .option('--live', 'with claude: use your own model and login, which may cost money')
     .action((options: DemoOptions) => demo(options, cli));
   command.addHelpText(

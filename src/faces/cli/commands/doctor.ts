@@ -33,7 +33,7 @@ async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): 
         tell(output, finding, failure, fix);
       }
     }
-    if (seen.size === 0 && !output.json) output.line('Nothing is left over.');
+    if (seen.size === 0 && !output.json) output.line('No problems found.');
     for (const agent of await desk.agents()) {
       if (output.json) output.value({ check: 'agents', ...agent });
       else showAgent(agent, output);

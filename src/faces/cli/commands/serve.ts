@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type Cli, LOG_LEVELS, type Serving } from '../cli.ts';
+import type { DemoConversation, LogLevel, Serving } from '../../../ports/server.ts';
+import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
 import { portNumber, wholeNumber } from '../option-values.ts';
@@ -7,12 +8,14 @@ import { styled } from '../output.ts';
 import { startDemoConversation } from '../serve-demo.ts';
 import { onStopSignals } from '../stop-signals.ts';
 
+const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
+
 interface ServeFlags {
   readonly host: string;
   readonly port?: number;
   readonly publicUrl?: string;
   readonly grace: number;
-  readonly logLevel?: (typeof LOG_LEVELS)[number];
+  readonly logLevel?: LogLevel;
   readonly demo?: boolean;
 }
 
@@ -56,17 +59,22 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
     });
     void stopListening;
   });
-  const demo = flags.demo === true && (await startDemoConversation(serving.engine, serving.demo).catch(endWith));
-  if (flags.demo && !demo) output.note(`There is no demo: the settings have no agent "${serving.demo.agent}".`);
+  const demo = serving.demo === null ? null : await startDemo(serving.demo).catch(endWith);
   const link = serving.newLink();
   if (output.json) {
     const { url, socket, home } = serving;
-    output.value({ kind: 'serving', url, link, socket, home, pid: process.pid, ...(demo && { demo: serving.demo }) });
+    output.value({ kind: 'serving', url, link, socket, home, pid: process.pid, ...(demo && { demo }) });
   } else introduce(serving, link);
   await stopped;
   output.note('ending; running turns may take a moment');
   await serving.close({ graceMs: grace * 1_000 });
   exitWith(DONE);
+
+  async function startDemo(demo: DemoConversation): Promise<DemoConversation | null> {
+    if (await startDemoConversation(serving.engine, demo)) return demo;
+    output.note(`There is no demo: the settings have no agent "${demo.agent}".`);
+    return null;
+  }
 
   async function endWith(error: unknown): Promise<never> {
     await serving.close({ graceMs: 0 });
@@ -79,8 +87,8 @@ async function serve(flags: ServeFlags, { parts, output, options, exitWith }: Cl
     output.line(styled('dim', '          (signs this browser in; works once, within 15 minutes)'));
     output.line(`  data    ${home}`);
     if (demo) {
-      output.line(`  demo    the conversation "${serving.demo.key}"`);
-      output.line(styled('yellow', `          ${serving.demo.about}`));
+      output.line(`  demo    the conversation "${demo.key}"`);
+      output.line(styled('yellow', `          ${demo.about}`));
     }
     output.line(styled('dim', 'Ctrl-C ends it.'));
   }

@@ -1,10 +1,10 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Receipt } from '../../../core/receipt.ts';
+import type { DemoParts } from '../../../ports/demo.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import { drawCodeword } from './codeword.ts';
 import { askWithoutThroughline, type ControlAnswer } from './control.ts';
 import { type Loss, loseSession } from './lose-session.ts';
-import type { DemoParts } from './parts.ts';
 
 const KEY = 'demo';
 const QUESTION = 'Which codewords have you seen?';

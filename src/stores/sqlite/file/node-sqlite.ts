@@ -1,4 +1,4 @@
-// The one file that knows Node's SQLite module: a newer Node renames its class.
+// The one file of the store that knows Node's SQLite module: a newer Node renames its class.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 export type Value = SQLInputValue;

@@ -4,22 +4,22 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { holdFile } from './held-file.ts';
+import { lockFile } from './file-lock.ts';
 
 let folder: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'throughline-held-'));
+  folder = mkdtempSync(join(tmpdir(), 'throughline-lock-'));
   file = join(folder, 'lock');
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Another process that holds the file until it is told to go on. */
 async function holder(): Promise<ChildProcessWithoutNullStreams> {
-  const module = new URL('held-file.ts', import.meta.url).href;
+  const module = new URL('file-lock.ts', import.meta.url).href;
   const script = `
-    const { holdFile } = await import(${JSON.stringify(module)});
-    globalThis.held = holdFile(${JSON.stringify(file)});
+    const { lockFile } = await import(${JSON.stringify(module)});
+    globalThis.held = lockFile(${JSON.stringify(file)});
     console.log(globalThis.held === null ? 'refused' : 'held');
     process.stdin.once('data', () => globalThis.held.release()).resume();`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
@@ -28,11 +28,11 @@ async function holder(): Promise<ChildProcessWithoutNullStreams> {
 }
 
 test('one holds it at a time, also within a process, and it stays empty and ours', () => {
-  const first = holdFile(file);
+  const first = lockFile(file);
   expect(first).not.toBeNull();
-  expect([holdFile(file), holdFile(file)]).toEqual([null, null]);
+  expect([lockFile(file), lockFile(file)]).toEqual([null, null]);
   first?.release();
-  const second = holdFile(file);
+  const second = lockFile(file);
   expect(second).not.toBeNull();
   expect([readdirSync(folder), readFileSync(file, 'utf8')]).toEqual([['lock'], '']);
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -41,23 +41,21 @@ test('one holds it at a time, also within a process, and it stays empty and ours
 
 test.each(['released', 'killed'])('what another process held is free as soon as it is %s', async (how) => {
   const child = await holder();
-  expect(holdFile(file)).toBeNull();
+  expect(lockFile(file)).toBeNull();
   const exit = once(child, 'exit');
   if (how === 'killed') child.kill('SIGKILL');
   else child.stdin.end('go on');
   await exit;
-  const held = holdFile(file);
+  const held = lockFile(file);
   expect(held).not.toBeNull();
   held?.release();
 });
 
 test('what is no such file is left alone, and named', () => {
   writeFileSync(file, 'x'.repeat(4_096));
-  expect(() => holdFile(file)).toThrow(
-    expect.objectContaining({ code: 'refused', message: `${file} is not to be had.` }),
-  );
+  expect(() => lockFile(file)).toThrow(expect.objectContaining({ code: 'refused', message: `Cannot lock ${file}.` }));
   expect(readFileSync(file, 'utf8')).toBe('x'.repeat(4_096));
   const directory = join(folder, 'directory');
   mkdirSync(directory);
-  expect(() => holdFile(directory)).toThrow(expect.objectContaining({ code: 'refused' }));
+  expect(() => lockFile(directory)).toThrow(expect.objectContaining({ code: 'refused' }));
 });

@@ -1,0 +1,52 @@
+import { expect, test, vi } from 'vitest';
+import { ThroughlineError } from '../core/errors.ts';
+import { systemClock } from './clock.ts';
+import { bugReport, reportTrouble, seldom } from './report.ts';
+
+const error = new Error('said \u001b[2J\u009b1m\u0007\nand more');
+const FULL = new ThroughlineError('storage_full', 'The disk is full.', { hint: 'Free some space.' });
+
+test('a bug is reported in one line, in which nothing can steer a terminal', () => {
+  expect(bugReport(error, 'claiming', false)).toBe(
+    'throughline: Internal error while claiming: Error: said [2J1m and more\n',
+  );
+});
+
+test('the stack is for those who ask for it', () => {
+  const report = bugReport(error, 'claiming', true);
+  expect(report).toContain('\nand more\n    at ');
+  expect(report).not.toMatch(/[^\P{Cc}\n]/u);
+});
+
+test('anything may be thrown', () => {
+  for (const thrown of [undefined, null, 7, 'text', {}]) expect(bugReport(thrown, 'x', true)).toMatch(/while x: .+\n$/);
+});
+
+/** What is written to stderr meanwhile. */
+function writtenBy(work: () => void): string {
+  using stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  work();
+  return stderr.mock.calls.map(([text]) => text).join('');
+}
+
+test('trouble is reported at once, and while it lasts only now and then; another kind is reported apart', () => {
+  const told: string[] = [];
+  let time = 5_000;
+  const tell = seldom(({ code }) => void told.push(code), { now: () => 0, monotonic: () => time }, 1_000);
+  for (; time < 7_500; time += 100) tell(FULL);
+  tell(new ThroughlineError('storage_busy', 'Locked.'));
+  expect(told).toEqual(['storage_full', 'storage_full', 'storage_full', 'storage_busy']);
+});
+
+test('trouble is reported with what to do', () => {
+  expect(writtenBy(() => reportTrouble(FULL))).toBe(
+    'throughline: Waiting for the storage. The disk is full. Free some space.\n',
+  );
+});
+
+test('a listener that throws is reported, and stops nothing', () => {
+  const tell = seldom(() => {
+    throw new Error('as asked');
+  }, systemClock);
+  expect(writtenBy(() => tell(FULL))).toContain('as asked');
+});

@@ -1,0 +1,43 @@
+import type { ThroughlineError } from '../core/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+
+/** What a process says on stderr when nobody else listens: faults of this program, and storage that cannot be written. */
+
+/** One line; with THROUGHLINE_DEBUG the stack as well. */
+export function reportBug(error: unknown, where: string): void {
+  process.stderr.write(bugReport(error, where, Boolean(process.env.THROUGHLINE_DEBUG)));
+}
+
+/** An error may quote what an agent said, so control characters are removed: they could steer the terminal. */
+export function bugReport(error: unknown, where: string, withStack: boolean): string {
+  const stack = withStack && error instanceof Error ? error.stack : undefined;
+  const detail = stack ?? String(error).replaceAll('\n', ' ');
+  return `${`throughline: Internal error while ${where}: ${detail}`.replaceAll(CONTROLS, '')}\n`;
+}
+
+/** All control characters but newline and tab. */
+const CONTROLS = /[^\P{Cc}\n\t]/gu;
+
+/** The storage cannot be written just now; accepted turns wait for it. */
+export function reportTrouble({ message, hint }: ThroughlineError): void {
+  process.stderr.write(`throughline: Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
+}
+
+/** Tells an error at once, and repeats it only every `everyMs` while it lasts. A listener that throws stops nothing. */
+export function seldom(
+  tell: (error: ThroughlineError) => void,
+  clock: Clock,
+  everyMs = 30_000,
+): (error: ThroughlineError) => void {
+  const told = new Map<string, number>();
+  return (error) => {
+    const now = clock.monotonic();
+    if (now - (told.get(error.code) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    told.set(error.code, now);
+    try {
+      tell(error);
+    } catch (fault) {
+      reportBug(fault, 'reporting that the storage cannot be written');
+    }
+  };
+}

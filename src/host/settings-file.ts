@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { ThroughlineError } from '../core/errors.ts';
+import { parseSettings, type Settings } from '../core/settings.ts';
+
+const NAME = 'throughline.config.json';
+
+/** The settings of a data home, and the directory that paths in them are relative to. Without a file: all defaults. */
+export function readSettings(home: string, named?: string): { settings: Settings; base: string } {
+  const required = named ?? process.env.THROUGHLINE_CONFIG;
+  for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
+    const file = resolve(candidate);
+    const text = read(file, Boolean(required));
+    if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..') };
+  }
+  return { settings: parseSettings({}), base: home };
+}
+
+function read(file: string, required: boolean): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (!required && code === 'ENOENT') return null;
+    throw new ThroughlineError('invalid', `Cannot read the settings file ${file} (${code}).`, {
+      hint: 'Name an existing file with --config or THROUGHLINE_CONFIG, or leave both out.',
+      cause,
+    });
+  }
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ThroughlineError('invalid', `The settings file ${file} is not valid JSON: ${(cause as Error).message}.`, {
+      cause,
+    });
+  }
+}
