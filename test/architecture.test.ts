@@ -49,7 +49,6 @@ const KNOWN_CROWDS = {
   'faces/cli/commands': 24,
   'faces/http': 20,
   host: 13,
-  tasks: 13,
   testing: 13,
 };
 

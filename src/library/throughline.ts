@@ -1,23 +1,9 @@
 import { ThroughlineError } from '../core/errors.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Engine } from '../ports/engine.ts';
-import type { Processes } from '../ports/processes.ts';
-import type { Sandboxes } from '../ports/sandbox.ts';
-import type { Store } from '../ports/store.ts';
 import type { Tasks } from '../ports/tasks.ts';
 import { ThroughlineClient } from './client.ts';
-import { ConversationTracker } from './tracker.ts';
-
-/** What the library needs beside the engine, for those who drive an agent themselves. */
-export interface TrackerParts {
-  readonly store: Store;
-  readonly processes: Processes;
-  readonly clock: Clock;
-  readonly sandboxes: Sandboxes;
-  readonly settings: { readonly leaseMs: number };
-  /** Told of faults of this program itself. */
-  readonly onBug: (error: unknown, where: string) => void;
-}
+import type { TrackerParts } from './tracker/locks.ts';
+import { ConversationTracker } from './tracker/tracker.ts';
 
 /** Throughline as a library, on behalf of one owner. */
 export class Throughline extends ThroughlineClient {

@@ -9,11 +9,11 @@ import { reportOf, type TaskReport } from '../core/task-report.ts';
 import { parseRetry } from '../core/task-retry.ts';
 import { TaskWait } from '../core/task-wait.ts';
 import { checkUsagePage } from '../core/usage-page.ts';
+import type { Store } from '../ports/store.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
 import { TaskRunner } from './runner.ts';
-import { TaskBell } from './task-bell.ts';
 
 const PAGE = 200;
 /** A page is kept for as long as its reader takes to take it, and readers are many. */
@@ -177,5 +177,52 @@ class EmbeddedTasks implements Tasks {
 
   #want(tasks: readonly Task[]): void {
     this.#machinery.runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
+  }
+}
+
+/** Waits for tasks to move. The bell is only a hint: every wait also ends by itself after `pollMs`. */
+class TaskBell {
+  readonly #pollMs: number;
+  readonly #stopListening: () => void;
+  #moved = new Set<string>();
+  /** Anything may have moved. */
+  #any = false;
+  #wake = () => {};
+
+  constructor(store: Store, pollMs: number) {
+    this.#pollMs = pollMs;
+    this.#stopListening = store.listen((moved) => {
+      if (moved === null) this.#any = true;
+      else for (const id of moved) this.#moved.add(id);
+      this.#wake();
+    });
+  }
+
+  /** What has moved since the last wait, at once if anything has; null: anything may have. Conversations are among the ids. */
+  async next(signal?: AbortSignal): Promise<ReadonlySet<string> | null> {
+    if (this.#moved.size === 0 && !this.#any && !signal?.aborted) await this.#notified(signal);
+    const moved = this.#any ? null : this.#moved;
+    this.#moved = new Set();
+    this.#any = false;
+    return moved;
+  }
+
+  async #notified(signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    this.#wake = wake;
+    signal?.addEventListener('abort', wake);
+    const timer = setTimeout(() => {
+      this.#any = true;
+      wake();
+    }, this.#pollMs);
+    await promise;
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', wake);
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#wake();
   }
 }

@@ -20,7 +20,7 @@ import type { Turn } from '../core/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { BudgetWatch } from './budget-watch.ts';
-import { Gatekeeper } from './gatekeeper.ts';
+import { Gatekeeper } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
 

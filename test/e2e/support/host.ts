@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../../src/core/errors.ts';
-import type { ConversationTracker } from '../../../src/library/tracker.ts';
+import type { ConversationTracker } from '../../../src/library/tracker/tracker.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import type { HostCalls } from './host-program.ts';

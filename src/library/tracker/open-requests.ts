@@ -1,10 +1,9 @@
-import { ThroughlineError } from '../core/errors.ts';
-import type { Session } from '../core/session.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
-import type { TrackerParts } from './throughline.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Session } from '../../core/session.ts';
+import { hasEnded, type Turn } from '../../core/turn.ts';
+import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
 import { notTracked, type TrackedRequests } from './tracked-requests.ts';
 import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracked-turn.ts';
-import type { Held, TrackerLocks } from './tracker-locks.ts';
 
 /** What one tracker works with. */
 export interface Desk {

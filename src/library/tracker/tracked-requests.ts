@@ -1,10 +1,10 @@
-import type { Conversation } from '../core/conversation.ts';
-import { ThroughlineError } from '../core/errors.ts';
-import { inPages } from '../core/pages.ts';
-import { isUsable, type Session } from '../core/session.ts';
-import type { Lock } from '../core/summary.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
-import type { Store } from '../ports/store.ts';
+import type { Conversation } from '../../core/conversation.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import { inPages } from '../../core/pages.ts';
+import { isUsable, type Session } from '../../core/session.ts';
+import type { Lock } from '../../core/summary.ts';
+import { hasEnded, type Turn } from '../../core/turn.ts';
+import type { Store } from '../../ports/store.ts';
 
 export type RequestStatus = 'pending' | 'active' | 'completed' | 'failed';
 

@@ -1,12 +1,13 @@
-import { parsePrompt, titleOf } from '../core/content.ts';
-import { ThroughlineError } from '../core/errors.ts';
-import { checkName } from '../core/names.ts';
-import type { Lock } from '../core/summary.ts';
-import { hasEnded } from '../core/turn.ts';
-import { parseUsage, type Usage } from '../core/usage.ts';
+import { parsePrompt, titleOf } from '../../core/content.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import { checkName } from '../../core/names.ts';
+import type { Lock } from '../../core/summary.ts';
+import { hasEnded } from '../../core/turn.ts';
+import { parseUsage, type Usage } from '../../core/usage.ts';
+import type { TrackerParts } from './locks.ts';
+import { TrackerLocks } from './locks.ts';
 import { type Asked, acceptRequest } from './new-requests.ts';
 import { type Desk, endRequest, giveSession, holdRequest } from './open-requests.ts';
-import type { TrackerParts } from './throughline.ts';
 import {
   notTracked,
   type Tracked,
@@ -16,7 +17,6 @@ import {
   viewOf,
 } from './tracked-requests.ts';
 import type { Outcome } from './tracked-turn.ts';
-import { TrackerLocks } from './tracker-locks.ts';
 
 export interface CompletedRequest {
   readonly prompt?: string;

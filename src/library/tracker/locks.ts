@@ -1,10 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { ThroughlineError } from '../core/errors.ts';
-import type { Turn } from '../core/turn.ts';
-import { conversationLeases, freeDead, LeaseKeeper } from '../leases/lease-keeper.ts';
-import type { Claim, Fence } from '../ports/store/leases.ts';
-import type { Write } from '../ports/store/writes.ts';
-import type { TrackerParts } from './throughline.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Turn } from '../../core/turn.ts';
+import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Processes } from '../../ports/processes.ts';
+import type { Sandboxes } from '../../ports/sandbox.ts';
+import type { Claim, Fence } from '../../ports/store/leases.ts';
+import type { Write } from '../../ports/store/writes.ts';
+import type { Store } from '../../ports/store.ts';
+
+/** What a tracker is made of. */
+export interface TrackerParts {
+  readonly store: Store;
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly sandboxes: Sandboxes;
+  readonly settings: { readonly leaseMs: number };
+  /** Told of faults of this program itself. */
+  readonly onBug: (error: unknown, where: string) => void;
+}
 
 /** A lock that we hold: the right to write, and the number of the next write. */
 export interface Held {

@@ -1,14 +1,14 @@
-import type { Conversation } from '../core/conversation.ts';
-import { ThroughlineError } from '../core/errors.ts';
-import type { ProcessIdentity } from '../core/process.ts';
-import type { Task, TaskTurn } from '../core/task.ts';
-import type { GateResult } from '../core/task-gate.ts';
-import type { Engine, Submitted } from '../ports/engine.ts';
-import type { OpenSandbox } from '../ports/sandbox.ts';
+import type { Conversation } from '../../core/conversation.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
+import type { Task, TaskTurn } from '../../core/task.ts';
+import type { GateResult } from '../../core/task-gate.ts';
+import type { Engine, Submitted } from '../../ports/engine.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { TaskParts } from '../parts.ts';
+import { Stopped } from '../task-turn.ts';
 import { openBench, runAgentGate } from './agent-gate.ts';
 import { runCommandGate } from './command-gate.ts';
-import type { TaskParts } from './parts.ts';
-import { Stopped } from './task-turn.ts';
 
 export interface Judging {
   readonly task: Task;

@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Conversation } from '../core/conversation.ts';
-import { ThroughlineError } from '../core/errors.ts';
-import type { Lock } from '../core/summary.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
+import type { Conversation } from '../../core/conversation.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Lock } from '../../core/summary.ts';
+import { hasEnded, type Turn } from '../../core/turn.ts';
+import type { Held } from './locks.ts';
 import { type Desk, endRequest, giveSession } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';
-import type { Held } from './tracker-locks.ts';
 
 /** A request as it was asked for: the same again has the same of all three. */
 export interface Asked {
