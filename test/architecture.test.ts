@@ -36,11 +36,11 @@ describe('src', () => {
 });
 
 /** Parts of src/ in which files still import each other in a circle. To be emptied; nothing is to be added. */
-const KNOWN_CYCLES = ['core', 'engine', 'agents/acp', 'library', 'faces/http'];
+const KNOWN_CYCLES = ['engine', 'agents/acp', 'faces/http'];
 
 /** Folders that still hold too many files, and how many they may hold. To be emptied; no number is to be raised. */
 const KNOWN_CROWDS = {
-  core: 43,
+  core: 31,
   'agents/acp': 30,
   'agents/claude': 29,
   'agents/claude/transcript': 16,

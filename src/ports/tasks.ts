@@ -1,6 +1,6 @@
-import type { Task, TaskEvent, TaskState } from '../core/task.ts';
-import type { Locate } from '../core/task-plan.ts';
-import type { TaskReport } from '../core/task-report.ts';
+import type { Task, TaskEvent, TaskState } from '../core/tasks/task.ts';
+import type { Locate } from '../core/tasks/task-plan.ts';
+import type { TaskReport } from '../core/tasks/task-report.ts';
 import type { UsagePage } from '../core/usage-page.ts';
 import type { LastTaskUsage, TaskUsageRow } from './store/tasks.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
-import type { SessionMode, TaskSpec } from '../core/task.ts';
+import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
 import type { AgentTraits } from '../core/traits.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';

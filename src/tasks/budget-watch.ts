@@ -1,6 +1,6 @@
 import { isObject } from '../core/content.ts';
-import type { Budget } from '../core/task.ts';
-import { NO_BUDGET } from '../core/task-budget.ts';
+import type { Budget } from '../core/tasks/task.ts';
+import { NO_BUDGET } from '../core/tasks/task-budget.ts';
 import { tokensSpent, type Update } from '../core/update.ts';
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { faultOf } from '../../test/values/thrown.ts';
-import { parsePlan } from '../core/task-plan.ts';
+import { parsePlan } from '../core/tasks/task-plan.ts';
 import { parseTaskFile, readTaskFile } from './task-file.ts';
 
 const read = (text: string) => {

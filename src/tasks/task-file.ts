@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { asSentence, ThroughlineError } from '../core/errors.ts';
-import type { Locate, PlanPath } from '../core/task-plan.ts';
+import type { Locate, PlanPath } from '../core/tasks/task-plan.ts';
 
 /** A plan as it stands in a file, still to be checked. */
 export interface TaskFile {

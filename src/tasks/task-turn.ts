@@ -2,7 +2,7 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/pages.ts';
 import type { Receipt } from '../core/receipt.ts';
-import type { Task, TaskTurn, TurnPurpose } from '../core/task.ts';
+import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
 import type { Update } from '../core/update.ts';
 import { addUsage, NO_USAGE } from '../core/usage.ts';

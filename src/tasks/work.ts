@@ -1,9 +1,8 @@
 import type { Conversation } from '../core/conversation.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
-import type { Budget, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/task.ts';
+import type { Budget, Decision, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
-  type Decision,
   decideAfter,
   decideBefore,
   decideBudget,
@@ -12,10 +11,10 @@ import {
   STATE_AFTER,
   type Standing,
   tokensOf,
-} from '../core/task-decision.ts';
-import type { GateResult } from '../core/task-gate.ts';
-import { requestIdOf, withDecision, withTurns } from '../core/task-progress.ts';
-import { taskPrompt } from '../core/task-prompt.ts';
+} from '../core/tasks/task-decision.ts';
+import type { GateResult } from '../core/tasks/task-gate.ts';
+import { requestIdOf, withDecision, withTurns } from '../core/tasks/task-progress.ts';
+import { taskPrompt } from '../core/tasks/task-prompt.ts';
 import type { Turn } from '../core/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { TASK_STATES, type TaskState } from '../core/task.ts';
+import { TASK_STATES, type TaskState } from '../core/tasks/task.ts';
 import { Id } from './values/common.ts';
 
 /** What stands in an address is text; what it means is a number or a yes. */

@@ -1,11 +1,11 @@
 import { checkAfter, checkLimit } from '../../core/arguments.ts';
 import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
 import { inPages } from '../../core/pages.ts';
-import { checkTaskStates, type Task, type TaskEvent, type TaskSpec } from '../../core/task.ts';
-import { inWords, type Locate, parsePlan, placesIn } from '../../core/task-plan.ts';
-import type { TaskReport } from '../../core/task-report.ts';
-import { parseRetry } from '../../core/task-retry.ts';
-import { TaskWait } from '../../core/task-wait.ts';
+import { checkTaskStates, type Task, type TaskEvent, type TaskSpec } from '../../core/tasks/task.ts';
+import { inWords, type Locate, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
+import type { TaskReport } from '../../core/tasks/task-report.ts';
+import { parseRetry } from '../../core/tasks/task-retry.ts';
+import { TaskWait } from '../../core/tasks/task-wait.ts';
 import { checkUsagePage } from '../../core/usage-page.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment } from './addresses.ts';

@@ -1,4 +1,4 @@
-import { inWords, parsePlan, placesIn } from '../../core/task-plan.ts';
+import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
 import { checkScope } from './authenticate.ts';
 import type { Feed } from './event-stream.ts';

@@ -1,6 +1,6 @@
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { SessionState } from '../../core/session.ts';
-import type { TaskState } from '../../core/task.ts';
+import type { TaskState } from '../../core/tasks/task.ts';
 
 /** What is on record, of all owners, for whoever looks for what was left over. Reads everything: not for every day. */
 export interface Census {

@@ -8,7 +8,7 @@ import type {
   TaskSpec,
   TaskState,
   TaskTurn,
-} from '../../core/task.ts';
+} from '../../core/tasks/task.ts';
 import type { Usage } from '../../core/usage.ts';
 import type { UsagePage } from '../../core/usage-page.ts';
 import type { WorkerInfo } from './leases.ts';

@@ -1,9 +1,9 @@
 import { asSentence } from '../../core/errors.ts';
 import { asTitle } from '../../core/names.ts';
-import type { Gate, Task, TaskTurn } from '../../core/task.ts';
-import { type GateResult, parseVerdict } from '../../core/task-gate.ts';
-import { requestIdOf } from '../../core/task-progress.ts';
-import { verdictAgain, verdictPrompt } from '../../core/task-prompt.ts';
+import type { Gate, Task, TaskTurn } from '../../core/tasks/task.ts';
+import { type GateResult, parseVerdict } from '../../core/tasks/task-gate.ts';
+import { requestIdOf } from '../../core/tasks/task-progress.ts';
+import { verdictAgain, verdictPrompt } from '../../core/tasks/task-prompt.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 
 /** The judge is shown the end of what was said; it can look at the work itself. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Gate } from '../../core/task.ts';
-import type { GateResult } from '../../core/task-gate.ts';
+import type { Gate } from '../../core/tasks/task.ts';
+import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 
 /** What an agent is told of a gate's output: its end, where the faults are. */

@@ -1,8 +1,8 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Task, TaskTurn } from '../../core/task.ts';
-import type { GateResult } from '../../core/task-gate.ts';
+import type { Task, TaskTurn } from '../../core/tasks/task.ts';
+import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { TaskParts } from '../parts.ts';

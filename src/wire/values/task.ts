@@ -1,8 +1,15 @@
 import * as z from 'zod';
-import { TASK_STATES, type TaskTurn as TaskTurnValue, type Task as TaskValue, TURN_PURPOSES } from '../../core/task.ts';
-import { DECISION_CODES, DECISIONS, type Decision as DecisionValue } from '../../core/task-decision.ts';
-import { type GateResult as GateResultValue, VERDICTS } from '../../core/task-gate.ts';
-import type { TaskReport as TaskReportValue } from '../../core/task-report.ts';
+import {
+  DECISION_CODES,
+  DECISIONS,
+  type Decision as DecisionValue,
+  TASK_STATES,
+  type TaskTurn as TaskTurnValue,
+  type Task as TaskValue,
+  TURN_PURPOSES,
+} from '../../core/tasks/task.ts';
+import { type GateResult as GateResultValue, VERDICTS } from '../../core/tasks/task-gate.ts';
+import type { TaskReport as TaskReportValue } from '../../core/tasks/task-report.ts';
 import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/store/tasks.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withTurns } from '../../../src/core/task-progress.ts';
+import { withTurns } from '../../../src/core/tasks/task-progress.ts';
 import type { Turn } from '../../../src/core/turn.ts';
 import { added, claimTask, DONE, finish, taskTurn } from './task-world.ts';
 import {

@@ -1,8 +1,7 @@
 // What the tests of tasks in a store work with. Nothing here knows which store it is.
-import type { Task, TaskTurn } from '../../../src/core/task.ts';
-import type { Decision } from '../../../src/core/task-decision.ts';
-import { parsePlan } from '../../../src/core/task-plan.ts';
-import { withDecision } from '../../../src/core/task-progress.ts';
+import type { Decision, Task, TaskTurn } from '../../../src/core/tasks/task.ts';
+import { parsePlan } from '../../../src/core/tasks/task-plan.ts';
+import { withDecision } from '../../../src/core/tasks/task-progress.ts';
 import { NO_USAGE } from '../../../src/core/usage.ts';
 import type { NewTask, TaskChange, TaskClaim, TaskClaimRequest } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';

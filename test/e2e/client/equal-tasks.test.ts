@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inPages } from '../../../src/core/pages.ts';
-import type { Task, TaskEvent } from '../../../src/core/task.ts';
+import type { Task, TaskEvent } from '../../../src/core/tasks/task.ts';
 import type { TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import type { Task } from '../../../src/core/task.ts';
+import type { Task } from '../../../src/core/tasks/task.ts';
 import type { Throughline } from '../../../src/index.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';

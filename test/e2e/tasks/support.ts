@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { promptText } from '../../../src/core/content.ts';
-import type { Task } from '../../../src/core/task.ts';
+import type { Task } from '../../../src/core/tasks/task.ts';
 import type { Throughline } from '../../../src/index.ts';
 
 /** The one task that there is. */

@@ -1,4 +1,4 @@
-import type { TaskState } from '../../../src/core/task.ts';
+import type { TaskState } from '../../../src/core/tasks/task.ts';
 
 export const OWNERS = ['ann', 'bob'] as const;
 export const WORKERS = ['one', 'two'] as const;

@@ -1,4 +1,4 @@
-import type { TaskState } from '../../../src/core/task.ts';
+import type { TaskState } from '../../../src/core/tasks/task.ts';
 import type { TaskChange, TaskFence } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { newTask } from '../../contracts/store/task-world.ts';

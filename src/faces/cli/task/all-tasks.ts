@@ -1,5 +1,5 @@
 import { inPages } from '../../../core/pages.ts';
-import type { Task } from '../../../core/task.ts';
+import type { Task } from '../../../core/tasks/task.ts';
 import type { TaskListFilter, Tasks } from '../../../ports/tasks.ts';
 
 const PAGE = 200;

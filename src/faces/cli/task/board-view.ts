@@ -1,4 +1,4 @@
-import { type Task, type TaskEvent, type TaskState, taskHasEnded } from '../../../core/task.ts';
+import { type Task, type TaskEvent, type TaskState, taskHasEnded } from '../../../core/tasks/task.ts';
 import { type Output, styled } from '../output.ts';
 import { oneLine } from '../terminal-text.ts';
 import { usageLine } from '../usage-line.ts';

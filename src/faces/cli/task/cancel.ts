@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { taskHasEnded } from '../../../core/task.ts';
+import { taskHasEnded } from '../../../core/tasks/task.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';

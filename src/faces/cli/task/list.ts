@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { TASK_STATES, type TaskState } from '../../../core/task.ts';
+import { TASK_STATES, type TaskState } from '../../../core/tasks/task.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';

@@ -1,4 +1,4 @@
-import type { Task } from '../../../core/task.ts';
+import type { Task } from '../../../core/tasks/task.ts';
 import { oneLine } from '../terminal-text.ts';
 
 const LONGEST = 60;

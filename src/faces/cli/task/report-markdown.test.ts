@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parsePlan } from '../../../core/task-plan.ts';
-import { firstProgress } from '../../../core/task-progress.ts';
-import type { TaskReport } from '../../../core/task-report.ts';
+import { parsePlan } from '../../../core/tasks/task-plan.ts';
+import { firstProgress } from '../../../core/tasks/task-progress.ts';
+import type { TaskReport } from '../../../core/tasks/task-report.ts';
 import { reportLines } from './report-markdown.ts';
 
 test('what agents and gates say can neither end a cell of the report nor steer the terminal', () => {

@@ -1,5 +1,5 @@
-import { tokensOf } from '../../../core/task-decision.ts';
-import type { TaskReport } from '../../../core/task-report.ts';
+import { tokensOf } from '../../../core/tasks/task-decision.ts';
+import type { TaskReport } from '../../../core/tasks/task-report.ts';
 import { turns } from '../receipt-line.ts';
 import { stripControls } from '../terminal-text.ts';
 import { usageLine } from '../usage-line.ts';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { SESSION_MODES } from '../../../core/task.ts';
+import { SESSION_MODES } from '../../../core/tasks/task.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Task } from '../../../core/task.ts';
+import type { Task } from '../../../core/tasks/task.ts';
 import type { Cli, TaskDesk } from '../cli.ts';
 import { DONE, EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';

@@ -6,7 +6,7 @@ import {
   type TaskEventPayloads,
   type TaskProgress,
   taskHasEnded,
-} from '../../../core/task.ts';
+} from '../../../core/tasks/task.ts';
 import type { Tx } from '../file/write-queue.ts';
 import type { TaskRow } from './task-board.ts';
 

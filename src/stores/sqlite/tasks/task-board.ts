@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Task, TaskEvent, TaskEventDraft, TaskEventKind, TaskSpec, TaskState } from '../../../core/task.ts';
+import type { Task, TaskEvent, TaskEventDraft, TaskEventKind, TaskSpec, TaskState } from '../../../core/tasks/task.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { pageOf } from '../reading/page.ts';

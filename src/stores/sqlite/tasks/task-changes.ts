@@ -6,9 +6,9 @@ import {
   type TaskSpec,
   type TaskTurn,
   taskHasEnded,
-} from '../../../core/task.ts';
-import { checkDecision } from '../../../core/task-decision.ts';
-import { retriedProgress } from '../../../core/task-progress.ts';
+} from '../../../core/tasks/task.ts';
+import { checkDecision } from '../../../core/tasks/task-decision.ts';
+import { retriedProgress } from '../../../core/tasks/task-progress.ts';
 import { addUsage, NO_USAGE } from '../../../core/usage.ts';
 import type { UsagePage } from '../../../core/usage-page.ts';
 import type { LastTaskUsage, TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../../ports/store/tasks.ts';

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { TaskProgress } from '../../../core/task.ts';
+import type { TaskProgress } from '../../../core/tasks/task.ts';
 import type { WorkerInfo } from '../../../ports/store/leases.ts';
 import type { TaskClaim, TaskClaimRequest, TaskFence } from '../../../ports/store/tasks.ts';
 import type { Database } from '../file/database.ts';

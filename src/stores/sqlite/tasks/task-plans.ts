@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Task } from '../../../core/task.ts';
-import { firstProgress } from '../../../core/task-progress.ts';
+import type { Task } from '../../../core/tasks/task.ts';
+import { firstProgress } from '../../../core/tasks/task-progress.ts';
 import type { NewPlan, NewTask, TaskFilter } from '../../../ports/store/tasks.ts';
 import { canonicalHash } from '../conversations/content.ts';
 import { type Database, LIMIT } from '../file/database.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { faultOf } from '../../test/values/thrown.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
+import { NO_USAGE } from '../usage.ts';
 import { checkDecision, decideAfter, decideBefore, type Standing } from './task-decision.ts';
 import { type GateResult, parseVerdict } from './task-gate.ts';
-import { NO_USAGE } from './usage.ts';
 
 const standing = (set: Partial<Standing> = {}): Standing => ({
   iteration: 1,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultOf } from '../../test/values/thrown.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { parseBudget } from './task-budget.ts';
 import { parsePlan } from './task-plan.ts';
 

@@ -1,4 +1,4 @@
-import type { ThroughlineError } from './errors.ts';
+import type { ThroughlineError } from '../errors.ts';
 import type { TaskSpec } from './task.ts';
 
 type Fault = (index: number, field: string, what: string, hint?: string) => ThroughlineError;

@@ -1,8 +1,7 @@
-import { type Failure, ThroughlineError } from './errors.ts';
-import type { Decision } from './task-decision.ts';
+import { type Failure, ThroughlineError } from '../errors.ts';
+import type { PermissionMode, TurnEnd } from '../turn.ts';
+import type { Usage } from '../usage.ts';
 import type { GateResult } from './task-gate.ts';
-import type { PermissionMode, TurnEnd } from './turn.ts';
-import type { Usage } from './usage.ts';
 
 /*
  * A task is a goal, gone over in turns until its gate passes.
@@ -125,6 +124,31 @@ export interface Feedback {
   readonly gate: GateResult | null;
   /** A person had it tried again; null: nobody did. */
   readonly person: { readonly say: string | null } | null;
+}
+
+export const DECISIONS = ['done', 'retry', 'ask', 'give-up'] as const;
+
+/** Why, in one word that a program can tell apart. */
+export const DECISION_CODES = [
+  'gate_passed',
+  'no_gate',
+  'gate_failed',
+  'gate_asks',
+  'gate_broken',
+  'turn_interrupted',
+  'turn_failed',
+  'turn_cancelled',
+  'iterations_spent',
+  'budget_spent',
+  'cost_unknown',
+  'task_failed',
+] as const;
+
+/** What becomes of a task after a turn, or instead of one. */
+export interface Decision {
+  readonly decision: (typeof DECISIONS)[number];
+  readonly code: (typeof DECISION_CODES)[number];
+  readonly reason: string;
 }
 
 export const TURN_PURPOSES = ['work', 'gate'] as const;

@@ -1,6 +1,5 @@
-import type { Session } from './session.ts';
-import type { Task, TaskEvent, TaskState, TaskTurn } from './task.ts';
-import type { Decision } from './task-decision.ts';
+import type { Session } from '../session.ts';
+import type { Decision, Task, TaskEvent, TaskState, TaskTurn } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
 /** Everything there is to say about a task: how it went, turn by turn, and what it took. */

@@ -1,7 +1,6 @@
-import type { TaskProgress, TaskSpec, TaskTurn, TurnPurpose } from './task.ts';
-import type { Decision } from './task-decision.ts';
+import { addUsage, NO_USAGE } from '../usage.ts';
+import type { Decision, TaskProgress, TaskSpec, TaskTurn, TurnPurpose } from './task.ts';
 import type { GateResult } from './task-gate.ts';
-import { addUsage, NO_USAGE } from './usage.ts';
 
 /** Where a task stands before its first turn. */
 export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgress {

@@ -1,35 +1,10 @@
-import { isObject } from './content.ts';
-import { asSentence, type Failure, ThroughlineError } from './errors.ts';
-import { shown } from './shown.ts';
-import type { Budget, TaskState } from './task.ts';
+import { isObject } from '../content.ts';
+import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
+import { shown } from '../shown.ts';
+import type { TurnEnd } from '../turn.ts';
+import type { Usage } from '../usage.ts';
+import { type Budget, DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
-import type { TurnEnd } from './turn.ts';
-import type { Usage } from './usage.ts';
-
-export const DECISIONS = ['done', 'retry', 'ask', 'give-up'] as const;
-
-/** Why, in one word that a program can tell apart. */
-export const DECISION_CODES = [
-  'gate_passed',
-  'no_gate',
-  'gate_failed',
-  'gate_asks',
-  'gate_broken',
-  'turn_interrupted',
-  'turn_failed',
-  'turn_cancelled',
-  'iterations_spent',
-  'budget_spent',
-  'cost_unknown',
-  'task_failed',
-] as const;
-
-/** What becomes of a task after a turn, or instead of one. */
-export interface Decision {
-  readonly decision: (typeof DECISIONS)[number];
-  readonly code: (typeof DECISION_CODES)[number];
-  readonly reason: string;
-}
 
 /** The state that a decision leaves a task in; null: it goes on running. */
 export const STATE_AFTER: Record<Decision['decision'], TaskState | null> = {
