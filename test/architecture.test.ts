@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, sep } from 'node:path';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
 import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
+import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
 
 const root = dirname(import.meta.dirname);
@@ -64,6 +65,15 @@ describe('a reader', () => {
     const paths = sources.map(([path]) => path);
     expect(crowdedFolders(paths, KNOWN_CROWDS)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
+  });
+
+  test('finds every rule that is cited in INVARIANTS.md, with tests that exist', () => {
+    const rules = rulesIn(read('INVARIANTS.md'));
+    expect(rules.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, index) => `R${index + 1}`));
+    expect(faultsOfRules(rules, (path) => (existsSync(join(root, path)) ? read(path) : null))).toEqual([]);
+    expect(written()).toContain('src/core/turn.ts');
+    const cited = written().flatMap((path) => unknownRules(read(path), rules).map((id) => `${path} cites ${id}`));
+    expect(cited).toEqual([]);
   });
 
   test('finds every decision in the index, under numbers without holes', () => {
@@ -197,6 +207,14 @@ describe('tracked files', () => {
     expect(files.filter((file) => pattern.test(read(file)))).toEqual([]);
   });
 });
+
+/** Every file that may cite a rule: sources, tests, documents. Not the tests of citations themselves, which make some up. */
+function written(): string[] {
+  const pattern = '{*,{src,test,docs,bench,examples,scripts}/**/*}.{ts,js,md}';
+  return globSync(pattern, { cwd: root, exclude: (path) => basename(path) === 'node_modules' })
+    .map((path) => path.split(sep).join('/'))
+    .filter((path) => path !== 'test/architecture/invariants.test.ts');
+}
 
 function trackedFiles(): string[] {
   try {

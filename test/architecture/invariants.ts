@@ -11,7 +11,7 @@ export function rulesIn(invariants: string): Rule[] {
     .slice(1)
     .map((section) => {
       const [id = ''] = section.split(' ', 1);
-      const tests = [...section.matchAll(/^- `([^`]+\.test\.ts)`(?: › (.+))?$/gm)];
+      const tests = [...section.matchAll(/^- `([^`]+\.ts)`(?: › (.+))?$/gm)];
       return { id, tests: tests.map(([, file = '', name]) => ({ file, name: name ?? null })) };
     });
 }
