@@ -165,7 +165,7 @@ function acpFolders(home: string) {
 
 /** For a person who has set no agents: Claude and other agents that are found, and an agent that needs no model. */
 async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
-  const { availableClaude } = await import('./agents/claude/available.ts');
+  const { availableClaude } = await import('./agents/claude/find/package.ts');
   const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
   const { availableAgents } = await import('./agents/acp/known/find.ts');
   const plain = { env: {}, options: {} };

@@ -110,8 +110,8 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
     return { program: { adapter, ...given({ package: folder, command }) }, own: { env, ...given({ model }) } };
   }
   const [{ availableClaude }, { packageIn }] = await Promise.all([
-    import('./agents/claude/available.ts'),
-    import('./agents/claude/find-package.ts'),
+    import('./agents/claude/find/package.ts'),
+    import('./agents/claude/find/package.ts'),
   ]);
   const installed = installedClaude(resolve(where.home ?? dataHome()));
   const adapter = availableClaude(installed, process.env.PATH ?? '');

@@ -30,7 +30,7 @@ const parts: Parts = {
     const [{ dataHome }, { installedClaude }, { installClaude }] = await Promise.all([
       import('./host/data-home.ts'),
       import('./compose.ts'),
-      import('./agents/claude/install.ts'),
+      import('./agents/claude/find/install.ts'),
     ]);
     return installClaude({ folder: installedClaude(resolve(home ?? dataHome())), version, env, signal });
   },

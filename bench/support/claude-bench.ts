@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { forbiddenTools, KEPT_TO_ITSELF } from '../../src/agents/claude/by-itself.ts';
-import { claudeVariables } from '../../src/agents/claude/environment.ts';
+import { claudeVariables, forbiddenTools, ISOLATION_DEFAULTS } from '../../src/agents/claude/environment.ts';
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import { userMessage } from '../../src/agents/claude/user-message.ts';
 import type { Agent } from '../../src/ports/agent.ts';
@@ -72,11 +71,11 @@ export class ClaudeBench {
       cwd,
       env: {
         ...allowedEnvironment(process.env),
-        ...KEPT_TO_ITSELF,
+        ...ISOLATION_DEFAULTS,
         ...this.env,
         CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
       },
-      disallowedTools: forbiddenTools(KEPT_TO_ITSELF),
+      disallowedTools: forbiddenTools(ISOLATION_DEFAULTS),
       includePartialMessages: true,
       verbatimPrompts: true,
       systemPrompt: { type: 'preset', preset: 'claude_code' },

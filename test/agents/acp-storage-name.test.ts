@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type StorageOf, storageName } from '../../src/agents/acp/known/storage-name.ts';
-import { storageName as claudeStorageName } from '../../src/agents/claude/storage-name.ts';
+import { storageName as claudeStorageName } from '../../src/agents/claude/transcript/locate.ts';
 
 let home: string;
 beforeEach(() => {

@@ -10,7 +10,7 @@ import { type Entry, isLink } from '../../src/agents/claude/transcript/entries.t
 import { slugOf, transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
 import { entriesFrom } from '../../src/agents/claude/transcript/position.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
-import { updatesOf } from '../../src/agents/claude/transcript/to-updates.ts';
+import { updatesOf } from '../../src/agents/claude/transcript/updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import { PartsBuilder } from '../../src/core/record.ts';
 import { until } from '../contracts/agent-sandbox.ts';

@@ -97,7 +97,7 @@ test('a Claude that is missing says what to do, once', async () => {
   const { stdout } = await home.start(['agents', '--config', file], { env: { PATH: '' } }).ended;
   expect(stdout.split('\n')).toEqual([
     'claude (claude-sdk): Claude was not found. Run "throughline agents install claude", or put the program "claude" on PATH.',
-    'cli (claude-cli): The program no-such-claude was not found, or may not be executed. Check the agent\'s "command".',
+    'cli (claude-cli): The program no-such-claude was not found or is not executable. Check the agent\'s "command".',
     '',
   ]);
 });

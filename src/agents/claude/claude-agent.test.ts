@@ -6,9 +6,9 @@ import { record } from '../../../test/values/plain.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenHow, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { Inbox } from '../shared/inbox.ts';
 import { type ClaudeAgentParts, claudeAgent } from './claude-agent.ts';
 import { type ClaudeConnection, ClaudeRefusal, type ConnectRequest } from './connection.ts';
-import { Inbox } from './inbox.ts';
 import { projectDir } from './transcript/locate.ts';
 
 let sandboxes: TestSandboxes;
@@ -30,15 +30,14 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   const nothing = async () => {};
   const messages = new Inbox<never>();
   const calls = { send: () => {}, interrupt: nothing, close: nothing, kill: nothing };
-  return { namesPrompts: true, process: null, alive: true, ending: null, messages, ...calls };
+  return { process: null, alive: true, ending: null, messages, ...calls };
 }
 
 const env = () => ({ HOME: sandboxes.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
-  const probe = async () => ({ version: '2.1.325', where: 'here', assignsIds: true, noTools: false });
+  const find = async () => ({ version: '2.1.300', where: 'here', command: ['claude'] });
   const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
-  const program = async () => ['claude'];
-  return claudeAgent({ name: 'claude', connect, probe, program, env: env(), options, model: null, ...more });
+  return claudeAgent({ name: 'claude', connect, find, env: env(), options, model: null, ...more });
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,
@@ -58,27 +57,11 @@ function keep(id: string, content: string): void {
 /** Claude's own, of where it was. */
 const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 
-test('the window follows the model, and the ids the version', async () => {
+test('the window follows the model', async () => {
   expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
   expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
   const options = { home: 'user', trustProject: false, mcpServers: [], window: 500_000 } as const;
   expect((await agent({ model: 'sonnet[1m]', options }).traits()).window).toBe(500_000);
-  const old = async () => ({ version: '1.0.30', where: 'here', assignsIds: false, noTools: false });
-  expect((await agent({ probe: old }).traits()).id).toBe('issued');
-});
-
-test('a Claude that is missing is asked for again the next time', async () => {
-  let probes = 0;
-  const probe = async () => {
-    probes += 1;
-    if (probes === 1) throw new ThroughlineError('agent_unavailable', 'not there');
-    return { version: '2.1.325', where: 'here', assignsIds: true, noTools: false };
-  };
-  const one = agent({ probe });
-  await expect(one.traits()).rejects.toMatchObject({ code: 'agent_unavailable' });
-  expect((await one.traits()).version).toBe('2.1.325');
-  await one.traits();
-  expect(probes).toBe(2);
 });
 
 test('a session is resumed where its file is whole, and nothing is started where it is not', async () => {

@@ -5,84 +5,75 @@ import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../por
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
-import { loginOf } from './login.ts';
-import { parseMemo } from './memo.ts';
-import type { ClaudeOptions } from './options.ts';
-import { Questions } from './permissions.ts';
-import { canRewind, goBack } from './rewind.ts';
-import type { Seal } from './seal.ts';
-import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
-import { SessionFile } from './session-file.ts';
-import { storageName } from './storage-name.ts';
+import { loginOf } from './find/login.ts';
+import { Questions } from './session/questions.ts';
+import { canRewind, goBack } from './session/rewind.ts';
+import { parseMemo, type Seal } from './session/seal.ts';
+import { ClaudeSession, type ClaudeSessionParts } from './session/session.ts';
+import { SessionFile } from './session/session-file.ts';
+import type { ClaudeOptions } from './settings.ts';
 import { isWhole } from './transcript/chain.ts';
 import { listTranscripts } from './transcript/list.ts';
-import { projectDir, transcriptFile } from './transcript/locate.ts';
+import { projectDir, storageName, transcriptFile } from './transcript/locate.ts';
 import { entriesFrom, readPosition } from './transcript/position.ts';
 import { synthesise } from './transcript/synthesise.ts';
-import { updatesOf } from './transcript/to-updates.ts';
+import { updatesOf } from './transcript/updates.ts';
 import { putTranscript } from './transcript/write.ts';
+
+/*
+ * Claude, run through its SDK (sdk/adapter.ts) or its program (cli/adapter.ts): both find a Claude (find/) and connect to it
+ * (connection.ts). Everything else is here and the same for both. A session (session/) is one running Claude. Its storage is its
+ * transcript file (transcript/): a position is the end of the chain of its entries.
+ */
 
 export interface ClaudeAgentParts {
   readonly name: string;
   readonly connect: Connect;
-  /** What this Claude is. Called once. Throws `agent_unavailable`. */
-  probe(): Promise<ClaudeFacts>;
-  /** The program that it runs, with its first arguments. Throws `agent_unavailable`. */
-  program(): Promise<readonly string[]>;
+  /** Looks for Claude and remembers it. Throws `agent_unavailable`. */
+  find(): Promise<InstalledClaude>;
   /** From the settings; added to what Claude gets of our environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly options: ClaudeOptions;
-  /** Null: the one that Claude chooses. */
+  /** Null: Claude chooses one. */
   readonly model: string | null;
 }
 
-export interface ClaudeFacts {
+interface InstalledClaude {
   readonly version: string;
   /** Where it was found, for people. */
   readonly where: string;
-  /** Takes the id of a new session from us; older versions issue their own. */
-  readonly assignsIds: boolean;
-  /** Has a profile in which no tool can run, proved on this very version. */
-  readonly noTools: boolean;
+  /** The program with its first arguments. */
+  readonly command: readonly string[];
 }
 
-/** A model of which nothing else is known. */
+/** Versions whose profile without tools was proved by counting side effects (test/agents/claude-{cli,sdk}.test.ts). */
+const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
 const WINDOW = 200_000;
 const LONG_WINDOW = 1_000_000;
 
 /**
- * Claude, however it is run. Its storage is its transcript file: a position is where the chain of its entries ends.
- *
- * A process that was left over by a killed worker is not looked for here. One that works on a turn is on record before the
- * first byte leaves (`turn.sent`), and the engine ends it by that; one that was never prompted ends by itself, because its
- * input ended with us. Claude's own list of processes (`sessions/<pid>.json`) would only add those that a person has started by
- * hand, and those are not ours to end: what they write is noticed as a position that is not ours (R10).
+ * Does not look for processes that a killed worker left behind. One that works on a turn was recorded before the first byte left
+ * (`turn.sent`), and the engine ends it. One that was never prompted ends by itself, because its input ended with us. Claude's
+ * own list of processes (`sessions/<pid>.json`) would only add those that a person has started, which we must not end: what they
+ * write is noticed as a position that is not ours (R10).
  */
 export function claudeAgent(parts: ClaudeAgentParts): Agent {
-  let facts: Promise<ClaudeFacts> | null = null;
-  const known = () => {
-    facts ??= parts.probe();
-    facts.catch(() => {
-      facts = null; // it may have been installed by the next time
-    });
-    return facts;
-  };
   return {
     name: parts.name,
-    traits: async () => traitsOf(await known(), parts),
-    where: async () => (await known()).where,
+    traits: async () => traitsOf((await parts.find()).version, parts),
+    where: async () => (await parts.find()).where,
     login: async (signal) => {
-      const env = environmentOutside(process.env, parts.env);
-      return loginOf({ command: await parts.program(), env, signal });
+      const { command } = await parts.find();
+      return loginOf({ command, env: environmentOutside(process.env, parts.env), signal });
     },
     async list(cwd) {
-      // Those of a home of the sandbox's own are nobody else's.
+      // With a config directory in the sandbox, each conversation sees only its own session.
       if (parts.options.home === 'sandbox') return [];
       const env = environmentOutside(process.env, parts.env);
       return listTranscripts(projectDir({ HOME: process.env.HOME, ...env }, cwd));
     },
-    open: async (request) => open(request, parts, await known()),
-    storage: async (sandbox) => storageName(environmentOf(sandbox, parts).whole, sandbox.work),
+    open: async (request) => new Opening(request, parts, (await parts.find()).version).open(),
+    storage: async (sandbox) => storageOf(sandbox, parts).name,
     async position(sessionId, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);
       return file === null ? null : ((await readPosition(file))?.position ?? null);
@@ -95,15 +86,15 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
   };
 }
 
-function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, options }: ClaudeAgentParts): AgentTraits {
+function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentTraits {
   return {
     version,
-    id: assignsIds ? 'assigned' : 'issued',
+    id: 'assigned',
     resume: true,
     load: false,
     list: true,
     rehydrate: true,
-    noTools,
+    noTools: PROVED_WITHOUT_TOOLS.has(version),
     position: true,
     rewind: canRewind(version),
     window: options.window ?? (model?.includes('[1m]') ? LONG_WINDOW : WINDOW),
@@ -111,74 +102,120 @@ function traitsOf({ version, assignsIds, noTools }: ClaudeFacts, { model, option
 }
 
 interface Storage {
+  /** What Claude gets from us in this sandbox. */
   readonly env: Record<string, string>;
-  /** Where this sandbox's sessions are written. */
+  readonly name: string;
+  /** Where the sandbox's sessions are written. */
   readonly folder: string;
-  /** Null: no session can have this id. */
+  /** Null: not a valid session id. */
   fileOf(id: string): string | null;
 }
 
-/** What Claude gets from us in this sandbox, and the whole by which it finds its files. */
-function environmentOf(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts) {
+function storageOf(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts): Storage {
+  const { work } = sandbox;
   const env = environmentIn(sandbox, process.env, settings, options.home);
-  return { env, whole: { HOME: process.env.HOME, ...env } };
-}
-
-function storageOf(sandbox: OpenSandbox, parts: ClaudeAgentParts): Storage {
-  const { env, whole } = environmentOf(sandbox, parts);
-  return { env, folder: projectDir(whole, sandbox.work), fileOf: (id) => transcriptFile(whole, sandbox.work, id) };
+  const whole = { HOME: process.env.HOME, ...env };
+  return {
+    env,
+    name: storageName(whole, work),
+    folder: projectDir(whole, work),
+    fileOf: (id) => transcriptFile(whole, work, id),
+  };
 }
 
 type Refusal = Extract<Opened, { ok: false }>;
+/** Where the session stands that a Claude is started with. */
+type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost' | 'rewound'>;
 
-async function open(request: OpenRequest, parts: ClaudeAgentParts, facts: ClaudeFacts): Promise<Opened> {
-  const { how, sandbox, noTools, signal } = request;
-  if (noTools && !facts.noTools) return refused('refused', 'this Claude has no profile without tools that was proved');
-  if (signal.aborted) return refused('refused', 'opening was cancelled');
-  const storage = storageOf(sandbox, parts);
-  if (how.kind === 'new') {
+/** One request to open a session: checks its transcript, or writes it, and then starts Claude. */
+class Opening {
+  readonly #request: OpenRequest;
+  readonly #parts: ClaudeAgentParts;
+  readonly #version: string;
+  readonly #storage: Storage;
+
+  constructor(request: OpenRequest, parts: ClaudeAgentParts, version: string) {
+    this.#request = request;
+    this.#parts = parts;
+    this.#version = version;
+    this.#storage = storageOf(request.sandbox, parts);
+  }
+
+  async open(): Promise<Opened> {
+    const { how, noTools, signal } = this.#request;
+    if (noTools && !PROVED_WITHOUT_TOOLS.has(this.#version)) {
+      return refused('refused', `Claude ${this.#version} was not proved to run without tools`);
+    }
+    if (signal.aborted) return refused('refused', 'opening was cancelled');
+    if (how.kind !== 'new') return this.#openExisting(how);
     const id = how.id ?? randomUUID();
-    const at = { id: facts.assignsIds ? id : null, file: null, empty: true, cost: null };
-    return start({ kind: 'new', id }, at, request, parts, facts, storage);
+    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, cost: null });
   }
-  const path = storage.fileOf(how.id);
-  if (path === null) return refused('not_found', `${JSON.stringify(how.id)} cannot be a session's id`);
-  const put = how.kind === 'rehydrate' ? await rehydrate(path, how.id, how.from, sandbox, facts.version) : null;
-  if (put !== null && 'ok' in put) return put;
-  const file = new SessionFile(path);
-  const { cost, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
-  const at = { id: how.id, file, empty: false, cost };
-  let kept = false;
-  try {
-    const unfit = (await damageOf(file)) ?? (await changeOf(file, seal));
-    const opened = unfit ?? (await resume(how, at, request, parts, facts, storage));
-    kept = opened.ok;
-    return opened;
-  } finally {
-    // What nobody goes on with is not left behind.
-    if (!kept && put?.written) await rm(path, { force: true });
+
+  async #openExisting(how: Exclude<OpenHow, { kind: 'new' }>): Promise<Opened> {
+    const path = this.#storage.fileOf(how.id);
+    if (path === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
+    const put = how.kind === 'rehydrate' ? await this.#rehydrate(path, how.id, how.from) : null;
+    if (put !== null && 'ok' in put) return put;
+    const { cost, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+    const file = new SessionFile(path);
+    let opened = false;
+    try {
+      const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
+      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, cost }));
+      opened = result.ok;
+      return result;
+    } finally {
+      // A transcript that we wrote for nothing is removed again.
+      if (!opened && put?.written) await rm(path, { force: true });
+    }
+  }
+
+  async #resume(
+    how: Exclude<OpenHow, { kind: 'new' }>,
+    at: StartsAt & { readonly file: SessionFile },
+  ): Promise<Opened> {
+    const { id } = how;
+    const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
+    if (rewind === null) return this.#start({ kind: 'resume', id }, at);
+    const rewound = await goBack(at.file, id, rewind);
+    if (typeof rewound === 'string') return refused('refused', rewound);
+    const { at: entry, drops } = rewound;
+    return this.#start({ kind: 'resume', id, rewind: { at: entry, drops } }, { ...at, rewound });
+  }
+
+  async #rehydrate(file: string, id: string, from: Rehydration): Promise<Refusal | { readonly written: boolean }> {
+    const session = { id, cwd: this.#request.sandbox.work, version: this.#version, seed: id, before: Date.now() };
+    const content = 'transcript' in from ? [from.transcript] : synthesise(from.records, session);
+    const { result, detail } = await putTranscript(file, content);
+    if (result === 'written' || result === 'same') return { written: result === 'written' };
+    return refused('refused', `its transcript cannot be written: ${detail}`);
+  }
+
+  async #start(how: ConnectRequest['how'], at: StartsAt): Promise<Opened> {
+    const { sandbox, noTools, signal } = this.#request;
+    const { connect, model } = this.#parts;
+    const { env, folder, fileOf } = this.#storage;
+    const questions = new Questions();
+    const onPermission = questions.ask.bind(questions);
+    try {
+      const connection = await connect({ sandbox, env, how, noTools, model, signal, onPermission });
+      if (signal.aborted) {
+        await connection.kill();
+        return refused('refused', 'opening was cancelled');
+      }
+      const version = this.#version;
+      const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
+      return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
+    } catch (error) {
+      if (signal.aborted) return refused('refused', 'opening was cancelled');
+      if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
+      throw error;
+    }
   }
 }
 
-async function resume(
-  how: Exclude<OpenHow, { kind: 'new' }>,
-  at: StartsAt & { readonly file: SessionFile },
-  request: OpenRequest,
-  parts: ClaudeAgentParts,
-  facts: ClaudeFacts,
-  storage: Storage,
-): Promise<Opened> {
-  const { id } = how;
-  const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
-  if (rewind === null) return start({ kind: 'resume', id }, at, request, parts, facts, storage);
-  const rewound = await goBack(at.file, id, rewind);
-  if (typeof rewound === 'string') return refused('refused', rewound);
-  const { at: entry, drops } = rewound;
-  const back = { kind: 'resume', id, rewind: { at: entry, drops } } as const;
-  return start(back, { ...at, rewound }, request, parts, facts, storage);
-}
-
-/** Why the file cannot be resumed: Claude would do it all the same, and tell the model less. Null: all of it is there. */
+/** Claude would resume a damaged file without an error, and tell the model only a part of it. Null: the file is whole. */
 async function damageOf(file: SessionFile): Promise<Refusal | null> {
   await file.read();
   const { chain } = file;
@@ -188,53 +225,10 @@ async function damageOf(file: SessionFile): Promise<Refusal | null> {
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
 }
 
-/** Whether the file tells another story than the one we know: positions are the same when a line is edited. Null: it does not. */
+/** Finds edited lines, which do not change the position. Null: the file is what it was. */
 async function changeOf(file: SessionFile, seal: Seal | null): Promise<Refusal | null> {
   if (seal === null || (await file.holds(seal))) return null;
-  return refused('diverged', 'its transcript is not what it was, though it ends where it did');
-}
-
-async function rehydrate(
-  file: string,
-  id: string,
-  from: Rehydration,
-  sandbox: OpenSandbox,
-  version: string,
-): Promise<Refusal | { readonly written: boolean }> {
-  const content =
-    'transcript' in from
-      ? [from.transcript]
-      : synthesise(from.records, { id, cwd: sandbox.work, version, seed: id, before: Date.now() });
-  const { result, detail } = await putTranscript(file, content);
-  if (result === 'written' || result === 'same') return { written: result === 'written' };
-  return refused('refused', `its transcript cannot be put back: ${detail}`);
-}
-
-type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost' | 'rewound'>;
-
-async function start(
-  how: ConnectRequest['how'],
-  at: StartsAt,
-  { sandbox, noTools, signal }: OpenRequest,
-  { connect, model }: ClaudeAgentParts,
-  { version }: ClaudeFacts,
-  { env, folder, fileOf }: Storage,
-): Promise<Opened> {
-  const questions = new Questions();
-  const onPermission = questions.ask.bind(questions);
-  try {
-    const connection = await connect({ sandbox, env, how, noTools, model, signal, onPermission });
-    if (signal.aborted) {
-      await connection.kill();
-      return refused('refused', 'opening was cancelled');
-    }
-    const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
-    return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
-  } catch (error) {
-    if (signal.aborted) return refused('refused', 'opening was cancelled');
-    if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
-    throw error;
-  }
+  return refused('diverged', 'its transcript was changed, though its position is the same');
 }
 
 function refused(reason: Refusal['reason'], message: string): Refusal {

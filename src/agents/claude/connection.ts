@@ -2,22 +2,20 @@ import type { ProcessIdentity } from '../../core/process.ts';
 import type { Opened } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
-/** One running Claude that speaks stream-json, however it was started. */
+/** One running Claude that speaks stream-json, started by the SDK or by us. */
 export interface ClaudeConnection {
-  /** Null: it was never started, or nobody knows how it was. */
+  /** Null: it could not be started. */
   readonly process: ProcessIdentity | null;
   readonly alive: boolean;
   /** Every message it prints, parsed, in order; ends when its output has ended, never throws. Consumed once, by the session. */
   readonly messages: AsyncIterable<ClaudeMessage>;
-  /** Whether a prompt's entry in the transcript has the uuid that we gave it. */
-  readonly namesPrompts: boolean;
-  /** One user message. Never throws: one that has ended takes nothing, silently. */
+  /** Sends one user message. Never throws; does nothing once the process has ended. */
   send(message: ClaudeUserMessage): void;
-  /** Asks it to stop the turn. Resolves when it has heard, or cannot hear any more; never throws. */
+  /** Asks Claude to stop the turn. Resolves when it has answered or ended; never throws. */
   interrupt(): Promise<void>;
-  /** Why it ended, in its own words (exit code, signal, last stderr); null while alive. */
+  /** How it ended (exit code or signal, end of stderr); null while alive. */
   readonly ending: string | null;
-  /** Ends the process in good order, or by force. Idempotent; never throws. */
+  /** Ends the process: in good order, after a timeout by force. Idempotent; never throws. */
   close(): Promise<void>;
   /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
   kill(): Promise<void>;
@@ -38,16 +36,16 @@ export interface ConnectRequest {
   readonly noTools: boolean;
   /** Null: the one that Claude chooses. */
   readonly model: string | null;
-  /** Aborting before it is up ends whatever was started; afterwards it changes nothing. */
+  /** Aborting while Claude starts ends it; afterwards it has no effect. */
   readonly signal: AbortSignal;
   /** Asked before a tool runs; the answer goes back to Claude. Never rejects. */
   onPermission(question: PermissionQuestion): Promise<PermissionDecision>;
 }
 
-/** Resolves when it is up. Throws `agent_unavailable`, or a `ClaudeRefusal`. */
+/** Resolves when Claude is ready for prompts. Throws `agent_unavailable`, or a `ClaudeRefusal`. */
 export type Connect = (request: ConnectRequest) => Promise<ClaudeConnection>;
 
-/** Claude runs, but not with this session. */
+/** Claude runs, but does not open this session. */
 export class ClaudeRefusal extends Error {
   readonly reason: Extract<Opened, { ok: false }>['reason'];
 
@@ -58,14 +56,33 @@ export class ClaudeRefusal extends Error {
   }
 }
 
+/** What Claude prints when it does not open a session, and what that means. Seen with 2.1.325. */
+const REFUSALS: readonly (readonly [RegExp, ClaudeRefusal['reason']])[] = [
+  [/No conversation found/i, 'not_found'],
+  [/is not a UUID and does not match any session title/i, 'not_found'],
+  // Its transcript exists; there is no lock. For an id that we have recorded it means that an earlier attempt arrived.
+  [/Session ID \S+ is already in use/i, 'in_use'],
+  // No version seen has a lock. One that gets a lock and says so should be tried again.
+  [/session (?:\S+ )?is locked|locked by another process/i, 'locked'],
+];
+
+/** Null: Claude ended for another reason. */
+export function refusalOf(complaint: string): ClaudeRefusal | null {
+  const refusal = REFUSALS.find(([words]) => words.test(complaint));
+  if (refusal === undefined) return null;
+  const [words, reason] = refusal;
+  const line = complaint.split('\n').find((one) => words.test(one)) ?? complaint;
+  return new ClaudeRefusal(reason, line.replace(/^.*?(?:\bError: )/, '').trim());
+}
+
 /** What Claude wants to do. */
 export interface PermissionQuestion {
   readonly toolName: string;
   readonly input: Readonly<Record<string, unknown>>;
   readonly toolUseId: string | null;
-  /** Rules that would answer such questions in future, as Claude words them; empty: it has none. */
+  /** Rules of Claude's that would answer such questions in future; empty: it offers none. */
   readonly suggestions: readonly unknown[];
-  /** The whole question as a sentence; null: Claude made none. */
+  /** The question as a sentence; null: Claude gave none. */
   readonly title: string | null;
   /** Aborted when Claude no longer waits for the answer. */
   readonly signal: AbortSignal;

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { KEPT_TO_ITSELF } from './by-itself.ts';
-import type { ClaudeOptions } from './options.ts';
+import type { ClaudeOptions } from './settings.ts';
 
 /*
  * What Claude gets of our environment, beyond what every program gets: the documented ways to log in and to reach its API,
- * and nothing else. Keys of a cloud are handed on only where Claude was told to use that cloud.
+ * and nothing else. Keys of a cloud are passed on only where Claude was told to use that cloud.
  */
 const ALWAYS = [
   /^ANTHROPIC_/,
@@ -18,9 +17,37 @@ const CLOUDS: readonly (readonly [chosenBy: string, names: RegExp])[] = [
   ['CLAUDE_CODE_USE_VERTEX', /^(?:GOOGLE_|GCLOUD_|CLOUD_ML_REGION$|VERTEX_REGION_)/],
   ['CLAUDE_CODE_USE_FOUNDRY', /^AZURE_/],
 ];
-/** What a Claude tells the programs that it starts: we may be one of them, and ours is another session. */
+/** What a Claude sets for the programs that it starts. We may be one of them, and our session is another one. */
 const OF_ANOTHER_SESSION =
   /^CLAUDE_(?:CODE_(?:ENTRYPOINT|SESSION_ID|SSE_PORT|RESUME_\w+|SDK_\w+|REMOTE\w*|CHILD_SESSION|EXECPATH)|AGENT_SDK_VERSION|PROJECT_DIR|ENV_FILE|PLUGIN_\w+|EFFORT|JOB_DIR)$/;
+
+/*
+ * Claude can go on without a prompt: a command in the background ends, a watch sees a change, a timer fires. What it does then
+ * would belong to no turn, so it is switched off (docs/decisions/0025). 2.1.325 needs both: with the variable alone, Monitor and
+ * CronCreate still woke it; the list alone leaves `run_in_background`.
+ */
+const NO_BACKGROUND_TASKS = 'CLAUDE_CODE_DISABLE_BACKGROUND_TASKS';
+const WAKING_TOOLS = ['Monitor', 'ScheduleWakeup', 'CronCreate'];
+
+/** What keeps Claude to its turns, and conversations apart. The settings may set both otherwise. */
+export const ISOLATION_DEFAULTS: Readonly<Record<string, string>> = {
+  [NO_BACKGROUND_TASKS]: '1',
+  // All sessions of a directory share one memory: what was said in one conversation would appear in another.
+  CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
+};
+
+/**
+ * Claude sends its questions with a choice of answers to whoever answers permissions, and expects the answers with the
+ * permission. A permission has none, so Claude would be told that nobody answered (2.1.325). Without this tool it asks in its
+ * reply, and the next prompt answers.
+ */
+const QUESTIONS_TOOL = 'AskUserQuestion';
+
+/** The tools that Claude is started without. */
+export function forbiddenTools(env: Readonly<Record<string, string>>): readonly string[] {
+  const noBackgroundTasks = /^(?:1|true|yes|on)$/i.test(env[NO_BACKGROUND_TASKS]?.trim() ?? '');
+  return noBackgroundTasks ? [...WAKING_TOOLS, QUESTIONS_TOOL] : [QUESTIONS_TOOL];
+}
 
 export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string> {
   const clouds = CLOUDS.filter(([chosenBy]) => ours[chosenBy]).map(([, names]) => names);
@@ -33,12 +60,12 @@ export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string>
   return taken;
 }
 
-/** What Claude is asked about itself with, where there is no sandbox. */
+/** What Claude gets outside of a sandbox, when it is asked about itself. */
 export function environmentOutside(
   ours: NodeJS.ProcessEnv,
   settings: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  return { ...claudeVariables(ours), ...KEPT_TO_ITSELF, ...settings };
+  return { ...claudeVariables(ours), ...ISOLATION_DEFAULTS, ...settings };
 }
 
 /** All that is added to the allowlisted environment of a sandbox. What the settings say wins. */
@@ -50,12 +77,12 @@ export function environmentIn(
 ): Record<string, string> {
   return {
     ...claudeVariables(ours),
-    ...KEPT_TO_ITSELF,
-    // Else nothing is heard of a call of the model in which a subagent only speaks, and it is missing from those counted.
+    ...ISOLATION_DEFAULTS,
+    // Otherwise calls of the model in which a subagent only answers are not reported, and not counted.
     CLAUDE_CODE_FORWARD_SUBAGENT_TEXT: '1',
     ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(sandbox.state, 'claude') } : {}),
     ...settings,
-    // Says when a turn is really over: a result alone may be followed by more.
+    // Claude then says when a turn is really over: more may follow a result.
     CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { giveServers, type ServersAnswer, serversFor } from './mcp-servers.ts';
+import { giveServers, type ServersAnswer } from './mcp-servers.ts';
 
 const SERVERS = [
   { name: 'notes', command: 'npx', args: ['notes'], env: [{ name: 'TOKEN', value: 'token-of-notes' }] },
@@ -33,31 +33,19 @@ test('whether Claude is still there is told', async () => {
   expect(await giveServers(SERVERS, async () => null)).toBe(false);
 });
 
-test('servers that did not come up are named with the reason, and without secrets', async () => {
+test('servers that did not start are named with the reason, and without secrets', async () => {
   const why = 'no password-of-web, key-of-web, Bearer header-of-web, header-of-web';
   const giving = giveServers(SERVERS, answered({ errors: { notes: 'wrong token-of-notes', web: why } }));
   await expect(giving).rejects.toMatchObject({
     code: 'agent_unavailable',
-    message: 'An MCP server of Claude’s did not come up. "notes": wrong …; "web": no …, …, …, …',
+    message: 'An MCP server did not start. "notes": wrong …; "web": no …, …, …, …',
     hint: expect.stringContaining('options.mcpServers'),
   });
-});
-
-test('a version that would not answer, or is started for every prompt, is given none, and refused', () => {
-  const old = ['1.0.30', '1.0.128', '2.0.60'].map((version) => ({ version, warm: true }));
-  for (const can of [...old, { version: '2.0.76', warm: false }]) {
-    expect(() => serversFor(SERVERS, false, can)).toThrow(
-      `cannot be given MCP servers: version ${can.version} is too old`,
-    );
-    expect(serversFor(SERVERS, true, can)).toEqual([]);
-    expect(serversFor([], false, can)).toEqual([]);
-  }
-  expect(serversFor(SERVERS, false, { version: '2.0.76', warm: true })).toBe(SERVERS);
 });
 
 test('a Claude that takes none says why', async () => {
   await expect(giveServers(SERVERS, async () => ({ ok: false, error: 'what?' }))).rejects.toMatchObject({
     code: 'agent_unavailable',
-    message: 'This Claude cannot be given MCP servers: what?',
+    message: 'Claude did not accept the MCP servers: what?',
   });
 });

@@ -1,8 +1,7 @@
-import type { Prompt } from '../../core/content.ts';
-import type { ClaudeUserMessage } from './connection.ts';
-import { promptBlocks } from './prompt-blocks.ts';
+import { type ContentBlock, type Prompt, promptText } from '../../core/content.ts';
+import type { ClaudeBlock, ClaudeUserMessage } from './connection.ts';
 
-/** A prompt as Claude takes it. `uuid` names it from here on: in the transcript and in the result. */
+/** A prompt as Claude takes it. `uuid` becomes its id in the transcript and in the result. */
 export function userMessage(prompt: Prompt, uuid: string, sessionId: string): ClaudeUserMessage {
   return {
     type: 'user',
@@ -11,4 +10,23 @@ export function userMessage(prompt: Prompt, uuid: string, sessionId: string): Cl
     parent_tool_use_id: null,
     message: { role: 'user', content: promptBlocks(prompt) },
   };
+}
+
+/** The only image types that the model takes; any other would make this and every later request of the session fail. */
+const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/**
+ * The blocks of a prompt as the model gets them. Embedded resources become text, because Claude has no block for them that the
+ * model sees. Blocks without text are left out, because the API refuses them.
+ */
+export function promptBlocks(prompt: readonly ContentBlock[]): ClaudeBlock[] {
+  return prompt.map(blockOf).filter((block) => block.type !== 'text' || block.text.trim() !== '');
+}
+
+function blockOf(block: ContentBlock): ClaudeBlock {
+  if (block.type === 'image' && IMAGES.test(block.mimeType) && BASE64.test(block.data)) {
+    return { type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } };
+  }
+  return { type: 'text', text: promptText([block]) };
 }

@@ -74,3 +74,13 @@ test('why a prompt is not sent', () => {
   expect(whyNotSent(signal, false, false)).toMatchObject({ kind: 'failed', again: true });
   expect(whyNotSent(AbortSignal.abort(), false, true)).toEqual({ kind: 'cancelled' });
 });
+
+test('there is one end, and nothing comes after it', async () => {
+  const { made } = flight();
+  made.end({ kind: 'completed' });
+  made.events.push({ type: 'session', id: 'late' });
+  made.end({ kind: 'cancelled' });
+  expect(await all(made.handOut(new AbortController().signal))).toEqual([
+    { type: 'ended', outcome: { kind: 'completed' } },
+  ]);
+});

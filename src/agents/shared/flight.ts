@@ -1,20 +1,21 @@
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
-import { EventQueue } from './event-queue.ts';
+import { Inbox } from './inbox.ts';
 
-/** How an agent is brought to stop. */
+/** How to stop an agent. */
 export interface Stopping {
-  /** Asks it to. */
+  /** Asks it to stop. */
   ask(): void;
   /** Ends its process. */
   kill(): unknown;
-  /** How long it may take to do as it is asked. */
+  /** How long it may take to stop before it is killed. */
   readonly graceMs: number;
 }
 
-/** One prompt in flight: its events, on their way to whoever runs the turn, and whether the agent was asked to stop. */
+/** One prompt in flight: its events, on their way to the turn that reads them. The last event is `ended`, once. */
 export class Flight {
-  readonly events = new EventQueue();
+  readonly events = new Inbox<AgentEvent>();
   readonly #stopping: Stopping;
+  #ended = false;
   /** Runs from the moment the agent was asked to stop; null: it was not. */
   #grace: NodeJS.Timeout | null = null;
 
@@ -22,31 +23,45 @@ export class Flight {
     this.#stopping = stopping;
   }
 
-  /** Whether the agent was asked to stop: however the turn ends then, it was cancelled. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether the agent was asked to stop: the turn then counts as cancelled, however it ends. */
   get stopped(): boolean {
     return this.#grace !== null;
   }
 
-  /** Asks the agent to stop, once, and ends it when it does not. */
+  /** Asks the agent to stop, once, and kills it when it does not. */
   stop(): void {
-    if (this.events.ended || this.stopped) return;
+    if (this.#ended || this.stopped) return;
     this.#grace = setTimeout(() => void this.#stopping.kill(), this.#stopping.graceMs);
     this.#stopping.ask();
   }
 
-  /** How it has ended when the agent's process is gone, and has not said so. */
+  /** The outcome when the agent's process ended without one. */
   whenGone(message: string): AgentOutcome {
     return this.stopped ? { kind: 'cancelled' } : { kind: 'lost', message };
   }
 
-  /** Every event up to and with `ended`. An abort stops the agent, and so does leaving in the middle. */
-  handOut(signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    return this.events.handOut(signal, () => this.stop());
+  /** Every event up to and with `ended`. The agent is stopped by an abort, and when the reader leaves before the end. */
+  async *handOut(signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const stop = () => this.stop();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      yield* this.events;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+      this.events.discard();
+    }
   }
 
   end(outcome: AgentOutcome): void {
     if (this.#grace !== null) clearTimeout(this.#grace);
-    this.events.end(outcome);
+    this.#ended = true;
+    this.events.push({ type: 'ended', outcome });
+    this.events.close();
   }
 }
 

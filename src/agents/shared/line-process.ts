@@ -1,15 +1,14 @@
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineReader, MAX_LINE_BYTES } from './lines.ts';
-import { StderrTail } from './stderr-tail.ts';
 
 export interface LineListener {
   line(line: string): void;
-  /** A line was longer than any message can be, and is gone. */
+  /** A line was longer than the limit, and was dropped. */
   tooLong(): void;
-  /** Resolves when more may come. Left out: any time. */
+  /** Resolves when more lines may come. Left out: at any time. */
   room?(): Promise<void> | undefined;
-  /** Called once, after the last line: the process is gone. */
+  /** Called once, after the last line, when the process has ended. */
   gone(how: Ending): void;
 }
 
@@ -17,22 +16,22 @@ export interface Ending {
   readonly code: number | null;
   /** How it ended. */
   readonly how: string;
-  /** The same, with what it complained about. */
+  /** The same, with the end of its stderr. */
   readonly text: string;
-  /** The last of what it complained about. */
+  /** The end of its stderr. */
   readonly complaint: string;
 }
 
 export interface LineProcessOptions {
-  /** How long it may take to end when its input does, and again when it is asked to. */
+  /** How long it may take to exit after its input has ended, and again after SIGTERM. */
   readonly closeStepMs: number;
   readonly maxLineBytes?: number;
 }
 
-/** A program that takes no more than this of what it is given is not listened to until it has: it could ask without end. */
-const MOST_UNTAKEN_BYTES = 64 * 1024 * 1024;
+/** When more input than this waits for the program, its output is not read: it could ask for more without end. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
-/** A program that speaks in lines: they go in and come out, and in the end it is gone. Whatever it prints, nothing throws. */
+/** A program that reads and writes lines. Whatever it prints, nothing throws. */
 export class LineProcess {
   readonly #child: Child;
   readonly #options: LineProcessOptions;
@@ -40,8 +39,8 @@ export class LineProcess {
   readonly #ended: Promise<void>;
   #gone = false;
   #closing: Promise<void> | null = null;
-  /** What it was given and has not taken. */
-  #untakenBytes = 0;
+  /** Input that it has not read yet. */
+  #pendingBytes = 0;
   #onTaken: (() => void)[] = [];
 
   constructor(child: Child, listener: LineListener, options: LineProcessOptions) {
@@ -60,16 +59,16 @@ export class LineProcess {
 
   write(text: string): void {
     const bytes = Buffer.from(text);
-    this.#untakenBytes += bytes.length;
+    this.#pendingBytes += bytes.length;
     this.#child.stdin.write(bytes, () => {
-      this.#untakenBytes -= bytes.length;
-      if (this.#untakenBytes <= MOST_UNTAKEN_BYTES) for (const wake of this.#onTaken.splice(0)) wake();
+      this.#pendingBytes -= bytes.length;
+      if (this.#pendingBytes <= MAX_PENDING_BYTES) for (const wake of this.#onTaken.splice(0)) wake();
     });
   }
 
-  /** Resolves when it has taken so much of what it was given that it may have more. */
+  /** Resolves when the program has read enough of its input to get more. */
   async taken(): Promise<void> {
-    while (this.#untakenBytes > MOST_UNTAKEN_BYTES) {
+    while (this.#pendingBytes > MAX_PENDING_BYTES) {
       await new Promise<void>((resolve) => this.#onTaken.push(resolve));
     }
   }
@@ -78,18 +77,17 @@ export class LineProcess {
     this.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** It gets no more input. */
   endInput(): void {
     this.#child.stdin.end();
   }
 
-  /** Ends its input, which ends a program in good order; then asks; then insists. */
+  /** Ends its input, which ends a program in good order; after a timeout SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  /** Resolves when it is gone and all that it said was handed on. */
+  /** Resolves when it has ended and all its output was delivered. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;
@@ -124,11 +122,11 @@ export class LineProcess {
       for await (const chunk of this.#child.stdout) {
         lines.push(chunk);
         await listener.room?.();
-        if (this.#untakenBytes > MOST_UNTAKEN_BYTES) await this.taken();
+        if (this.#pendingBytes > MAX_PENDING_BYTES) await this.taken();
       }
       lines.end();
     } catch {
-      // The pipe broke: what matters is how the process ended.
+      // The pipe broke. The exit code says how the process ended.
     }
     const { code, signal } = await this.#child.exited;
     await complaints;
@@ -136,5 +134,27 @@ export class LineProcess {
     const complaint = this.#stderr.text;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     listener.gone({ code, how, complaint, text: `${how}${complaint === '' ? '' : `: ${complaint}`}` });
+  }
+}
+
+const STDERR_KEPT_BYTES = 4_096;
+
+/** The end of a program's stderr, for error messages. */
+export class StderrTail {
+  #kept = Buffer.alloc(0);
+
+  async read(stderr: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const chunk of stderr) this.#kept = Buffer.concat([this.#kept, chunk]).subarray(-STDERR_KEPT_BYTES);
+    } catch {
+      // a broken pipe ends the output
+    }
+  }
+
+  /** Without control characters, because it is shown on terminals. */
+  get text(): string {
+    const text = this.#kept.toString('utf8');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to be removed
+    return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
   }
 }

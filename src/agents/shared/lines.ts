@@ -1,14 +1,14 @@
 const NEWLINE = 10;
 
 /**
- * A line can hold what a tool gave back, pictures too: the largest that a model takes is 7 MB. Anything beyond this is no
- * message, and must not fill our memory.
+ * A line can hold the result of a tool, with images: the largest that a model takes is 7 MB. A longer line is not a message, and
+ * must not fill our memory.
  */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Cuts bytes into lines. Holds at most one line; a longer one than the limit is told once and dropped as it comes, so that an
- * endless one costs no memory. Never throws.
+ * Splits bytes into lines. Holds at most one line. A line over the limit is reported once and dropped while it comes, so that an
+ * endless one needs no memory. Never throws.
  */
 export class LineReader {
   readonly #onLine: (line: string) => void;
@@ -34,7 +34,7 @@ export class LineReader {
     this.#keep(chunk.subarray(from));
   }
 
-  /** The output has ended: what came without a newline is a line, too. */
+  /** The output has ended: the rest without a newline is a line, too. */
   end(): void {
     if (this.#bytes > 0) this.#finish();
   }

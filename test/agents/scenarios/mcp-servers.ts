@@ -112,7 +112,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     const { turn } = await tl.conversation('chat').send(FIRST).accepted;
     const { state, failure } = await ended(tl.engine, turn);
     expect({ state, failure }).toMatchObject({ state: 'failed', failure: { code: 'agent_unavailable' } });
-    expect(failure?.message).toMatch(/did not come up\. .*"notes": .*ENOENT/);
+    expect(failure?.message).toMatch(/An MCP server did not start\. .*"notes": .*ENOENT/);
     expect(failure?.message).toMatch(/"web": /);
     expect(failure?.message).not.toContain(TOKEN);
     expect(home.model.requests).toEqual([]);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { isObject } from '../../../core/content.ts';
-import { runnable } from '../../shared/programs.ts';
+import { runnable } from '../../shared/paths.ts';
 import { KNOWN_AGENTS, type KnownAgent } from './known.ts';
 
 /*

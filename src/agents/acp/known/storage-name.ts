@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { realPath } from '../../shared/real-path.ts';
+import { realPath } from '../../shared/paths.ts';
 import { KNOWN_AGENTS, knownByItself } from './known.ts';
 
 export interface StorageOf {

@@ -3,8 +3,7 @@ import { isObject } from '../../../core/content.ts';
 import type { ClaudeMessage, ConnectRequest, PermissionDecision } from '../connection.ts';
 
 /*
- * The control protocol, as it was seen between SDK 0.3.325 and program 2.1.325, and by hand with 1.0.128 (less fields) and
- * 1.0.30 (which has none: "Expected message type 'user', got 'control_request'"). Lines of JSON both ways, among the messages.
+ * The control protocol, as seen between SDK 0.3.325 and program 2.1.325: JSON lines both ways, among the messages.
  *
  * We ask:      {type: control_request, request_id, request: {subtype: initialize | interrupt | mcp_set_servers}}
  * it answers:  {type: control_response, response: {subtype: success, request_id, response: {…}}}
@@ -19,14 +18,14 @@ import type { ClaudeMessage, ConnectRequest, PermissionDecision } from '../conne
  *               updatedPermissions?, toolUseID} | {behavior: deny, message, toolUseID}}}
  * It withdraws a question:  {type: control_cancel_request, request_id}                   after an interrupt, for example
  *
- * `tool_use_id` and `permission_suggestions` are missing in 1.0.128. A line that is no JSON ends the process.
+ * A line that is not JSON ends the process.
  */
 export class Control {
   readonly #send: (message: unknown) => void;
   readonly #onPermission: ConnectRequest['onPermission'];
-  /** Ours that wait for an answer. */
+  /** Our requests without an answer yet. */
   readonly #asked = new Map<string, (answer: ControlAnswer | null) => void>();
-  /** Claude's that wait for one. */
+  /** Claude's questions without an answer yet. */
   readonly #questions = new Map<string, AbortController>();
 
   constructor(send: (message: unknown) => void, onPermission: ConnectRequest['onPermission']) {
@@ -34,7 +33,7 @@ export class Control {
     this.#onPermission = onPermission;
   }
 
-  /** Null: it ended before it answered. */
+  /** Null: Claude ended before it answered. */
   ask(request: { readonly subtype: string; readonly [field: string]: unknown }): Promise<ControlAnswer | null> {
     const id = randomUUID();
     const answer = new Promise<ControlAnswer | null>((resolve) => this.#asked.set(id, resolve));
@@ -42,7 +41,7 @@ export class Control {
     return answer;
   }
 
-  /** True: the message was the protocol's own, and is no part of the conversation. */
+  /** True: the message belongs to the control protocol, not to the conversation. */
   read(message: ClaudeMessage): boolean {
     switch (message.type) {
       case 'control_response':
@@ -59,7 +58,7 @@ export class Control {
     }
   }
 
-  /** Nothing will come any more. */
+  /** Claude has ended: no more answers will come. */
   end(): void {
     for (const resolve of this.#asked.values()) resolve(null);
     this.#asked.clear();
@@ -80,8 +79,8 @@ export class Control {
   async #question({ request_id, request }: ClaudeMessage): Promise<void> {
     const id = String(request_id);
     if (!isObject(request) || request.subtype !== 'can_use_tool') {
-      // Left without an answer, it would wait for one.
-      this.#respond({ subtype: 'error', request_id: id, error: 'Throughline does not answer this' });
+      // Without an answer Claude would wait for ever.
+      this.#respond({ subtype: 'error', request_id: id, error: 'Throughline does not support this request' });
       return;
     }
     const withdrawn = new AbortController();
@@ -95,7 +94,7 @@ export class Control {
       suggestions: Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [],
       title: textOrNull(request.title),
       signal: withdrawn.signal,
-    }).catch((): PermissionDecision => ({ behavior: 'deny', message: 'Nobody could be asked.' }));
+    }).catch((): PermissionDecision => ({ behavior: 'deny', message: 'The permission could not be asked for.' }));
     this.#questions.delete(id);
     if (withdrawn.signal.aborted) return;
     this.#respond({

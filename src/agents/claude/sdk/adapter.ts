@@ -1,33 +1,142 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import { claudeAgent } from '../claude-agent.ts';
-import type { FoundClaude } from '../find.ts';
-import { type ClaudeSettings, readClaudeSettings, WITHOUT_TOOLS } from '../settings.ts';
-import { sdkConnect } from './connect.ts';
-import { loadSdk } from './sdk.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf } from '../connection.ts';
+import { forbiddenTools } from '../environment.ts';
+import type { FoundClaude } from '../find/find.ts';
+import { giveServers } from '../mcp-servers.ts';
+import { type ClaudeOptions, type ClaudeSettings, readClaudeSettings } from '../settings.ts';
+import { loadSdk, type Sdk, type SdkOptions, type SdkSpawn, type ToolQuestion } from './sdk.ts';
+import { SdkConnection } from './sdk-connection.ts';
+import { SpawnedClaude } from './spawned.ts';
 
-/** Claude through its Agent SDK. Throws `invalid` for options that it does not have. */
+/** Claude through its Agent SDK. Throws `invalid` for unknown options. */
 export function claudeSdkAgent(settings: ClaudeSettings): Agent {
-  const { parts, find } = readClaudeSettings(settings, usable);
-  return claudeAgent({
-    ...parts,
-    connect: sdkConnect(async (cwd) => {
-      const { sdk, command, version } = await find(cwd);
-      return { sdk: loadSdk(sdk), command, version };
-    }, parts.options),
-    program: async () => (await find(null)).command,
-    async probe() {
-      const { version, where } = await find(null);
-      return { version, where, assignsIds: true, noTools: WITHOUT_TOOLS.has(version) };
-    },
+  const { parts, find } = readClaudeSettings(settings, checkSdk);
+  const load = async (work: string) => {
+    const { sdk, command } = await find(work);
+    return { sdk: loadSdk(sdk), command };
+  };
+  return claudeAgent({ ...parts, find: () => find(null), connect: sdkConnect(load, parts.options) });
+}
+
+/** Throws `agent_unavailable` where the SDK, or a program for it, is missing or cannot be used. */
+function checkSdk({ sdk, command, version, where, problem }: FoundClaude) {
+  if (problem !== null) throw new ThroughlineError('agent_unavailable', problem);
+  if (sdk !== null && version !== null) return { sdk, command, version, where };
+  throw new ThroughlineError('agent_unavailable', 'The Agent SDK was not found.', {
+    hint: 'Run "throughline agents install claude", or use the adapter "claude-cli".',
   });
 }
 
-/** Throws `agent_unavailable` where the SDK, or a program for it, is missing. */
-function usable({ sdk, command, version, where, problem }: FoundClaude) {
-  if (sdk !== null && command.length > 0 && version !== null) return { sdk, command, version, where };
-  if (problem !== null) throw new ThroughlineError('agent_unavailable', problem);
-  throw new ThroughlineError('agent_unavailable', 'The Agent SDK was not found.', {
-    hint: 'Run "throughline agents install claude", or use the adapter "claude-cli".',
+export interface FoundSdk {
+  readonly sdk: Sdk;
+  /** The program, and its first arguments if it has any. */
+  readonly command: readonly string[];
+}
+
+/** `find`: the SDK and program for a working directory. Throws `agent_unavailable` when there is none. */
+export function sdkConnect(find: (work: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
+  return async (request) => {
+    const { sdk, command } = await find(request.sandbox.work);
+    const connection = startQuery(sdk, (spawned) => optionsFor(request, options, command, spawned));
+    const stop = () => void connection.kill();
+    request.signal.addEventListener('abort', stop, { once: true });
+    if (request.signal.aborted) stop();
+    try {
+      await connection.ready;
+      // Tools of MCP servers are tools as well.
+      const servers = request.noTools ? [] : options.mcpServers;
+      await giveServers(servers, (given) => connection.setServers(given));
+      return connection;
+    } catch (error) {
+      await connection.kill();
+      throw notStarted(error, request, connection);
+    } finally {
+      request.signal.removeEventListener('abort', stop);
+    }
+  };
+}
+
+/** The SDK throws when it finds something wrong before it starts Claude. */
+function startQuery(...given: ConstructorParameters<typeof SdkConnection>): SdkConnection {
+  try {
+    return new SdkConnection(...given);
+  } catch (cause) {
+    throw new ThroughlineError('agent_unavailable', `The Agent SDK did not start Claude: ${String(cause)}`, {
+      hint: 'Check the agent’s settings, or install it again with "throughline agents install claude".',
+      cause,
+    });
+  }
+}
+
+function optionsFor(
+  { sandbox, env, how, noTools, model, onPermission }: ConnectRequest,
+  { permissionMode, settingSources }: ClaudeOptions,
+  command: readonly string[],
+  spawned: (process: SpawnedClaude) => void,
+): SdkOptions {
+  return {
+    cwd: sandbox.work,
+    env: { ...env },
+    ...sessionOptions(how),
+    ...(model === null ? {} : { model }),
+    ...(command[0] === undefined ? {} : { pathToClaudeCodeExecutable: command[0] }),
+    ...(permissionMode === undefined ? {} : { permissionMode }),
+    ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
+    ...(settingSources === undefined ? {} : { settingSources }),
+    // Settings files could contain hooks, which run without a question.
+    ...(noTools ? { tools: [], settingSources: [] } : {}),
+    disallowedTools: forbiddenTools(env),
+    // Not written to any file. Without it every start of Claude deletes transcripts that are older than a month.
+    settings: { cleanupPeriodDays: 36_500 },
+    systemPrompt: { type: 'preset', preset: 'claude_code' },
+    includePartialMessages: true,
+    verbatimPrompts: true,
+    strictMcpConfig: true,
+    canUseTool: (toolName, input, about) => onPermission(questionOf(toolName, input, about)),
+    spawnClaudeCodeProcess(start: SdkSpawn) {
+      const whole = [start.command, ...command.slice(1), ...start.args];
+      const process = new SpawnedClaude(sandbox.spawn(whole, { env: present(start.env) }));
+      spawned(process);
+      return process;
+    },
+  };
+}
+
+function sessionOptions(how: ConnectRequest['how']) {
+  if (how.kind === 'new') return { sessionId: how.id };
+  const { id, rewind } = how;
+  return { resume: id, ...(rewind && { resumeSessionAt: rewind.at, resumeDropsTurn: rewind.drops }) };
+}
+
+function questionOf(toolName: string, input: Record<string, unknown>, about: ToolQuestion) {
+  const { signal, suggestions = [], toolUseID = null, title = null, suppressAlwaysAllowRule } = about;
+  return {
+    toolName,
+    input,
+    toolUseId: toolUseID,
+    suggestions: suppressAlwaysAllowRule === true ? [] : suggestions,
+    title,
+    signal,
+  };
+}
+
+function present(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Claude refused the session, or did not start at all. */
+function notStarted(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Error {
+  for (const fault of [connection.fault, error]) if (fault instanceof ThroughlineError) return fault;
+  const words = [connection.complaint, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
+  const refusal = refusalOf(words);
+  if (refusal !== null) return refusal;
+  const message = `Claude ended ${connection.ending ?? ''} before its session was open: ${words}`;
+  // Another way of restoring may still work; a new session is the last of them.
+  if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
+  return new ThroughlineError('agent_unavailable', message, {
+    hint: 'Run "claude" by hand to see its error.',
+    cause: error,
   });
 }

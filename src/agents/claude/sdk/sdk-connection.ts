@@ -1,17 +1,16 @@
+import { Inbox } from '../../shared/inbox.ts';
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
-import { Inbox } from '../inbox.ts';
 import type { ServersAnswer } from '../mcp-servers.ts';
 import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
 import type { SpawnedClaude } from './spawned.ts';
 
 const CLOSE_STEP_MS = 2_000;
 
-/** One query of the SDK: prompts go in, messages come out, and in the end its process is gone. */
+/** One query of the SDK, with its process: prompts go in, messages come out. */
 export class SdkConnection implements ClaudeConnection {
-  readonly namesPrompts = true;
   readonly messages = new Inbox<ClaudeMessage>();
-  /** Settles when Claude is up, or has failed to be. */
-  readonly up: Promise<unknown>;
+  /** Resolves when Claude is ready for prompts; rejects when it ended before. */
+  readonly ready: Promise<unknown>;
   readonly #input = new Inbox<ClaudeUserMessage>();
   readonly #query: SdkQuery;
   #spawned: SpawnedClaude | null = null;
@@ -24,8 +23,8 @@ export class SdkConnection implements ClaudeConnection {
         this.#spawned = process;
       }),
     });
-    this.up = this.#query.initializationResult();
-    this.up.catch(() => {}); // whoever waits for it is told
+    this.ready = this.#query.initializationResult();
+    this.ready.catch(() => {}); // whoever waits for it gets the error
     void this.#listen();
   }
 
@@ -41,7 +40,7 @@ export class SdkConnection implements ClaudeConnection {
   get complaint(): string {
     return this.#spawned?.complaint ?? '';
   }
-  /** Why its process could not be started; null: it could. */
+  /** Why its process could not be started; null: it was started. */
   get fault(): unknown {
     return this.#spawned?.fault ?? null;
   }
@@ -62,10 +61,10 @@ export class SdkConnection implements ClaudeConnection {
 
   async interrupt(): Promise<void> {
     if (!this.alive) return;
-    await this.#query.interrupt().catch(() => {}); // it has ended meanwhile
+    await this.#query.interrupt().catch(() => {}); // Claude has ended meanwhile
   }
 
-  /** Ends its input, which ends a Claude in good order; then asks; then insists. */
+  /** Ends its input, which ends Claude in good order; after a timeout SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -99,9 +98,9 @@ export class SdkConnection implements ClaudeConnection {
     try {
       for await (const message of this.#query) this.messages.push(message);
     } catch {
-      // The SDK throws when Claude ends by an error; its process tells how.
+      // The SDK throws when Claude ends with an error. `ending` says how it ended.
     }
-    // Nobody listens any more, so nothing may go on. It may still be writing down what it has cost.
+    // Nobody reads its output any more, so it must not go on. It may still be writing what the session has cost.
     if (!(await this.#goneWithin(CLOSE_STEP_MS))) await this.kill();
     this.messages.close();
   }

@@ -11,9 +11,9 @@ export interface Sdk {
 
 export interface SdkQuery extends AsyncIterable<ClaudeMessage> {
   interrupt(): Promise<unknown>;
-  /** Settles when Claude has answered for the first time, or has ended before. */
+  /** Resolves when Claude has answered for the first time; rejects when it ended before. */
   initializationResult(): Promise<unknown>;
-  /** Answers when they are connected, or are known not to be. */
+  /** Resolves when they are connected or have failed. */
   setMcpServers(servers: Readonly<Record<string, object>>): Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export interface SdkOptions {
   readonly settings: object;
   readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code' };
   readonly includePartialMessages: boolean;
-  /** A prompt is what the person said: no slash commands, no files put in for an @. */
+  /** A prompt is taken literally: no slash commands, no files inserted for an @. */
   readonly verbatimPrompts: boolean;
   readonly strictMcpConfig: boolean;
   canUseTool(name: string, input: Record<string, unknown>, about: ToolQuestion): Promise<unknown>;

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import type { Child } from '../../../ports/sandbox.ts';
-import { StderrTail } from '../../shared/stderr-tail.ts';
+import { StderrTail } from '../../shared/line-process.ts';
 
 /**
- * A process of the sandbox as the SDK wants it. The SDK must have it at once and the sandbox takes a moment to start it, so
- * both ends are held here until then.
+ * A process of the sandbox, in the form that the SDK expects. The SDK needs it at once, but the sandbox takes a moment to start
+ * it. Until then its input and output wait here.
  */
 export class SpawnedClaude extends EventEmitter {
   readonly stdin: Writable;
@@ -13,34 +13,34 @@ export class SpawnedClaude extends EventEmitter {
   killed = false;
   exitCode: number | null = null;
   signalCode: NodeJS.Signals | null = null;
-  /** Null: it is not there yet, or never will be. */
+  /** Null: not started yet, or it could not be started. */
   child: Child | null = null;
-  /** Why it could not be started; null: it could, or nobody knows yet. */
+  /** Why it could not be started; null: it was, or is starting. */
   fault: unknown = null;
-  /** Resolves when it is gone, or could not be started. */
+  /** Resolves when it has ended, or could not be started. */
   readonly gone: Promise<void>;
   readonly #stderr = new StderrTail();
   #wanted: 'SIGTERM' | 'SIGKILL' | null = null;
-  /** The SDK has read all that there was, and asks for more. */
+  /** Called when the SDK has read everything and wants more. */
   #read: (() => void) | null = null;
 
   constructor(starting: Promise<Child>) {
     super();
     this.stdin = inputOf(starting);
     this.setMaxListeners(0);
-    this.on('error', () => {}); // told to the SDK; without any listener it would be thrown at us
+    this.on('error', () => {}); // for the SDK; without a listener Node would throw it
     for (const stream of [this.stdin, this.stdout]) stream.on('error', () => {});
     this.gone = this.#run(starting);
   }
 
-  /** The last of what it complained about. */
+  /** The end of its stderr. */
   get complaint(): string {
     return this.#stderr.text;
   }
 
-  /** How it ended; null: it has not. */
+  /** How it ended; null: it runs. */
   get ending(): string | null {
-    if (this.fault !== null) return `before it had begun: ${String(this.fault)}`;
+    if (this.fault !== null) return `before it had started: ${String(this.fault)}`;
     if (this.exitCode === null && this.signalCode === null) return null;
     const how = this.signalCode === null ? `with code ${this.exitCode}` : `by ${this.signalCode}`;
     return this.complaint === '' ? how : `${how}: ${this.complaint}`;
@@ -87,12 +87,12 @@ export class SpawnedClaude extends EventEmitter {
         if (!this.stdout.push(chunk) && !this.stdout.destroyed) await this.#wantsMore();
       }
     } catch {
-      // The pipe broke: what matters is how the process ended.
+      // The pipe broke. The exit code says how the process ended.
     }
   }
 }
 
-/** What is written before the process is there waits for it; where it never comes, it is dropped. */
+/** Input waits until the process has started; if it never starts, the input is dropped. */
 function inputOf(starting: Promise<Child>): Writable {
   let child: Child | null = null;
   return new Writable({

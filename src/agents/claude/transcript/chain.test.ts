@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isWhole, leafOf, positionOf } from './chain.ts';
-import { ChainIndex } from './chain-index.ts';
+import { ChainIndex, isWhole, leafOf, positionOf } from './chain.ts';
 import type { Entry } from './entries.ts';
 
 let clock = 0;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { configDir, projectDir, slugOf, transcriptFile } from './locate.ts';
+import { configDir, projectDir, slugOf, storageName, transcriptFile } from './locate.ts';
 
 const ID = '01234567-89ab-4cde-8f01-23456789abcd';
 let scratch = '';
@@ -78,4 +78,20 @@ describe('a session’s file', () => {
     beside('third');
     expect(transcriptFile(env, cwd, ID)).toBe(expected);
   });
+});
+
+test('one config directory has one name, by whatever way it is found, and whether it is there yet', () => {
+  const root = scratch;
+  mkdirSync(join(root, 'user'));
+  symlinkSync(join(root, 'user'), join(root, 'link'));
+  const names = () => [
+    storageName({ HOME: join(root, 'user') }, root),
+    storageName({ HOME: join(root, 'link') }, root),
+    storageName({ CLAUDE_CONFIG_DIR: join(root, 'link', '.claude'), HOME: '/nowhere' }, root),
+    storageName({ CLAUDE_CONFIG_DIR: 'user/.claude' }, root),
+  ];
+  const before = names();
+  mkdirSync(join(root, 'user', '.claude'));
+  expect(new Set([...before, ...names()])).toEqual(new Set([`claude:${join(root, 'user', '.claude')}`]));
+  expect(storageName({ HOME: root }, root)).not.toBe(before[0]);
 });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { realPath } from '../../shared/paths.ts';
 
 /*
  * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
@@ -17,6 +18,14 @@ export type AgentEnvironment = Readonly<Record<string, string | undefined>>;
 export function configDir(env: AgentEnvironment, cwd: string): string {
   const dir = env.CLAUDE_CONFIG_DIR ?? join(env.HOME || homedir(), '.claude');
   return resolve(cwd, dir).normalize('NFC');
+}
+
+/**
+ * Claudes with the same config directory have the same sessions, however they are run, configured and called: the id alone
+ * names one in it. Which of its folders a session lies in does not matter, for ids are never given twice.
+ */
+export function storageName(env: AgentEnvironment, cwd: string): string {
+  return `claude:${realPath(configDir(env, cwd))}`;
 }
 
 const LONGEST_SLUG = 200;

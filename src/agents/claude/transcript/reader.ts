@@ -1,7 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { setImmediate as breathe } from 'node:timers/promises';
-import { type Chain, positionOf } from './chain.ts';
-import { ChainIndex } from './chain-index.ts';
+import { type Chain, ChainIndex, positionOf } from './chain.ts';
 import { type Entry, EntryReader, MAX_LINE_BYTES } from './entries.ts';
 
 /** What was appended to a transcript: whole lines, as bytes and as entries. */

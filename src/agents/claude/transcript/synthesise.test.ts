@@ -2,11 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { record } from '../../../../test/values/plain.ts';
 import { PartsBuilder, type RecordPart, type ToolPart, type TurnRecord } from '../../../core/record.ts';
-import { isWhole } from './chain.ts';
-import { ChainIndex } from './chain-index.ts';
+import { ChainIndex, isWhole } from './chain.ts';
 import { blocksOf, type Entry, EntryReader } from './entries.ts';
 import { type SyntheticSession, synthesise } from './synthesise.ts';
-import { updatesOf } from './to-updates.ts';
+import { updatesOf } from './updates.ts';
 
 const session: SyntheticSession = {
   id: '01234567-89ab-4cde-8f01-23456789abcd',

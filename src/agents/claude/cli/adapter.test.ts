@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
+import type { ClaudeConnection, ClaudeMessage, ConnectRequest } from '../connection.ts';
+import type { ClaudeOptions } from '../settings.ts';
+import { cliConnect } from './adapter.ts';
+
+// Speaks the control protocol as far as these tests need it. What it does with a prompt, the prompt says.
+const CLAUDE = `
+import { createInterface } from 'node:readline';
+const say = (message) => console.log(JSON.stringify(message));
+const mode = process.env.MODE;
+if (mode === 'dies') { console.error('Cannot find module'); process.exit(3); }
+if (mode === 'unknown') { console.error('No conversation found with session ID: x'); process.exit(1); }
+if (mode === 'says-so') { say({ type: 'result', is_error: true, errors: ['No conversation found with session ID: x'] }); process.exit(1); }
+for await (const line of createInterface({ input: process.stdin })) {
+  const { type, request_id, request, message } = JSON.parse(line);
+  if (type === 'control_request') {
+    if (request.subtype === 'mcp_set_servers') {
+      if (mode === 'ends') process.exit(5);
+      const answers = { refuses: { subtype: 'error', error: 'no such request' }, fails: { subtype: 'success', response: { errors: { notes: 'ENOENT of-notes' } } } };
+      say({ type: 'servers', servers: request.servers, args: process.argv });
+      say({ type: 'control_response', response: { request_id, ...(answers[mode] ?? { subtype: 'success', response: { errors: {} } }) } });
+      continue;
+    }
+    say({ type: 'control_response', response: { subtype: 'success', request_id } });
+  }
+  if (type !== 'user') continue;
+  if (message.content === 'noise') { console.log('not JSON'); console.log('{"no":"type"}'); say({ type: 'result', subtype: 'success' }); }
+  if (message.content === 'last words') { process.stdout.write('{"type":"assistant","n":1}\\n{"type":"assistant","n":2}', () => process.exit(4)); }
+  if (message.content === 'too long') { process.stdout.write('x'.repeat(65 * 1024 * 1024)); }
+}
+`;
+
+let root: string;
+let sandboxes: TestSandboxes;
+beforeEach(() => {
+  sandboxes = new TestSandboxes();
+  root = mkdtempSync(join(tmpdir(), 'throughline-cli-'));
+  writeFileSync(join(root, 'claude.mjs'), CLAUDE);
+});
+afterEach(async () => {
+  await sandboxes.dispose();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const id = '44444444-4444-4444-8444-444444444444';
+
+const NOTES = { name: 'notes', command: 'notes', args: [], env: [{ name: 'TOKEN', value: 'of-notes' }] };
+
+async function connect(
+  mode = '',
+  kind: 'new' | 'resume' = 'resume',
+  more: Partial<ConnectRequest> = {},
+  mcpServers: ClaudeOptions['mcpServers'] = [],
+) {
+  const command = [process.execPath, join(root, 'claude.mjs')];
+  const onPermission = () => Promise.resolve({ behavior: 'deny', message: 'no' } as const);
+  return cliConnect(async () => ({ command }), { home: 'user', trustProject: false, mcpServers })({
+    ...{
+      sandbox: await sandboxes.sandbox(),
+      env: { MODE: mode },
+      how: { kind, id },
+      noTools: false,
+      model: null,
+      onPermission,
+    },
+    signal: new AbortController().signal,
+    ...more,
+  });
+}
+
+async function heard(connection: ClaudeConnection, prompt: string, until: (message: ClaudeMessage) => boolean) {
+  const message = { role: 'user', content: prompt } as const;
+  connection.send({ type: 'user', uuid: 'u', session_id: id, parent_tool_use_id: null, message });
+  const messages: ClaudeMessage[] = [];
+  for await (const one of connection.messages) {
+    messages.push(one);
+    if (until(one)) break;
+  }
+  return messages;
+}
+const never = () => false;
+
+test('what is no message is passed over', async () => {
+  const connection = await connect();
+  expect(await heard(connection, 'noise', ({ type }) => type === 'result')).toHaveLength(1);
+  await connection.close();
+  expect(connection.ending).toBe('with code 0');
+});
+
+test('everything that it said is handed on before its end is told', async () => {
+  const connection = await connect();
+  expect((await heard(connection, 'last words', never)).map(({ n }) => n)).toEqual([1, 2]);
+  expect(connection.alive).toBe(false);
+  expect(connection.ending).toContain('code 4');
+});
+
+test('a line without an end does not fill the memory: it ends the process', async () => {
+  const connection = await connect();
+  expect(await heard(connection, 'too long', never)).toEqual([]);
+  expect(connection.ending).toContain('a line that is too long');
+});
+
+test('one that has ended takes nothing, says nothing, and throws nothing', async () => {
+  const connection = await connect();
+  await connection.kill();
+  expect(await heard(connection, 'noise', never)).toEqual([]);
+  await connection.interrupt();
+  await connection.close();
+  await connection.kill();
+});
+
+test.each(['unknown', 'says-so'])('a session that is not there is not found (%s)', async (mode) => {
+  await expect(connect(mode)).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'not_found' });
+});
+
+test('a program that does not come up: with a new session it is not available, else the next step is tried', async () => {
+  await expect(connect('dies', 'new')).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: expect.stringContaining('Cannot find module'),
+  });
+  await expect(connect('dies', 'resume')).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'refused' });
+});
+
+test('an opening that is aborted leaves nothing running', async () => {
+  const abort = new AbortController();
+  const opening = connect('', 'new', { signal: abort.signal });
+  abort.abort();
+  await expect(opening).rejects.toMatchObject({ reason: 'refused', message: 'opening was cancelled' });
+});
+
+test('servers are given through the input, not by the arguments; without tools there are none', async () => {
+  const connection = await connect('', 'new', {}, [NOTES]);
+  const [given] = await heard(connection, 'noise', ({ type }) => type === 'servers');
+  expect(given).toMatchObject({
+    servers: { notes: { type: 'stdio', command: 'notes', args: [], env: { TOKEN: 'of-notes' } } },
+    args: expect.arrayContaining(['--strict-mcp-config']),
+  });
+  expect(JSON.stringify(given?.args)).not.toContain('notes');
+  await connection.kill();
+  const without = await connect('', 'new', { noTools: true }, [NOTES]);
+  const said = await heard(without, 'noise', ({ type }) => type === 'result');
+  expect(said.map(({ type }) => type)).not.toContain('servers');
+  await without.kill();
+});
+
+test.each([
+  ['fails', /An MCP server did not start\. "notes": ENOENT …$/],
+  ['refuses', /did not accept the MCP servers: no such request/],
+  ['ends', /Claude ended with code 5/],
+])('where servers cannot be given, Claude is not available: it %s', async (mode, message) => {
+  await expect(connect(mode, 'new', {}, [NOTES])).rejects.toMatchObject({
+    code: 'agent_unavailable',
+    message: expect.stringMatching(message),
+  });
+});

@@ -1,0 +1,108 @@
+import { isObject } from '../../../core/content.ts';
+import type { Child } from '../../../ports/sandbox.ts';
+import { Inbox } from '../../shared/inbox.ts';
+import { type Ending, LineProcess } from '../../shared/line-process.ts';
+import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ConnectRequest } from '../connection.ts';
+import { complaintOf } from '../session/result.ts';
+import { Control, type ControlAnswer } from './control.ts';
+
+const CLOSE_STEP_MS = 2_000;
+
+/** One process of Claude. JSON lines go in and come out: prompts, messages, and control requests in between. */
+export class CliConnection implements ClaudeConnection {
+  readonly messages = new Inbox<ClaudeMessage>();
+  readonly #process: LineProcess;
+  readonly #control: Control;
+  readonly #ended = Promise.withResolvers<Ending>();
+  /** The error of the last result: before the first prompt, why Claude did not start. */
+  #complaint = '';
+  #ending: string | null = null;
+
+  constructor(child: Child, onPermission: ConnectRequest['onPermission']) {
+    this.#control = new Control((message) => this.#process.send(message), onPermission);
+    let tooLong = false;
+    const listener = {
+      line: (line: string) => {
+        if (!tooLong) this.#receive(line);
+      },
+      // The line may have been a result or a question. Nobody can tell any more, and we would wait for it for ever.
+      tooLong: () => {
+        tooLong = true;
+        child.kill('SIGKILL');
+      },
+      gone: (ending: Ending) => {
+        this.#end(tooLong ? { ...ending, text: 'because it printed a line that is too long' } : ending);
+      },
+    };
+    this.#process = new LineProcess(child, listener, { closeStepMs: CLOSE_STEP_MS });
+  }
+
+  get process() {
+    return this.#process.identity;
+  }
+
+  get alive(): boolean {
+    return this.#process.alive && this.#ending === null;
+  }
+
+  get ending(): string | null {
+    return this.#ending;
+  }
+
+  /** Resolves when Claude is ready for prompts: true; or has ended: false. */
+  async start(): Promise<boolean> {
+    return (await this.#control.ask({ subtype: 'initialize' })) !== null;
+  }
+
+  /** Null: Claude ended before it answered. */
+  setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer | null> {
+    return this.#control.ask({ subtype: 'mcp_set_servers', servers });
+  }
+
+  /** Resolves with how it ended, stderr and last error included. */
+  async whyEnded(): Promise<string> {
+    const { text } = await this.#ended.promise;
+    return this.#complaint === '' ? text : `${text}\n${this.#complaint}`;
+  }
+
+  send(message: ClaudeUserMessage): void {
+    // What the SDK adds for `verbatimPrompts`: a prompt is what the user wrote, so "/clear" and "@file" are words.
+    this.#process.send({ ...message, client_composed: true });
+  }
+
+  async interrupt(): Promise<void> {
+    if (this.alive) await this.#control.ask({ subtype: 'interrupt' });
+  }
+
+  close(): Promise<void> {
+    return this.#process.close();
+  }
+
+  kill(): Promise<void> {
+    return this.#process.kill();
+  }
+
+  #receive(line: string): void {
+    const message = parseMessage(line);
+    if (message === null || this.#control.read(message)) return;
+    if (message.type === 'result') this.#complaint = complaintOf(message);
+    this.messages.push(message);
+  }
+
+  #end(ending: Ending): void {
+    this.#ending = ending.text;
+    this.#control.end();
+    this.messages.close();
+    this.#ended.resolve(ending);
+  }
+}
+
+/** Null: not a message. Anything may be printed on stdout. */
+function parseMessage(line: string): ClaudeMessage | null {
+  try {
+    const message: unknown = JSON.parse(line);
+    return isObject(message) && typeof message.type === 'string' ? (message as ClaudeMessage) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,150 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findClaude } from './find.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'throughline-find-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const folder = (name: string) => join(root, name);
+const nowhere = () => ({ installed: folder('installed'), path: '' });
+
+/** A program that says a version, and leaves a trace of having been run. */
+function program(file: string, version: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `#!/bin/sh\necho ran >> '${root}/ran'\necho '${version} (Claude Code)'\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+/** The SDK in a folder's node_modules, with the program for this machine. */
+function sdkIn(name: string, { version = '0.3.325', cli = '2.1.325' as string | null, libc = '' } = {}): string {
+  const scope = join(folder(name), 'node_modules', '@anthropic-ai');
+  const sdk = join(scope, 'claude-agent-sdk');
+  mkdirSync(sdk, { recursive: true });
+  writeFileSync(join(sdk, 'package.json'), JSON.stringify({ name: 'x', version, main: 'sdk.mjs' }));
+  writeFileSync(join(sdk, 'sdk.mjs'), 'throw new Error("nobody may import this")');
+  if (cli !== null) {
+    const machine = join(scope, `claude-agent-sdk-${process.platform}-${process.arch}${libc}`);
+    program(join(machine, 'claude'), cli);
+    writeFileSync(join(machine, 'package.json'), JSON.stringify({ name: 'y', version }));
+  }
+  return folder(name);
+}
+
+test('nothing anywhere: it says what to do', async () => {
+  const found = await findClaude(nowhere(), null);
+  expect(found).toMatchObject({ sdk: null, program: null, version: null, where: 'nowhere' });
+  expect(found.problem).toContain('throughline agents install claude');
+});
+
+test('the program on PATH is the last place, and needs no SDK', async () => {
+  const claude = program(join(folder('bin'), 'claude'), '2.1.300');
+  const path = [folder('empty'), folder('bin')].join(delimiter);
+  const found = await findClaude({ ...nowhere(), path }, null);
+  expect(found).toMatchObject({ sdk: null, program: claude, version: '2.1.300', problem: null });
+  expect(found.where).toBe(`${claude} (PATH)`);
+});
+
+test('a relative entry of PATH is passed over: it would mean a folder of the work', async () => {
+  program(join(folder('work'), 'claude'), '6.6.6');
+  const found = await findClaude({ ...nowhere(), path: ['.', '', 'work'].join(delimiter) }, folder('work'));
+  expect(found.program).toBeNull();
+});
+
+test('the installed folder comes before PATH, with the program beside the SDK', async () => {
+  const installed = sdkIn('installed');
+  program(join(folder('bin'), 'claude'), '2.1.300');
+  const found = await findClaude({ installed, path: folder('bin') }, null);
+  expect(found).toMatchObject({ version: '2.1.325', sdkVersion: '0.3.325', problem: null });
+  expect(found.sdk).toMatch(/claude-agent-sdk[/\\]sdk\.mjs$/);
+  expect(found.where).toContain('throughline agents install');
+});
+
+test('a program for the other libc is found', async () => {
+  if (process.platform !== 'linux') return;
+  const found = await findClaude({ installed: sdkIn('installed', { libc: '-musl' }), path: '' }, null);
+  expect(found.program).toContain('-musl');
+});
+
+test('an SDK without its program takes the one on PATH', async () => {
+  const claude = program(join(folder('bin'), 'claude'), '2.1.300');
+  const found = await findClaude({ installed: sdkIn('installed', { cli: null }), path: folder('bin') }, null);
+  expect(found.sdk).not.toBeNull();
+  expect(found.program).toBe(claude);
+});
+
+test('the working directory counts only where the settings trust it, and only that very directory', async () => {
+  const work = sdkIn('work', { cli: '6.6.6' });
+  const below = join(work, 'below');
+  mkdirSync(below);
+  expect((await findClaude(nowhere(), work)).program).toBeNull();
+  expect((await findClaude({ ...nowhere(), trustProject: true }, below)).program).toBeNull();
+  expect((await findClaude({ ...nowhere(), trustProject: true }, null)).program).toBeNull();
+  const found = await findClaude({ installed: sdkIn('installed'), path: '', trustProject: true }, work);
+  expect(found.version).toBe('6.6.6');
+  expect(found.where).toContain('the working directory');
+});
+
+test('the setting "package" beats the other places; one that holds nothing is an error', async () => {
+  const settings = { installed: sdkIn('installed'), path: '' };
+  const found = await findClaude({ ...settings, package: sdkIn('chosen', { version: '0.3.1', cli: '2.1.1' }) }, null);
+  expect(found).toMatchObject({ sdkVersion: '0.3.1', version: '2.1.1' });
+  const missing = await findClaude({ ...settings, package: folder('empty') }, null);
+  expect(missing).toMatchObject({ sdk: null, program: null });
+  expect(missing.problem).toContain('"package"');
+});
+
+test('the setting "command" beats everything, arguments and all; one that is not there is an error', async () => {
+  const claude = program(join(folder('bin'), 'claude'), '2.1.2');
+  const settings = { installed: sdkIn('installed'), path: folder('bin') };
+  const found = await findClaude({ ...settings, command: [claude, '--flag'] }, null);
+  expect(found).toMatchObject({ program: claude, command: [claude, '--flag'], version: '2.1.2' });
+  expect(found.sdk).not.toBeNull();
+  expect((await findClaude({ ...settings, command: ['claude'] }, null)).program).toBe(claude);
+  for (const command of [[folder('no-such')], ['no-such-program'], [root]]) {
+    const missing = await findClaude({ ...settings, command }, null);
+    expect(missing.program).toBeNull();
+    expect(missing.problem).toContain('"command"');
+  }
+});
+
+test('only the program that was chosen is run, once', async () => {
+  sdkIn('work', { cli: '6.6.6' });
+  program(join(folder('bin'), 'claude'), '6.6.6');
+  await findClaude({ installed: sdkIn('installed'), path: folder('bin') }, folder('work'));
+  const { readFileSync } = await import('node:fs');
+  expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('ran\n');
+});
+
+test.each(['1.0.30', '2.0.76', '2.1.99', '2.1.247'])(
+  'Claude %s is too old, and the message says what to do',
+  async (version) => {
+    const claude = program(join(folder('bin'), 'claude'), version);
+    const found = await findClaude({ ...nowhere(), path: folder('bin') }, null);
+    const update = 'run "claude update" or "throughline agents install claude"';
+    expect(found).toMatchObject({
+      version,
+      problem: `Claude ${version} (${claude}) is too old. Throughline needs 2.1.248 or newer: ${update}.`,
+    });
+  },
+);
+
+test.each(['2.1.248', '2.2.0', '10.0.0'])('Claude %s is new enough', async (version) => {
+  program(join(folder('bin'), 'claude'), version);
+  expect((await findClaude({ ...nowhere(), path: folder('bin') }, null)).problem).toBeNull();
+});
+
+test('a program that does not say its version is a problem, and no exception', async () => {
+  const claude = join(folder('bin'), 'claude');
+  mkdirSync(dirname(claude));
+  writeFileSync(claude, '#!/bin/sh\nexit 3\n');
+  chmodSync(claude, 0o755);
+  const found = await findClaude({ ...nowhere(), path: folder('bin') }, null);
+  expect(found).toMatchObject({ program: claude, version: null });
+  expect(found.problem).toContain('--version');
+});

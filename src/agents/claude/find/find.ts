@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import { isAbsolute } from 'node:path';
+import { onPath, runnable } from '../../shared/paths.ts';
+import { packageIn, packageOfOurs, type SdkPackage } from './package.ts';
+
+/*
+ * Where Claude is. The places in their order: the settings, the working directory's node_modules, Throughline's own packages,
+ * the folder filled by `throughline agents install claude`, PATH. Places are only looked at; nothing in them is executed. Only
+ * the program that is chosen in the end is asked for its version.
+ *
+ * A working directory may be a project that somebody else wrote, with its own node_modules. Starting a program from there gives
+ * that author all our rights before any permission is asked for (a headless gemini-cli trusted the workspace's settings in this
+ * way). So it counts only where the agent's settings say `trustProject`, and only the directory that the caller has pinned,
+ * never one above it: docs/decisions/0013.
+ */
+export interface FindSettings {
+  /** The program and its first arguments. Goes before every place. */
+  readonly command?: readonly string[] | undefined;
+  /** A folder whose node_modules holds the SDK. Goes before every place but `command`. */
+  readonly package?: string | undefined;
+  /** Whether the node_modules of a conversation's working directory may be used. */
+  readonly trustProject?: boolean | undefined;
+  /** The folder filled by `throughline agents install claude`. */
+  readonly installed: string;
+  /** Where programs are looked for: a value of PATH. */
+  readonly path: string;
+}
+
+export interface FoundClaude {
+  /** The file of the SDK to import; null: not found. */
+  readonly sdk: string | null;
+  /** Null: the SDK was not found. */
+  readonly sdkVersion: string | null;
+  /** The program's absolute path; null: not found. */
+  readonly program: string | null;
+  /** The program with its first arguments; empty: not found. */
+  readonly command: readonly string[];
+  /** The version that the program prints; null: there is no program, or it printed none. */
+  readonly version: string | null;
+  /** For people. */
+  readonly where: string;
+  /** Why the program cannot be used, and what to do; null: it can. */
+  readonly problem: string | null;
+}
+
+interface Place {
+  readonly name: string;
+  readonly package: SdkPackage | null;
+}
+
+/** `cwd`: the working directory that the conversation is pinned to; null: not known yet. */
+export async function findClaude(settings: FindSettings, cwd: string | null): Promise<FoundClaude> {
+  const named = settings.command?.[0];
+  const command = named === undefined ? null : runnable(named, settings.path);
+  if (named !== undefined && command === null) {
+    return notFound(`The program ${named} was not found or is not executable. Check the agent's "command".`);
+  }
+  const places = [...placesOf(settings, cwd)];
+  // What the caller named is used or refused, never ignored (R7).
+  if (settings.package !== undefined && places[0]?.package == null) {
+    return notFound(`There is no Claude in ${settings.package}/node_modules. Check the agent's "package".`);
+  }
+  const withSdk = places.find((place) => place.package !== null);
+  const withProgram = places.find((place) => place.package?.program != null);
+  const program = command ?? withProgram?.package?.program ?? onPath('claude', settings.path);
+  const from = command !== null ? 'the setting "command"' : (withProgram?.name ?? 'PATH');
+  const whole = program === null ? [] : [program, ...(command === null ? [] : (settings.command ?? []).slice(1))];
+  const version = program === null ? null : await versionOf(whole, settings.path);
+  return {
+    sdk: withSdk?.package?.sdk ?? null,
+    sdkVersion: withSdk?.package?.version ?? null,
+    program,
+    command: whole,
+    version,
+    where: whereOf(withSdk, program === null ? null : `${program} (${from})`),
+    problem: problemOf(program, version),
+  };
+}
+
+function* placesOf({ package: folder, trustProject, installed }: FindSettings, cwd: string | null): Generator<Place> {
+  if (folder !== undefined) yield { name: 'the setting "package"', package: packageIn(folder) };
+  if (trustProject && cwd !== null && isAbsolute(cwd)) {
+    yield { name: 'the working directory', package: packageIn(cwd) };
+  }
+  yield { name: "Throughline's own packages", package: packageOfOurs() };
+  yield { name: 'throughline agents install', package: packageIn(installed) };
+}
+
+function whereOf(withSdk: Place | undefined, program: string | null): string {
+  const sdk = withSdk?.package ? `SDK ${withSdk.package.version} in ${withSdk.package.folder} (${withSdk.name})` : null;
+  return [program, sdk].filter((part) => part !== null).join('; ') || 'nowhere';
+}
+
+/** Earlier versions run a prompt such as "/clear" as a command, and the session forgets everything: docs/decisions/0043. */
+const OLDEST_VERSION = '2.1.248';
+
+function problemOf(program: string | null, version: string | null): string | null {
+  if (program === null) {
+    return 'Claude was not found. Run "throughline agents install claude", or put the program "claude" on PATH.';
+  }
+  if (version === null) return `${program} does not print its version. Run "${program} --version" to see why.`;
+  if (!isOlder(version, OLDEST_VERSION)) return null;
+  const update = 'run "claude update" or "throughline agents install claude"';
+  return `Claude ${version} (${program}) is too old. Throughline needs ${OLDEST_VERSION} or newer: ${update}.`;
+}
+
+function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, 'en', { numeric: true }) < 0;
+}
+
+function notFound(problem: string): FoundClaude {
+  return { sdk: null, sdkVersion: null, program: null, command: [], version: null, where: 'nowhere', problem };
+}
+
+/** Claude reads settings from the directory that it is started in. Only the owner of the system can write here. */
+export const NEUTRAL_FOLDER = '/';
+const VERSION_TIMEOUT_MS = 10_000;
+
+/** Runs without our environment, our working directory and a shell. Null: the program failed, or printed no version. */
+function versionOf([program = '', ...args]: readonly string[], path: string): Promise<string | null> {
+  const options = {
+    cwd: NEUTRAL_FOLDER,
+    env: { PATH: path, HOME: homedir(), DISABLE_AUTOUPDATER: '1', NO_COLOR: '1' },
+    timeout: VERSION_TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  } as const;
+  return new Promise((done) => {
+    const child = execFile(program, [...args, '--version'], options, (error, output) => {
+      done(error === null ? (/\d+\.\d+\.\d+/.exec(output)?.[0] ?? null) : null);
+    });
+    child.stdin?.end(); // a program that reads its input would wait for ever
+  });
+}

@@ -1,0 +1,117 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { installClaude, TESTED_VERSION } from './install.ts';
+
+let root: string;
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'throughline-install-'));
+  folder = join(root, 'agents', 'claude');
+  mkdirSync(join(root, 'bin'));
+  env = { PATH: join(root, 'bin'), ROOT: root };
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Writes down how it was called, then does what the test says. */
+function fakeNpm(body: string): void {
+  const file = join(root, 'bin', 'npm');
+  writeFileSync(
+    file,
+    `#!${process.execPath}
+const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+appendFileSync(process.env.ROOT + '/calls', JSON.stringify(process.argv.slice(2)) + '\\n');
+const wanted = JSON.parse(readFileSync('package.json', 'utf8')).dependencies['@anthropic-ai/claude-agent-sdk'];
+${body}`,
+  );
+  chmodSync(file, 0o755);
+}
+const INSTALLS = `
+const at = (name) => 'node_modules/@anthropic-ai/' + name;
+for (const [name, file] of [['claude-agent-sdk', 'sdk.mjs'], ['claude-agent-sdk-' + process.platform + '-' + process.arch, 'claude']]) {
+  mkdirSync(at(name), { recursive: true });
+  writeFileSync(at(name) + '/package.json', JSON.stringify({ name, version: wanted, main: file }));
+  writeFileSync(at(name) + '/' + file, '');
+}`;
+const calls = () =>
+  readFileSync(join(root, 'calls'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const versionThere = () =>
+  JSON.parse(readFileSync(join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk/package.json'), 'utf8')).version;
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => null,
+    (error) => error,
+  );
+
+test('the tested version is the one that our tests have', () => {
+  const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
+  expect(dependencies['@anthropic-ai/claude-agent-sdk']).toBe(TESTED_VERSION);
+});
+
+test('the exact version is installed, without scripts; a second time there is nothing to do', async () => {
+  fakeNpm(INSTALLS);
+  const request = { folder, version: null, env };
+  expect(await installClaude(request)).toEqual({ folder, version: TESTED_VERSION, changed: true });
+  expect(versionThere()).toBe(TESTED_VERSION);
+  expect(calls()[0]).toContain('--ignore-scripts');
+  expect((await installClaude(request)).changed).toBe(false);
+  expect(calls()).toHaveLength(1);
+});
+
+test('another version takes the place of the one before, and nothing is left beside it', async () => {
+  fakeNpm(INSTALLS);
+  await installClaude({ folder, version: null, env });
+  await installClaude({ folder, version: '0.3.1', env });
+  expect(versionThere()).toBe('0.3.1');
+  expect(readdirSync(dirname(folder))).toEqual(['claude']);
+});
+
+test.each([
+  ['agent_unavailable', 'reach its registry', 'npm error code ENOTFOUND\\nnpm error request to somewhere failed'],
+  ['not_found', 'no such version', 'npm error code ETARGET\\nnpm error notarget No matching version found'],
+  ['storage_full', 'disk is full', 'npm error code ENOSPC'],
+  ['agent_unavailable', 'something strange', 'npm error something strange'],
+])('%s when npm says: %s', async (code, words, complaint) => {
+  fakeNpm(INSTALLS);
+  await installClaude({ folder, version: null, env });
+  fakeNpm(`console.error('${complaint}'); process.exit(1)`);
+  const error = await failure(installClaude({ folder, version: '0.3.1', env }));
+  expect(error).toMatchObject({ code });
+  expect(error.message).toContain(words);
+  // What was there before still is, and nothing half done.
+  expect(versionThere()).toBe(TESTED_VERSION);
+  expect(readdirSync(dirname(folder))).toEqual(['claude']);
+});
+
+test('without npm it says so', async () => {
+  const error = await failure(installClaude({ folder, version: null, env: { PATH: join(root, 'bin') } }));
+  expect(error).toMatchObject({ code: 'agent_unavailable', message: 'npm was not found.' });
+});
+
+test('an install without the program for this machine does not count', async () => {
+  fakeNpm(INSTALLS.replace("process.platform + '-'", "'another-machine-'"));
+  expect(await failure(installClaude({ folder, version: null, env }))).toMatchObject({ code: 'agent_unavailable' });
+  expect(existsSync(folder)).toBe(false);
+});
+
+test('what is no exact version never reaches npm', async () => {
+  fakeNpm(INSTALLS);
+  for (const version of ['latest', '^0.3.0', 'file:../evil', '--registry=x', '']) {
+    expect(await failure(installClaude({ folder, version, env }))).toMatchObject({ code: 'invalid' });
+  }
+  expect(existsSync(join(root, 'calls'))).toBe(false);
+});

@@ -1,0 +1,79 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { onPath } from '../../shared/paths.ts';
+
+/** The SDK in some node_modules. Nothing of it has been executed. */
+export interface SdkPackage {
+  readonly folder: string;
+  /** The file to import. */
+  readonly sdk: string;
+  readonly version: string;
+  /** The program in the SDK's package for this machine; null: npm left it out. */
+  readonly program: string | null;
+}
+
+export const SDK = '@anthropic-ai/claude-agent-sdk';
+
+/** Looks only in the folder's own node_modules, never in one above it. Null: it is not there. */
+export function packageIn(folder: string): SdkPackage | null {
+  return packageAt(join(folder, 'node_modules', SDK));
+}
+
+/** The SDK that Node finds for our own code: installed beside Throughline, as an optional peer. Null: there is none. */
+export function packageOfOurs(): SdkPackage | null {
+  try {
+    return packageAt(dirname(createRequire(import.meta.url).resolve(SDK)));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Which adapter a user who has configured nothing can use; null: Claude is not installed. Only looks at files, so that users of
+ * other agents do not wait for it. The first turn shows whether it runs.
+ */
+export function availableClaude(installed: string, path: string): 'claude-sdk' | 'claude-cli' | null {
+  const sdk = packageOfOurs() ?? packageIn(installed);
+  if (sdk !== null && sdk.program !== null) return 'claude-sdk';
+  if (onPath('claude', path) === null) return null;
+  return sdk === null ? 'claude-cli' : 'claude-sdk';
+}
+
+function packageAt(path: string): SdkPackage | null {
+  try {
+    const folder = realpathSync(path);
+    const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const { version, main } = manifest as { version?: unknown; main?: unknown };
+    const sdk = join(folder, typeof main === 'string' ? main : 'sdk.mjs');
+    if (typeof version !== 'string' || !existsSync(sdk)) return null;
+    return { folder, sdk, version, program: programOf(sdk) };
+  } catch {
+    return null;
+  }
+}
+
+/** Searches as the SDK does. npm leaves out the packages for other machines and the other libc. */
+function programOf(sdk: string): string | null {
+  const { resolve } = createRequire(sdk);
+  const file = process.platform === 'win32' ? 'claude.exe' : 'claude';
+  const found = machineNames().flatMap((name) => {
+    try {
+      const program = join(dirname(resolve(`${SDK}-${name}/package.json`)), file);
+      return existsSync(program) ? [program] : [];
+    } catch {
+      return [];
+    }
+  });
+  return (found.length > 1 && !hasGlibc() ? found[1] : found[0]) ?? null;
+}
+
+function machineNames({ platform, arch } = process): string[] {
+  return platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
+}
+
+/** Called only when both are there: the report is slow. */
+function hasGlibc(): boolean {
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime !== undefined;
+}

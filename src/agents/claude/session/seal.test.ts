@@ -1,0 +1,70 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseMemo, renderMemo, Sealer } from './seal.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'throughline-seal-'));
+  path = join(folder, 'file');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const LONG = Buffer.alloc(3 * 1024 * 1024 + 7, 'a line of a transcript\n');
+
+async function sealed(...pieces: readonly (string | Buffer)[]) {
+  const sealer = new Sealer(path);
+  let length = 0;
+  for (const piece of pieces) {
+    appendFileSync(path, piece);
+    await sealer.extend(length, Buffer.from(piece));
+    length += piece.length;
+  }
+  return sealer.seal ?? expect.unreachable();
+}
+
+test('the seal of a file is the same however it grew, and holds while only more comes', async () => {
+  const seal = await sealed('one\n', LONG, 'two\n');
+  const { length } = readFileSync(path);
+  const again = new Sealer(path);
+  await again.extend(length, Buffer.alloc(0));
+  expect(again.seal).toEqual(seal);
+  appendFileSync(path, 'more\n');
+  const later = new Sealer(path);
+  expect(await later.holds(seal)).toBe(true);
+  await later.extend(length, Buffer.from('more\n'));
+  expect(await new Sealer(path).holds(later.seal ?? seal)).toBe(true);
+});
+
+test('a byte that changed, a file that is shorter, or none at all break it', async () => {
+  const seal = await sealed('one\n', LONG);
+  const bytes = readFileSync(path);
+  bytes[2_000_000] = 0;
+  writeFileSync(path, bytes);
+  expect(await new Sealer(path).holds(seal)).toBe(false);
+  truncateSync(path, 100);
+  expect(await new Sealer(path).holds(seal)).toBe(false);
+  rmSync(path);
+  expect(await new Sealer(path).holds(seal)).toBe(false);
+});
+
+const cost = { costUsd: 1.5, version: '2.1.325' };
+const seal = { bytes: 12, sha256: 'abc' };
+
+test.each([null, undefined, '', 'null', '{', '[]', '"x"', '{"costUsd":"1","bytes":"2"}'])(
+  'a memo that is none of ours says nothing: %s',
+  (memo) => {
+    expect(parseMemo(memo)).toEqual({ cost: null, seal: null });
+  },
+);
+
+test.each([
+  { cost, seal },
+  { cost, seal: null },
+  { cost: null, seal },
+  { cost: null, seal: null },
+])('a memo comes back as it went: %j', (memo) => {
+  expect(parseMemo(renderMemo(memo))).toEqual(memo);
+});

@@ -1,0 +1,103 @@
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { isObject } from '../../../core/content.ts';
+import type { CostSoFar } from './result.ts';
+
+/** The hash of the first bytes of a file. */
+export interface Seal {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+const PIECE_BYTES = 1024 * 1024;
+
+/**
+ * Seals the beginning of a growing file. A position shows which entries a file has, not what they hold: an edited line keeps its
+ * uuid. Extending the seal costs only what is added, however long the file is.
+ */
+export class Sealer {
+  readonly #path: string;
+  #hash: Hash = createHash('sha256');
+  #bytes = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Null: nothing is sealed yet. */
+  get seal(): Seal | null {
+    return this.#bytes === 0 ? null : { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') };
+  }
+
+  /** Seals what the file holds up to `upTo`, and the bytes that follow there. */
+  async extend(upTo: number, bytes: Uint8Array): Promise<void> {
+    if (upTo !== this.#bytes) await this.#readUpTo(upTo);
+    this.#hash.update(bytes);
+    this.#bytes += bytes.length;
+  }
+
+  /** Whether the file still begins as it did when it was sealed. If so, the seal can be extended from there. */
+  async holds({ bytes, sha256 }: Seal): Promise<boolean> {
+    await this.#readUpTo(bytes);
+    return this.#bytes === bytes && this.seal?.sha256 === sha256;
+  }
+
+  /** Reads as far as the file goes and can be read. */
+  async #readUpTo(end: number): Promise<void> {
+    this.#hash = createHash('sha256');
+    this.#bytes = 0;
+    const fd = openOrNull(this.#path);
+    if (fd === null) return;
+    try {
+      const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end));
+      while (this.#bytes < end) {
+        const length = readSync(fd, buffer, 0, Math.min(buffer.length, end - this.#bytes), this.#bytes);
+        if (length === 0) return;
+        this.#hash.update(buffer.subarray(0, length));
+        this.#bytes += length;
+        if (length === PIECE_BYTES) await breathe();
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+function openOrNull(path: string): number | null {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+}
+
+/** What we have to know when a session is opened again. */
+export interface Memo {
+  readonly cost: CostSoFar | null;
+  /** Of the part of the transcript that was copied. */
+  readonly seal: Seal | null;
+}
+
+/** Null: there is nothing to remember. */
+export function renderMemo({ cost, seal }: Memo): string | null {
+  return cost === null && seal === null ? null : JSON.stringify({ ...cost, ...seal });
+}
+
+/** Unknown fields are ignored. */
+export function parseMemo(memo: string | null | undefined): Memo {
+  const { costUsd, version, bytes, sha256 } = fieldsOf(memo);
+  return {
+    cost: typeof costUsd === 'number' && typeof version === 'string' ? { costUsd, version } : null,
+    seal: typeof bytes === 'number' && typeof sha256 === 'string' ? { bytes, sha256 } : null,
+  };
+}
+
+function fieldsOf(memo: string | null | undefined): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(memo ?? 'null');
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

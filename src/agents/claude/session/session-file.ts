@@ -1,0 +1,169 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import type { AgentEvent } from '../../../ports/agent.ts';
+import { type Chain, leafOf } from '../transcript/chain.ts';
+import type { Entry } from '../transcript/entries.ts';
+import { Following } from '../transcript/position.ts';
+import { TranscriptReader } from '../transcript/reader.ts';
+import { type Seal, Sealer } from './seal.ts';
+
+export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
+
+const NEWLINE = 10;
+/** A longer transcript is not copied, because the copy has to fit into memory. */
+const MAX_COPY_BYTES = 512 * 1024 * 1024;
+/** New bytes are kept for the next copy up to this size. Beyond, the copy reads them again. */
+const MAX_KEPT_BYTES = 256 * 1024;
+
+/** The transcript of one open session. Reads only what is new, one read at a time. */
+export class SessionFile {
+  readonly path: string;
+  readonly #reader: TranscriptReader;
+  readonly #sealer: Sealer;
+  #reading: Promise<void> = Promise.resolve();
+  /** The last read failed: it is not a file, or the disk failed. */
+  #unreadable = false;
+  /** Entries that were added since `mark`, each with its parent. */
+  #fresh = new Map<string, string | null>();
+  /** Those of them that follow from the prompt; null: there was no prompt. */
+  #following: Following | null;
+  /** Whole lines that were read and not copied yet, while they are few; null: the copy has to read them. */
+  #uncopied: { readonly from: number; readonly pieces: Uint8Array[]; length: number } | null = null;
+
+  /** `prompt`: the one in flight, when Claude has moved to this file with it. */
+  constructor(path: string, prompt: string | null = null) {
+    this.path = path;
+    this.#reader = new TranscriptReader(path);
+    this.#sealer = new Sealer(path);
+    this.#following = prompt === null ? null : new Following(prompt);
+  }
+
+  /** Reads what is new. Null: there is no file, or it cannot be read. */
+  async position(): Promise<string | null> {
+    await this.read();
+    return this.#reader.present && !this.#unreadable ? this.#reader.position : null;
+  }
+
+  /** As of the last read. Null: there is no file, or it cannot be read. */
+  get chain(): Chain | null {
+    return this.#reader.present && !this.#unreadable ? this.#reader.chain : null;
+  }
+
+  /** The position when this entry was the last one, as of the last read. Null: it is not there, or too long ago. */
+  positionAt(uuid: string): string | null {
+    return this.#reader.positionAt(uuid);
+  }
+
+  /** From here on everything is new, and this prompt comes next. */
+  async mark(prompt: string): Promise<void> {
+    await this.read();
+    this.#fresh = new Map();
+    this.#following = new Following(prompt);
+  }
+
+  /** Never rejects: the position of a file that cannot be read is null. */
+  read(): Promise<void> {
+    this.#reading = this.#reading
+      .then(() => this.#readOn())
+      .then(
+        () => {
+          this.#unreadable = false;
+        },
+        () => {
+          this.#unreadable = true;
+        },
+      );
+    return this.#reading;
+  }
+
+  /** Whether an entry is new since `mark`, and is the prompt or follows from it, as of the last read. */
+  has(uuid: string): boolean {
+    return this.#fresh.has(uuid) && this.#following?.has(uuid) === true;
+  }
+
+  /**
+   * The position by what follows from the prompt alone, as of the last read. Null: the prompt is not there. When somebody else
+   * has gone on from there, the position of the file is another one.
+   */
+  get ownPosition(): string | null {
+    const last = this.#unreadable ? null : (this.#following?.last ?? null);
+    return last === null ? null : this.#reader.positionAt(last);
+  }
+
+  /**
+   * Whether the prompt follows the expected position, as of the last read. Entries that Claude put between them are as new as
+   * the prompt, and skipped. `expected` null: the prompt must be the first of its session. The result is null while the prompt
+   * is not in the file.
+   */
+  landing(uuid: string, expected: string | null): ProofEvent | null {
+    let parent = this.#fresh.get(uuid);
+    if (parent === undefined) return null;
+    // When the session goes on under another id, Claude has copied the old entries: all are new then.
+    const leaf = expected === null ? null : leafOf(expected);
+    while (parent !== null && parent !== leaf && this.#fresh.has(parent)) parent = this.#fresh.get(parent) ?? null;
+    const landed = parent === null ? null : (this.#reader.positionAt(parent) ?? `after ${parent}`);
+    const detail = `the prompt landed ${landed === null ? 'in an empty session' : `at ${landed}`}`;
+    if (landed === expected) return { type: 'proof', proof: 'proved', detail };
+    return { type: 'proof', proof: 'refuted', detail: `${detail}, not at ${expected ?? 'the beginning'}` };
+  }
+
+  /** Of what was copied so far; null: nothing. */
+  get seal(): Seal | null {
+    return this.#sealer.seal;
+  }
+
+  /** Whether the part that was copied is unchanged. */
+  holds(seal: Seal): Promise<boolean> {
+    return this.#sealer.holds(seal);
+  }
+
+  /** Copies the bytes of all whole lines from `from` on, and extends the seal over them. Null: they cannot be read. */
+  async copy(from: number): Promise<Uint8Array | null> {
+    const read = this.#uncopied;
+    this.#uncopied = null;
+    const bytes = read?.from === from ? Buffer.concat(read.pieces) : this.#bytes(from);
+    if (bytes !== null) await this.#sealer.extend(from, bytes);
+    return bytes;
+  }
+
+  #bytes(from: number): Uint8Array | null {
+    let fd: number;
+    try {
+      fd = openSync(this.path, constants.O_RDONLY | constants.O_NONBLOCK); // a pipe in its place must not block us
+    } catch {
+      return null;
+    }
+    try {
+      const length = fstatSync(fd).size - from;
+      if (length < 0 || length > MAX_COPY_BYTES) return null;
+      const buffer = Buffer.allocUnsafe(length);
+      const bytes = buffer.subarray(0, readSync(fd, buffer, 0, length, from));
+      return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    } catch {
+      return null;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    for await (const { from, bytes, entries } of this.#reader.read()) {
+      for (const entry of entries) this.#note(entry);
+      this.#keep(from, bytes);
+    }
+  }
+
+  #keep(from: number, bytes: Uint8Array): void {
+    const before = this.#uncopied;
+    const follows = before !== null && before.from + before.length === from;
+    const kept = follows ? before : { from, pieces: [], length: 0 };
+    kept.pieces.push(bytes);
+    kept.length += bytes.length;
+    this.#uncopied = bytes.at(-1) === NEWLINE && kept.length <= MAX_KEPT_BYTES ? kept : null;
+  }
+
+  #note(entry: Entry): void {
+    this.#following?.add(entry);
+    const { uuid, parentUuid } = entry;
+    if (typeof uuid === 'string') this.#fresh.set(uuid, typeof parentUuid === 'string' ? parentUuid : null);
+  }
+}

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
+import { whyNotSent } from '../../shared/flight.ts';
+import type { ClaudeConnection, ClaudeMessage } from '../connection.ts';
+import { probeWritable } from '../transcript/write.ts';
+import { userMessage } from '../user-message.ts';
+import type { Questions } from './questions.ts';
+import type { CostSoFar } from './result.ts';
+import type { Rewound } from './rewind.ts';
+import { renderMemo } from './seal.ts';
+import { SessionFile } from './session-file.ts';
+import { afterMessage, NEW_SESSION, next, type SessionEvent, type SessionState } from './state.ts';
+import { ClaudeFlight, StoredSession } from './stored-session.ts';
+import { isWork, TurnReader } from './turn-reader.ts';
+
+export interface ClaudeSessionParts {
+  readonly id: string;
+  readonly connection: ClaudeConnection;
+  readonly questions: Questions;
+  /** Its transcript, read to its end; null: not read yet. */
+  readonly file: SessionFile | null;
+  /** Where the transcript of a session lies; null: not a valid session id. */
+  fileOf(id: string): string | null;
+  /** The folder that transcripts are written to. */
+  readonly folder: string;
+  readonly noTools: boolean;
+  /** Nobody has prompted it: it must be empty. */
+  readonly empty: boolean;
+  readonly cost: CostSoFar | null;
+  /** Set when it was opened as it was before a failed prompt; null or left out: as it stands in its file. */
+  readonly rewound?: Rewound | null;
+  readonly version: string;
+}
+
+/** How long an interrupted Claude may take to end its turn: it ends its tools and writes that down. */
+const CANCEL_GRACE_MS = 5_000;
+/** How long a Claude that does not tell when it is idle may go on after its result. */
+const QUIET_MS = 250;
+
+/**
+ * One session, open in a running Claude. What it is doing is in `state.ts`; what its transcript shows in `stored-session.ts`.
+ * This class sends prompts, reads Claude's messages, and ends turns.
+ */
+export class ClaudeSession implements AgentSession {
+  readonly #parts: ClaudeSessionParts;
+  readonly #connection: ClaudeConnection;
+  readonly #stored: StoredSession;
+  #id: string;
+  #cost: CostSoFar | null;
+  #state: SessionState<ClaudeFlight> = NEW_SESSION;
+  /** Resolved when Claude is no longer `finishing`; null: nobody waits for that. */
+  #finishing: PromiseWithResolvers<void> | null = null;
+
+  constructor(parts: ClaudeSessionParts) {
+    this.#parts = parts;
+    this.#connection = parts.connection;
+    this.#id = parts.id;
+    this.#cost = parts.cost;
+    this.#stored = new StoredSession(parts.file ?? this.#fileOf(parts.id), {
+      empty: parts.empty,
+      rewound: parts.rewound ?? null,
+    });
+    void this.#listen();
+  }
+
+  get id() {
+    return this.#id;
+  }
+  get process() {
+    return this.#connection.process;
+  }
+  get alive() {
+    return this.#connection.alive && this.#state.claude !== 'ended';
+  }
+  get memo(): string | null {
+    return renderMemo({ cost: this.#cost, seal: this.#stored.seal });
+  }
+
+  position(): Promise<string | null> {
+    return this.#stored.position();
+  }
+
+  transcript(from: number): Promise<Uint8Array | null> {
+    return this.#stored.copy(from);
+  }
+
+  async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
+    const refusal = whyNotSent(request.signal, this.#state.turn !== 'none', this.alive);
+    if (refusal !== null) {
+      yield { type: 'ended', outcome: refusal };
+      return;
+    }
+    const flight = this.#flightOf(request);
+    this.#apply({ kind: 'prompted', prompt: flight });
+    void this.#send(flight);
+    yield* flight.handOut(request.signal);
+  }
+
+  /** Claude gets its tools when it is started; they cannot be changed afterwards. */
+  async allowTools(): Promise<boolean> {
+    return !this.#parts.noTools;
+  }
+
+  answer(permissionId: string, optionId: string | null): void {
+    this.#parts.questions.answer(permissionId, optionId);
+  }
+
+  close(): Promise<void> {
+    this.#apply({ kind: 'ended' });
+    return this.#connection.close();
+  }
+
+  kill(): Promise<void> {
+    this.#apply({ kind: 'ended' });
+    return this.#connection.kill();
+  }
+
+  #apply(event: SessionEvent<ClaudeFlight>): void {
+    this.#state = next(this.#state, event);
+    if (this.#state.claude === 'finishing') return;
+    this.#finishing?.resolve();
+    this.#finishing = null;
+  }
+
+  #flightOf(request: PromptRequest): ClaudeFlight {
+    const stopping = {
+      ask: () => void this.#connection.interrupt(),
+      kill: () => this.kill(),
+      graceMs: CANCEL_GRACE_MS,
+    };
+    const turn = new TurnReader(request.id, this.#cost, this.#parts.version);
+    return new ClaudeFlight(stopping, { request, turn, follows: this.#stored.follows(request.expected) });
+  }
+
+  async #send(flight: ClaudeFlight): Promise<void> {
+    const { id, content, signal } = flight.request;
+    if (this.#state.claude === 'finishing') {
+      this.#finishing ??= Promise.withResolvers();
+      await this.#finishing.promise;
+    }
+    // With a read-only config directory Claude would answer as always and keep nothing.
+    const unwritable = probeWritable(this.#parts.folder);
+    if (unwritable !== null) return this.#notSent(flight, unsent(`${unwritable}; nothing was sent`, false));
+    await this.#stored.mark(id);
+    if (signal.aborted) return this.#notSent(flight, { kind: 'cancelled' });
+    if (!this.alive) return this.#finish(flight, unsent('Claude’s process ended before the prompt was sent', true));
+    this.#apply({ kind: 'sent' });
+    this.#parts.questions.begin((event) => flight.events.push(event));
+    this.#connection.send(userMessage(content, id, this.#id));
+    await this.#stored.follow(flight, () => this.#connection.alive);
+  }
+
+  /** A rewound session is ended then: its file still ends with the failed prompt, and whoever opens it next has to see that. */
+  async #notSent(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
+    if (await this.#stored.isRewound()) await this.kill();
+    this.#finish(flight, outcome);
+  }
+
+  async #listen(): Promise<void> {
+    for await (const message of this.#connection.messages) this.#receive(message);
+    await this.kill(); // its output has ended, so what is left of it can tell us nothing
+    this.#stored.unwatch();
+    if (this.#state.turn !== 'running') return;
+    const { prompt: flight } = this.#state;
+    const how = `Claude’s process ended ${this.#connection.ending ?? ''}`.trim();
+    await this.#end(flight, flight.turn.outcome ?? flight.whenGone(how));
+  }
+
+  #receive(message: ClaudeMessage): void {
+    if (message.subtype === 'session_state_changed') this.#apply({ kind: 'told', idle: message.state === 'idle' });
+    if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id);
+    const flight = this.#flight;
+    const reader = flight?.turn ?? null;
+    for (const event of reader?.read(message) ?? []) flight?.events.push(event);
+    if (reader !== null) this.#cost = reader.cost;
+    const verdict = afterMessage(this.#state, {
+      work: isWork(message),
+      outcome: reader?.outcome?.kind ?? null,
+      idle: reader?.over ?? false,
+      usedTools: reader?.usedTools ?? false,
+    });
+    if (verdict === 'kill') void this.kill();
+    const outcome = reader?.outcome ?? null;
+    if (flight === null || outcome === null) return;
+    if (verdict === 'end') void this.#end(flight, outcome);
+    if (verdict === 'end_later') void sleep(QUIET_MS).then(() => this.#end(flight, outcome));
+  }
+
+  /** The prompt that has left; null: none has. What Claude says before that is no answer to it. */
+  get #flight(): ClaudeFlight | null {
+    return this.#state.turn === 'running' || this.#state.turn === 'recording' ? this.#state.prompt : null;
+  }
+
+  /** Claude goes on under another id: a new session for the engine (R1), with a file of its own. */
+  #named(id: string): void {
+    if (id === this.#id) return;
+    this.#id = id;
+    const prompt = this.#state.turn === 'none' ? null : this.#state.prompt;
+    this.#stored.moveTo(this.#fileOf(id, prompt?.request.id));
+    prompt?.events.push({ type: 'session', id });
+  }
+
+  #fileOf(id: string, prompt: string | null = null): SessionFile | null {
+    const path = this.#parts.fileOf(id);
+    return path === null ? null : new SessionFile(path, prompt);
+  }
+
+  /** Claude has answered, or can answer no more. */
+  async #end(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
+    if (this.#state.turn !== 'running' || this.#state.prompt !== flight) return;
+    this.#apply({ kind: 'answered', idle: flight.turn.over });
+    if (outcome.kind === 'failed' && outcome.unsent === true) {
+      return this.#finish(flight, { ...outcome, position: await this.#stored.positionWithout(flight.request) });
+    }
+    const position = await this.#stored.recorded(flight, this.alive);
+    this.#finish(flight, outcome.kind === 'lost' ? outcome : { ...outcome, position });
+  }
+
+  #finish(flight: ClaudeFlight, outcome: AgentOutcome): void {
+    this.#parts.questions.end();
+    this.#apply({ kind: 'finished' });
+    flight.end(outcome);
+    this.#stored.release();
+  }
+}
+
+function unsent(message: string, again: boolean): AgentOutcome {
+  return { kind: 'failed', code: 'agent_failed', message, again, unsent: true };
+}

@@ -1,0 +1,85 @@
+/*
+ * What an open session is doing: where its prompt is (`turn`), and what Claude's process is ready for (`claude`).
+ *
+ *   none ──prompted──▶ preparing ──sent──▶ running ──answered──▶ recording ──finished──▶ none
+ *                          ╰────────────────────finished───────────────────────────────▶ none
+ *
+ *   preparing   The prompt has not left. It waits until Claude is ready, because Claude would merge it into the turn before.
+ *   running     The prompt has left, and Claude works on it.
+ *   recording   Claude has answered, or its process has ended. The turn ends when the transcript holds all that was streamed.
+ *
+ *   silent ──told──▶ ready ◀──told idle──▶ finishing          ended: from everywhere, and for ever
+ *
+ *   silent      Claude has never said whether it is idle. It takes a prompt; its turn ends a moment after its result.
+ *   ready       Claude takes a prompt.
+ *   finishing   A turn has ended with its result, and Claude has not said yet that it is idle.
+ *   ended       The process has ended or is being ended. It takes no prompt.
+ *
+ * Events that do not fit the state change nothing.
+ */
+export type SessionState<Prompt> =
+  | { readonly turn: 'none'; readonly claude: ClaudeState }
+  | { readonly turn: 'preparing' | 'running' | 'recording'; readonly claude: ClaudeState; readonly prompt: Prompt };
+
+export type ClaudeState = 'silent' | 'ready' | 'finishing' | 'ended';
+
+export type SessionEvent<Prompt> =
+  | { readonly kind: 'prompted'; readonly prompt: Prompt }
+  | { readonly kind: 'sent' }
+  /** `idle`: Claude has said so after its result. */
+  | { readonly kind: 'answered'; readonly idle: boolean }
+  | { readonly kind: 'finished' }
+  /** Claude says whether it is idle. */
+  | { readonly kind: 'told'; readonly idle: boolean }
+  /** We end the process, or it has ended. */
+  | { readonly kind: 'ended' };
+
+export const NEW_SESSION: SessionState<never> = { turn: 'none', claude: 'silent' };
+
+export function next<Prompt>(state: SessionState<Prompt>, event: SessionEvent<Prompt>): SessionState<Prompt> {
+  const { turn, claude } = state;
+  switch (event.kind) {
+    case 'prompted':
+      if (turn !== 'none' || claude === 'ended') return state;
+      return { turn: 'preparing', claude, prompt: event.prompt };
+    case 'sent':
+      if (turn !== 'preparing' || claude === 'finishing' || claude === 'ended') return state;
+      return { ...state, turn: 'running' };
+    case 'answered': {
+      if (turn !== 'running') return state;
+      const known = claude === 'ready' || claude === 'finishing';
+      return { ...state, turn: 'recording', claude: known ? (event.idle ? 'ready' : 'finishing') : claude };
+    }
+    case 'finished':
+      return turn === 'none' || turn === 'running' ? state : { turn: 'none', claude };
+    case 'told':
+      return claude === 'silent' || (claude === 'finishing' && event.idle) ? { ...state, claude: 'ready' } : state;
+    case 'ended':
+      return { ...state, claude: 'ended' };
+  }
+}
+
+/** What a message of Claude's says about the turn. */
+export interface Heard {
+  /** Claude is at work: see `isWork`. */
+  readonly work: boolean;
+  /** How the turn has ended, as far as its result has come; null: it has not. */
+  readonly outcome: 'completed' | 'cancelled' | 'failed' | 'lost' | null;
+  /** Claude has said after the result that it is idle. */
+  readonly idle: boolean;
+  /** A tool was called in the turn. It may have started something that goes on after the answer. */
+  readonly usedTools: boolean;
+}
+
+/**
+ * What to do after a message. `kill`: Claude works without a prompt, and nobody would see what it does. `end`: the turn is over.
+ * `end_later`: it is over unless Claude says more within a moment, because this version does not tell when it is idle.
+ */
+export function afterMessage(state: SessionState<unknown>, heard: Heard): 'wait' | 'kill' | 'end' | 'end_later' {
+  if (state.turn === 'none' || state.turn === 'preparing') return heard.work ? 'kill' : 'wait';
+  if (state.turn === 'recording' || heard.outcome === null) return 'wait';
+  if (heard.idle) return 'end';
+  if (state.claude === 'silent') return 'end_later';
+  // All was said with the result. Only the next prompt has to wait until Claude is idle.
+  return heard.outcome === 'completed' && !heard.usedTools ? 'end' : 'wait';
+}

@@ -1,0 +1,166 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PromptRequest } from '../../../ports/agent.ts';
+import { Flight, type Stopping } from '../../shared/flight.ts';
+import { entriesFrom } from '../transcript/position.ts';
+import { FileWatch } from './file-watch.ts';
+import type { Rewound } from './rewind.ts';
+import type { SessionFile } from './session-file.ts';
+import type { TurnReader } from './turn-reader.ts';
+
+/** A prompt on its way to Claude, and from there into its transcript. */
+export class ClaudeFlight extends Flight {
+  readonly request: PromptRequest;
+  readonly turn: TurnReader;
+  /** The position that the prompt must follow; undefined: nothing to check. */
+  readonly follows: string | null | undefined;
+  /** The prompt was found in the transcript, and the proof was reported. */
+  proved = false;
+
+  constructor(stopping: Stopping, about: Pick<ClaudeFlight, 'request' | 'turn' | 'follows'>) {
+    super(stopping);
+    this.request = about.request;
+    this.turn = about.turn;
+    this.follows = about.follows;
+  }
+}
+
+/** How long Claude may take to write what it streamed. It writes within a tenth of a second. */
+const WRITE_GRACE_MS = 3_000;
+const LOOK_AGAIN_MS = 10;
+const LOOK_AGAIN_MOST_MS = 200;
+
+/** What was streamed is no proof of what a process that is started later will know. */
+const INCOMPLETE = {
+  type: 'proof',
+  proof: 'counted',
+  detail: 'not all that Claude said is in its transcript',
+} as const;
+
+/** What the transcript of an open session shows: where the session stands, and whether each turn is in it. */
+export class StoredSession {
+  /** Null: the session's id cannot be the name of a file. */
+  #file: SessionFile | null;
+  readonly #rewound: Rewound | null;
+  /** False: nobody has prompted the session, so it must be empty. */
+  #prompted: boolean;
+  /** False: Claude streamed more than its file holds. Until a later turn finds all of it, the file does not show what it knows. */
+  #complete = true;
+  /** Entries that were not in the file when they were last looked for. */
+  #missing: readonly string[] = [];
+  /** Watches the file while the process lives; null: not yet. */
+  #watch: FileWatch | null = null;
+
+  constructor(file: SessionFile | null, { empty, rewound }: { empty: boolean; rewound: Rewound | null }) {
+    this.#file = file;
+    this.#prompted = !empty;
+    this.#rewound = rewound;
+  }
+
+  get seal() {
+    return this.#file?.seal ?? null;
+  }
+
+  async position(): Promise<string | null> {
+    const position = this.#complete ? ((await this.#file?.position()) ?? null) : null;
+    return this.#rewound && position === this.#rewound.filePosition ? this.#rewound.position : position;
+  }
+
+  async copy(from: number): Promise<Uint8Array | null> {
+    return this.#complete ? ((await this.#file?.copy(from)) ?? null) : null;
+  }
+
+  /** Whether the session was rewound and has got no prompt since: its file still ends with the one that failed. */
+  async isRewound(): Promise<boolean> {
+    return this.#rewound !== null && (await this.position()) === this.#rewound.position;
+  }
+
+  /** The position that a prompt must follow. A session without prompts must be empty; of others only the caller knows. */
+  follows(expected: string | null): string | null | undefined {
+    return expected === null && this.#prompted ? undefined : expected;
+  }
+
+  /** Claude goes on in another file. */
+  moveTo(file: SessionFile | null): void {
+    this.#file = file;
+    this.unwatch();
+  }
+
+  /** This prompt will be the next one in the file. */
+  async mark(prompt: string): Promise<void> {
+    await this.#file?.mark(prompt);
+  }
+
+  /** Reads what Claude writes while it writes, so that hardly anything is left to read after the result. */
+  async follow(flight: ClaudeFlight, alive: () => boolean): Promise<void> {
+    for (let pause = LOOK_AGAIN_MS; !flight.ended; pause = longer(pause)) {
+      if (this.#file !== null && alive()) this.#watch ??= new FileWatch(this.#file.path);
+      await (this.#watch?.next(pause) ?? sleep(pause));
+      await this.#prove(flight);
+    }
+  }
+
+  /** Nobody waits for a change any more. */
+  release(): void {
+    this.#watch?.release();
+  }
+
+  unwatch(): void {
+    this.#watch?.close();
+    this.#watch = null;
+  }
+
+  /**
+   * Waits until the transcript holds what was streamed of the turn: a moment, where Claude is `alive`. Returns where the session
+   * stands by this turn alone; null: not known. Somebody else may have gone on from there; the next turn will see that.
+   */
+  async recorded(flight: ClaudeFlight, alive: boolean): Promise<string | null> {
+    this.#prompted = true;
+    this.#complete = await this.#written(flight, alive ? WRITE_GRACE_MS : 0);
+    if (!this.#complete && flight.follows !== undefined) flight.events.push(INCOMPLETE);
+    return this.#complete ? (this.#file?.ownPosition ?? null) : null;
+  }
+
+  /**
+   * Where the session stands after a prompt that Claude did not take. Claude may have noted that, which does not count as
+   * somebody else's; nothing else has to be written.
+   */
+  async positionWithout({ expected }: PromptRequest): Promise<string | null> {
+    const file = this.#file;
+    const found = file && expected !== null ? await entriesFrom(file.path, { prompt: null, position: expected }) : null;
+    const position = expected === null || !this.#complete ? await this.position() : (found?.position ?? null);
+    // A file that exists may hold something, even where nothing of it can be read.
+    if (file === null || existsSync(file.path)) this.#prompted = true;
+    return position;
+  }
+
+  async #written(flight: ClaudeFlight, graceMs: number): Promise<boolean> {
+    const expected = [flight.request.id, ...flight.turn.entries];
+    // Adds up pauses instead of reading the clock: a machine that is too busy for us is too busy for Claude as well.
+    for (let pause = LOOK_AGAIN_MS, waited = 0; ; waited += pause, pause = longer(pause)) {
+      await this.#prove(flight);
+      const all = expected.every((uuid) => this.#file?.has(uuid));
+      if (all || flight.turn.writesLost || waited >= graceMs) break;
+      await sleep(pause);
+    }
+    const late = this.#missing.filter((uuid) => (this.#file?.positionAt(uuid) ?? null) === null);
+    this.#missing = [...late, ...expected.filter((uuid) => !this.#file?.has(uuid))];
+    // A file that was deleted during the turn holds only the rest of it.
+    return this.#missing.length === 0 && this.#file?.chain?.rootReached === true;
+  }
+
+  /** Reports where the prompt landed, as soon as it is in the file. */
+  async #prove(flight: ClaudeFlight): Promise<void> {
+    const file = this.#file;
+    await file?.read();
+    if (flight.proved || !file) return;
+    const proof = file.landing(flight.request.id, flight.follows ?? null);
+    if (proof === null) return;
+    flight.proved = true;
+    if (flight.follows !== undefined) flight.events.push(proof);
+  }
+}
+
+function longer(pause: number): number {
+  return Math.min(pause * 1.5, LOOK_AGAIN_MOST_MS);
+}

@@ -1,0 +1,248 @@
+import { isObject } from '../../../core/content.ts';
+import { RETRACTED, SPENT, type Update } from '../../../core/update.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
+import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
+import type { ClaudeMessage } from '../connection.ts';
+import type { EntryMessage } from '../transcript/entries.ts';
+import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from '../transcript/updates.ts';
+import {
+  type CostSoFar,
+  costOf,
+  outcomeOf,
+  promptsOf,
+  type Stopped,
+  stoppedByHook,
+  tokensAdded,
+  tokensOf,
+} from './result.ts';
+import { canRewind } from './rewind.ts';
+
+/*
+ * Turns the messages of one turn into events. Only the main chain is shown, not what subagents say.
+ *
+ * The turn is over when a result that answers our prompt has come and Claude is idle after it: a background agent that ends
+ * later gives a second result. `afterMessage` in state.ts decides when to wait for that.
+ */
+export class TurnReader {
+  /** Entries that Claude says it has made. They must be in its transcript before the turn counts. */
+  readonly entries = new Set<string>();
+  /** Claude has said that it could not write its transcript. */
+  writesLost = false;
+  usedTools = false;
+  /** What the session has cost so far; null: not known. */
+  cost: CostSoFar | null;
+  readonly #prompt: string;
+  #version: string;
+  readonly #rewinds: boolean;
+  #said: ClaudeMessage | null = null;
+  /** Set when a hook of the settings stopped the prompt; null: none did. */
+  #stopped: Stopped | null = null;
+  #namesPrompts = false;
+  #running = false;
+  #idle = false;
+  #messageId = '';
+  readonly #streamed = new Map<string, number[]>();
+  readonly #calls = new Set<string>();
+  readonly #spent = new Spent();
+
+  constructor(prompt: string, cost: CostSoFar | null, version: string) {
+    this.#prompt = prompt;
+    this.cost = cost;
+    this.#version = version;
+    this.#rewinds = canRewind(version);
+  }
+
+  /** How the turn ended; null: the result has not come. It is final when the turn is `over`. */
+  get outcome(): AgentOutcome | null {
+    if (this.#said !== null && this.#stopped !== null) return stoppedByHook(this.#stopped);
+    if (this.#said !== null) return outcomeOf(this.#said, this.#rewinds);
+    if (!this.#idle) return null;
+    return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
+  }
+
+  /** Claude has said after the result that it is idle. */
+  get over(): boolean {
+    return this.#idle;
+  }
+
+  read(message: ClaudeMessage): AgentEvent[] {
+    if (message.type === 'result') return this.#result(message);
+    if (message.type === 'system') return this.#system(message).map(asEvent);
+    const id = idOf(message.message);
+    if (message.type === 'assistant' && id !== null && modelOf(message) !== SYNTHETIC_MODEL) {
+      this.#calls.add(id);
+      this.#spent.note(id, usageOf(message.message));
+    }
+    if (typeof message.parent_tool_use_id === 'string') {
+      return message.type === 'user' ? this.#spent.updates().map(asEvent) : [];
+    }
+    if (promptsOf(message)?.includes(this.#prompt)) this.#namesPrompts = true;
+    if (message.type === 'stream_event') return this.#stream(message).map(asEvent);
+    if (message.type === 'assistant') return this.#assistant(message).map(asEvent);
+    if (message.type === 'user') return this.#user(message).map(asEvent);
+    return [];
+  }
+
+  #stream(message: ClaudeMessage): Update[] {
+    const event = isObject(message.event) ? message.event : {};
+    if (event.type === 'message_start') {
+      this.#messageId = idOf(event.message) ?? '';
+      this.#streamed.set(this.#messageId, []);
+      this.#spent.note(this.#messageId, usageOf(event.message));
+    }
+    if (event.type === 'message_delta') this.#spent.note(this.#messageId, event.usage);
+    if (isObject(message.abandoned_blocks)) return this.#retracted(message.abandoned_blocks);
+    if (event.type !== 'content_block_delta' || !isObject(event.delta)) return [];
+    const index = typeof event.index === 'number' ? event.index : 0;
+    const { type, text, thinking } = event.delta;
+    if (type === 'text_delta') return this.#chunk('agent_message_chunk', text, index);
+    return type === 'thinking_delta' ? this.#chunk('agent_thought_chunk', thinking, index) : [];
+  }
+
+  #chunk(kind: 'agent_message_chunk' | 'agent_thought_chunk', text: unknown, index: number): Update[] {
+    if (typeof text !== 'string' || text === '') return [];
+    const blocks = this.#streamed.get(this.#messageId);
+    if (blocks && !blocks.includes(index)) blocks.push(index);
+    return [{ sessionUpdate: kind, content: { type: 'text', text }, messageId: blockId(this.#messageId, index) }];
+  }
+
+  /** The connection to the model broke during an answer, and Claude asks again: these blocks are no part of it. */
+  #retracted({ api_message_id: id, from_block_index: from }: Record<string, unknown>): Update[] {
+    if (typeof id !== 'string' || typeof from !== 'number') return [];
+    const gone = (this.#streamed.get(id) ?? []).filter((index) => index >= from);
+    return gone.map((index) => ({ sessionUpdate: RETRACTED, messageId: blockId(id, index) }));
+  }
+
+  /** Text that was streamed is not reported again. */
+  #assistant(message: ClaudeMessage): Update[] {
+    if (modelOf(message) === SYNTHETIC_MODEL) return [];
+    this.#note(message);
+    const updates = assistantUpdates(message.message as EntryMessage);
+    if (updates.some(({ sessionUpdate }) => sessionUpdate === 'tool_call')) this.usedTools = true;
+    const streamed = this.#streamed.has(idOf(message.message) ?? '');
+    return streamed ? updates.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call') : updates;
+  }
+
+  #user(message: ClaudeMessage): Update[] {
+    const updates = resultUpdates(message.message as EntryMessage);
+    if (updates.length > 0) this.#note(message);
+    // Before the next call of the model it is known what the calls so far have used.
+    return [...updates, ...this.#spent.updates()];
+  }
+
+  #note({ uuid }: ClaudeMessage): void {
+    if (typeof uuid === 'string') this.entries.add(uuid);
+  }
+
+  #system(message: ClaudeMessage): Update[] {
+    switch (message.subtype) {
+      case 'init':
+        if (typeof message.claude_code_version === 'string') this.#version = message.claude_code_version;
+        return [];
+      case 'session_state_changed':
+        this.#state(message.state);
+        return [];
+      case 'informational': {
+        // The result that follows reports success, but the model was not asked.
+        const { prompt_submit_outcome: stopped } = message;
+        if (isObject(stopped)) {
+          const reason = String(stopped.reason ?? message.content ?? 'it gave no reason');
+          this.#stopped = { reason, kept: stopped.prompt_kept !== false };
+        }
+        return [];
+      }
+      case 'session_writes_lost':
+        this.writesLost = true;
+        return [];
+      case 'api_retry': {
+        const { attempt, max_retries, retry_delay_ms, error_status, error } = message;
+        return [{ sessionUpdate: '_claude/api_retry', attempt, max_retries, retry_delay_ms, error_status, error }];
+      }
+      case 'compact_boundary':
+        return [
+          { sessionUpdate: 'compaction_update', status: 'completed', metadata: message.compact_metadata ?? null },
+        ];
+      case 'status':
+        return message.status === 'compacting' ? [{ sessionUpdate: 'compaction_update', status: 'in_progress' }] : [];
+      default:
+        return [];
+    }
+  }
+
+  #state(state: unknown): void {
+    if (state === 'running') this.#running = true;
+    if (state === 'idle' && (this.#running || this.#said !== null)) this.#idle = true;
+  }
+
+  #result(message: ClaudeMessage): AgentEvent[] {
+    const prompts = promptsOf(message);
+    const unasked = prompts === null && isUnasked(message);
+    const ours = prompts === null ? !this.#namesPrompts && !unasked : prompts.includes(this.#prompt);
+    if (ours) this.#said ??= message;
+    // Claude is idle then before it works on our prompt.
+    if (unasked) this.#running = false;
+    const { costMicros, soFar } = costOf(message, this.cost, this.#version);
+    this.cost = soFar;
+    const modelCalls = this.#calls.size;
+    this.#calls.clear();
+    return [{ type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } }];
+  }
+}
+
+/**
+ * Whether a message shows that Claude is at work. The state `running` is not enough: at that moment the cause is not in its
+ * transcript yet, and would wake Claude again as soon as it is resumed.
+ */
+export function isWork({ type }: ClaudeMessage): boolean {
+  return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
+}
+
+/** The answer to a notice of Claude's own, such as the end of a background task. It may come before our prompt is worked on. */
+function isUnasked({ origin }: ClaudeMessage): boolean {
+  return isObject(origin) && origin.kind === 'task-notification';
+}
+
+const asEvent = (update: Update): AgentEvent => ({ type: 'update', update });
+
+function blockId(messageId: string, index: number): string {
+  return `${messageId}/${index}`;
+}
+
+function idOf(message: unknown): string | null {
+  return isObject(message) && typeof message.id === 'string' ? message.id : null;
+}
+
+function usageOf(message: unknown): unknown {
+  return isObject(message) ? message.usage : undefined;
+}
+
+function modelOf({ message }: ClaudeMessage): unknown {
+  return isObject(message) ? message.model : undefined;
+}
+
+/**
+ * The tokens that a running turn has used so far. Claude reports each call of the model in pieces: the input at its beginning,
+ * the output at its end. The result of the turn has the final numbers.
+ */
+class Spent {
+  readonly #calls = new Map<string, Partial<Usage>>();
+  #isNew = false;
+
+  /** Adds what was reported of a call; of each number the largest counts. */
+  note(call: string, usage: unknown): void {
+    const before = this.#calls.get(call) ?? {};
+    const said = Object.entries(tokensOf({ type: 'usage', usage })) as [keyof Usage, number][];
+    const more = said.filter(([kind, count]) => count > (before[kind] ?? 0));
+    if (more.length === 0) return;
+    this.#calls.set(call, { ...before, ...Object.fromEntries(more) });
+    this.#isNew = true;
+  }
+
+  /** What all calls have used so far; nothing when it has not changed. */
+  updates(): Update[] {
+    if (!this.#isNew) return [];
+    this.#isNew = false;
+    const { costMicros: _, modelCalls: __, ...tokens } = this.#calls.values().reduce(addUsage, NO_USAGE);
+    return [{ sessionUpdate: SPENT, ...tokens }];
+  }
+}

@@ -1,0 +1,123 @@
+import { isObject } from '../../../core/content.ts';
+import type { ToolCallFields, Update } from '../../../core/update.ts';
+import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entries.ts';
+
+/** Claude puts words of its own into the model's mouth: errors of the API, "No response requested." */
+export const SYNTHETIC_MODEL = '<synthetic>';
+
+/**
+ * What the agent did, as updates: the prompts of people are left out, as are subagents, and what Claude says of itself. A
+ * tool without a result stays without an end: nobody knows it.
+ */
+export function updatesOf(entries: Iterable<Entry>): Update[] {
+  const updates: Update[] = [];
+  for (const entry of entries) {
+    if (entry.isSidechain === true) continue;
+    if (entry.type === 'assistant') updates.push(...answerUpdates(entry));
+    if (entry.type === 'user') updates.push(...resultUpdates(entry.message));
+    const title = entry.type === 'ai-title' ? entry.aiTitle : entry.type === 'custom-title' ? entry.customTitle : null;
+    if (typeof title === 'string') updates.push({ sessionUpdate: 'session_info_update', title });
+  }
+  return updates;
+}
+
+function answerUpdates({ message, isApiErrorMessage }: Entry): Update[] {
+  if (isApiErrorMessage === true || message?.model === SYNTHETIC_MODEL) return [];
+  return assistantUpdates(message);
+}
+
+/** A message of the model, whole: its text, its thoughts, and the tools that it calls. */
+export function assistantUpdates(message: EntryMessage | undefined): Update[] {
+  return blocksOf(message).flatMap((block) => blockUpdate(block) ?? []);
+}
+
+function blockUpdate(block: EntryBlock): Update | null {
+  const chunk = (text: unknown) => (typeof text === 'string' && text !== '' ? { type: 'text', text } : null);
+  if (block.type === 'text') {
+    const content = chunk(block.text);
+    return content && { sessionUpdate: 'agent_message_chunk', content };
+  }
+  if (block.type === 'thinking') {
+    const content = chunk(block.thinking);
+    return content && { sessionUpdate: 'agent_thought_chunk', content };
+  }
+  if (block.type === 'tool_use' && typeof block.id === 'string') {
+    const name = typeof block.name === 'string' ? block.name : 'tool';
+    return { sessionUpdate: 'tool_call', ...toolCallFields(block.id, name, block.input), status: 'pending' };
+  }
+  return null;
+}
+
+/** The results of tools in a message that is sent in the person's name. */
+export function resultUpdates(message: EntryMessage | undefined): Update[] {
+  return blocksOf(message).flatMap((block): Update[] => {
+    if (block.type !== 'tool_result' || typeof block.tool_use_id !== 'string') return [];
+    const text = resultText(block.content);
+    return [
+      {
+        sessionUpdate: 'tool_call_update',
+        toolCallId: block.tool_use_id,
+        status: block.is_error === true ? 'failed' : 'completed',
+        ...(text === '' ? {} : { content: [{ type: 'content', content: { type: 'text', text } }] }),
+      },
+    ];
+  });
+}
+
+function resultText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part) => (isObject(part) ? partText(part) : ''))
+    .filter(Boolean)
+    .join('\n');
+}
+
+function partText(part: Record<string, unknown>): string {
+  if (typeof part.text === 'string') return part.text;
+  return typeof part.type === 'string' ? `[${part.type}]` : '';
+}
+
+/** What Claude's tools do, in the words of the Agent Client Protocol. */
+const KINDS: Readonly<Record<string, string>> = {
+  Read: 'read',
+  NotebookRead: 'read',
+  LS: 'read',
+  Edit: 'edit',
+  MultiEdit: 'edit',
+  Write: 'edit',
+  NotebookEdit: 'edit',
+  Bash: 'execute',
+  BashOutput: 'execute',
+  KillShell: 'execute',
+  Glob: 'search',
+  Grep: 'search',
+  ToolSearch: 'search',
+  WebFetch: 'fetch',
+  WebSearch: 'fetch',
+  Agent: 'think',
+  Task: 'think',
+  TodoWrite: 'think',
+  ExitPlanMode: 'switch_mode',
+};
+
+export function toolKind(name: string): string {
+  return Object.hasOwn(KINDS, name) ? (KINDS[name] ?? 'other') : 'other';
+}
+
+const PATHS = ['file_path', 'notebook_path', 'path'];
+
+/**
+ * A call of one of Claude's tools. The title is the tool's own name: records are made of it, and a session that is
+ * synthesised from them calls the tool by it.
+ */
+export function toolCallFields(id: string, name: string, input: unknown): ToolCallFields {
+  const path = isObject(input) ? PATHS.map((field) => input[field]).find((value) => typeof value === 'string') : null;
+  return {
+    toolCallId: id,
+    title: name,
+    kind: toolKind(name),
+    ...(typeof path === 'string' ? { locations: [{ path }] } : {}),
+    rawInput: input ?? {},
+  };
+}
