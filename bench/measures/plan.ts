@@ -2,7 +2,7 @@ import { planContinuity } from '../../src/core/continuity.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
 import { budgetFor, renderBlock } from '../../src/core/transcript.ts';
 import { recordsWithin } from '../../src/engine/restore/deliver.ts';
-import type { RestoreRequest } from '../../src/engine/restore/restore.ts';
+import type { RestoreRequest } from '../../src/engine/restore/request.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { history } from '../support/history.ts';
@@ -24,7 +24,7 @@ const measure: Measure = async ({ quick }) => {
     return planContinuity({ head, sessions, live: null, traits, restore: DEFAULT_RESTORE, explicit: null });
   };
   // As much of a restore as gathering the history looks at.
-  const request = { hold: { conversation, parts }, settings: DEFAULT_RESTORE, traits, shrink: 0 } as RestoreRequest;
+  const request = { held: { conversation, parts }, settings: DEFAULT_RESTORE, traits, shrink: 0 } as RestoreRequest;
   const block = async () => {
     const { rendered, dropped } = await recordsWithin(0, request);
     return { turns: rendered.length, text: renderBlock(rendered, { nonce: 'bench', dropped, unsettled: false }) };

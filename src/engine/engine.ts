@@ -152,8 +152,8 @@ class EmbeddedEngine implements Engine {
     checkAgent(this.#parts, options.agent);
     const { id } = await this.conversation(conversation);
     const restore = parseRestore(options.restore);
-    return this.#machinery.worker.withHold(id, (hold, shutdown) =>
-      warm(hold, options.agent ?? null, restore, shutdown),
+    return this.#machinery.worker.withHeld(id, (held, shutdown) =>
+      warm(held, options.agent ?? null, restore, shutdown),
     );
   }
 

@@ -38,8 +38,6 @@ export interface EngineSettings {
   /** How many conversations keep their sessions open between turns, and for how long. */
   readonly maxWarm: number;
   readonly idleMs: number;
-  /** How long accepting a turn may wait for what would let it be sent in the same commit. */
-  readonly headStartMs: number;
   /** How often a turn is tried within itself when the agent failed without having done anything. */
   readonly attempts: number;
   readonly retryMs: number;
@@ -63,7 +61,6 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   maxRunning: 64,
   maxWarm: 8,
   idleMs: 300_000,
-  headStartMs: 50,
   attempts: 2,
   retryMs: 500,
   lock: { firstMs: 100, longestMs: 5_000, totalMs: 30_000 },

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
-import { accepting } from './store/accepting.ts';
 import { bell } from './store/bell.ts';
 import { commits } from './store/commits.ts';
 import { conversations } from './store/conversations.ts';
@@ -38,7 +37,7 @@ export function storeContract(harness: StoreHarness): void {
       },
     };
     const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
-    for (const [name, part] of Object.entries({ ...parts, accepting, pages, owners, keys, erasing, bell, tasks }))
+    for (const [name, part] of Object.entries({ ...parts, pages, owners, keys, erasing, bell, tasks }))
       describe(name, () => part(world));
   });
 }

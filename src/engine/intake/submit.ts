@@ -29,7 +29,8 @@ export async function submit(
 ): Promise<Submitted> {
   const blocks = parsePrompt(prompt);
   checkAgent(by.parts, options.agent);
-  const found = by.worker.held(owner, conversation) ?? (await findConversation(by.parts.store, owner, conversation));
+  const found =
+    by.worker.heldConversation(owner, conversation) ?? (await findConversation(by.parts.store, owner, conversation));
   checkDriver(found);
   return accept(by, found, {
     requestId: options.requestId ?? null,
@@ -62,7 +63,7 @@ async function accept(
   if (turn.requestId !== null) checkText(turn.requestId, 'request id');
   const { owner, id } = conversation;
   const known = { defaultAgent: parts.settings.defaultAgent, agents: [...parts.agents.keys()] };
-  const accepted = await worker.accept(owner, { id: randomUUIDv7(), conversation: id, ...known, ...turn });
+  const accepted = await parts.store.enqueue(owner, { id: randomUUIDv7(), conversation: id, ...known, ...turn });
   if (!hasEnded(accepted.turn.state)) worker.want(owner, id, accepted.turn.id);
   return accepted;
 }

@@ -47,12 +47,6 @@ export function observed(store: Store, telemetry: Telemetry): Store {
       if (turn !== null) telemetry.turnBegun(turn);
       return turn;
     },
-    async accept(owner, turn, next) {
-      const accepted = await store.accept(owner, turn, next);
-      if (accepted.begun !== null) telemetry.turnBegun(accepted.begun);
-      if (accepted.written) for (const write of next.ahead?.writes ?? []) note(write);
-      return accepted;
-    },
     async commit(fence, counter, writes) {
       const committed = await store.commit(fence, counter, writes);
       for (const write of writes) note(write);

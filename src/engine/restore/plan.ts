@@ -1,65 +1,100 @@
-import { type Plan, planContinuity } from '../../core/continuity.ts';
-import type { Proof, Receipt } from '../../core/receipt.ts';
-import type { ReceiptRung } from '../../core/restore-settings.ts';
-import type { Delivered } from './deliver.ts';
-import type { RestoreRequest } from './restore.ts';
-import { toldInVain } from './rewind.ts';
+import { isTooMuchAgain, type Plan, planContinuity } from '../../core/continuity.ts';
+import type { RestoreSettings } from '../../core/restore-settings.ts';
+import type { Session } from '../../core/session.ts';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Sent, Turn } from '../../core/turn.ts';
+import { eventsOfTurn } from '../reading/views.ts';
+import type { Held } from '../worker/held.ts';
+import type { RestoreRequest, RewindTo } from './request.ts';
 
-type PlanRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'traits' | 'settings' | 'explicit' | 'rewind'> &
-  Partial<Pick<RestoreRequest, 'turn'>>;
-
-/** The ways to restore, from what the store and the hold know now. */
-export async function planFor(request: PlanRequest): Promise<Plan> {
-  const { hold, agent, traits, settings, explicit, rewind, turn } = request;
-  const { owner, id, head } = hold.conversation;
-  const newest = await hold.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
-  const named = explicit === null ? [] : await hold.parts.store.findSessions(owner, explicit);
+/** The ways to restore, from what the store and the worker know now. The rules are in `planContinuity`. */
+export async function planFor(request: RestoreRequest): Promise<Plan> {
+  const { held, agent, traits, settings, explicit, rewind, turn } = request;
+  const { owner, id, head } = held.conversation;
+  const newest = await held.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const named = explicit === null ? [] : await held.parts.store.findSessions(owner, explicit);
   const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
   const sessions = [...newest, ...own];
   // A process has the failed prompt in its context for as long as it lives.
-  const living = rewind === null ? hold.living(agent.name) : null;
+  const living = rewind === null ? held.living(agent.name) : null;
   const { ref: live, unproved } = living ?? { ref: null, unproved: false };
   const [last] = newest;
   // A warm-up tells nothing: whether to go on in this session, and from where, is for the turn to say.
-  const again = last === undefined || turn === null ? 0 : await toldInVain(hold, last);
+  const again = last === undefined || turn === null ? 0 : await toldInVain(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
   const known = { head, sessions, live, unproved, toldInVain: again, rewinds };
   return planContinuity({ ...known, traits, restore: settings, explicit });
 }
 
-/** How a restore went, as far as it is known before the prompt. */
-export interface Went {
-  readonly rung: ReceiptRung;
-  readonly sessionId: string | null;
-  readonly before: Proof;
-  readonly given: Delivered;
-  readonly dropped: number;
+/**
+ * How many turns after its watermark an unsettled session has been told already: all up to the last one that was sent in it. What
+ * other agents have answered since is new to it. One in which no turn has ended was rebuilt for this very turn, with all of them.
+ */
+async function toldInVain(held: Held, session: Session): Promise<number> {
+  if (session.state !== 'unsettled') return 0;
+  const { store } = held.parts;
+  const { owner, id, head } = held.conversation;
+  const lacking = await store.countRecordsAfter(owner, id, session.watermark);
+  if (!isTooMuchAgain(lacking)) return lacking;
+  const newest = await store.recordsBefore(owner, id, { upTo: head, limit: MOST_LOOKED_AT });
+  const last = newest.find(({ sessionId }) => sessionId === session.id);
+  return last === undefined ? lacking : lacking - (await store.countRecordsAfter(owner, id, last.n));
 }
 
-type ReceiptRequest = Pick<RestoreRequest, 'hold' | 'agent' | 'turn' | 'attempt' | 'tried' | 'lock'>;
+/** A session that was away for longer is told so much that is new that repeats hardly matter: it is taken to know all of it. */
+const MOST_LOOKED_AT = 20;
 
-export function receiptOf(request: ReceiptRequest, started: number, went: Went): Receipt {
-  const { hold, agent, turn, attempt, tried, lock } = request;
-  const { rung, sessionId, before, given, dropped } = went;
-  return {
-    turn: turn?.n ?? null,
-    attempt,
-    agent: agent.name,
-    rung,
-    sessionId,
-    carried: hold.conversation.historyCount - dropped,
-    dropped,
-    delivered: given.turns,
-    deliveredTokens: given.tokens,
-    unsettled: given.unsettled,
-    modelCalls: given.usage.modelCalls,
-    usage: given.usage,
-    toolsRan: given.toolsRan,
-    proof: before,
-    before,
-    after: null,
-    tried: [...tried],
-    lockWaits: lock.waits,
-    ms: Math.round(hold.parts.clock.monotonic() - started),
-  };
+// ── going back before a failed prompt ──────────────────────────────────────────────────────────────────────────────────
+
+/** Back to before a prompt: the model must not be told it twice because the first time came to nothing. */
+export function rewindOf(ref: string | null, { position, prompt }: Sent): RewindTo | null {
+  return ref === null || position === null || prompt === null ? null : { ref, position, drops: prompt };
+}
+
+/** Where the session goes back to before the first attempt at a turn; null: it stays where it is. */
+export async function rewindAtFirst(
+  held: Held,
+  turn: Turn,
+  traits: AgentTraits,
+  { rung }: RestoreSettings,
+): Promise<RewindTo | null> {
+  if (!traits.rewind) return null;
+  const earlier = turn.attempt === 1 ? null : await rewindOfEarlier(held, turn);
+  // A process that the caller insists on cannot go back: it has the failed prompt for as long as it lives.
+  return earlier ?? (rung === 'live' ? null : rewindOfFailed(held, turn.agent));
+}
+
+/**
+ * After an attempt of an earlier holder of the lease, which then died. A turn that is begun and was sent before was given up in good
+ * order, or it would have come back as unfinished.
+ */
+async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null> {
+  const { store } = held.parts;
+  const { owner, id } = held.conversation;
+  let last: Sent | null = null;
+  for await (const event of eventsOfTurn(store, owner, turn.id)) {
+    if (event.kind === 'turn.sent') last = event.payload.sent;
+  }
+  if (last === null) return null;
+  const sessions = await store.sessions(owner, id, { agent: turn.agent });
+  const session = sessions.find(({ ref }) => ref === last.session);
+  // One that stands where it stood has not seen the prompt.
+  return session === undefined || session.position === last.position ? null : rewindOf(session.ref, last);
+}
+
+/**
+ * After a turn that has failed and done nothing: where many turns in a row fail, each goes back to the same place, and the context
+ * does not grow with every one of them. A session without a watermark has nothing to go back to that it would not be told again.
+ */
+async function rewindOfFailed(held: Held, agent: string): Promise<RewindTo | null> {
+  const { store } = held.parts;
+  const { owner, id, head } = held.conversation;
+  const [session] = await store.sessions(owner, id, { agent, limit: 1 });
+  if (session === undefined || session.watermark === 0) return null;
+  if (!isTooMuchAgain(await toldInVain(held, session))) return null;
+  const [turn] = await store.turns(owner, id, { after: head - 1, limit: 1 });
+  const [record] = await store.recordsBefore(owner, id, { upTo: head, limit: 1 });
+  if (turn?.state !== 'failed' || turn.sent?.session !== session.ref || turn.sent.position === session.position)
+    return null;
+  return record?.parts.some(({ type }) => type === 'tool') ? null : rewindOf(session.ref, turn.sent);
 }

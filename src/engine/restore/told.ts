@@ -2,16 +2,16 @@ import { replyText, type TurnRecord } from '../../core/record.ts';
 import type { Session } from '../../core/session.ts';
 import type { ToldTurn } from '../../core/told.ts';
 import type { Sent } from '../../core/turn.ts';
-import type { Hold } from '../worker/hold.ts';
+import type { Held } from '../worker/held.ts';
 
 const PAGE = 100;
 
 /** All that a session was told, oldest first: by its own turns and, where it began with a replay, by the prompts before. */
-export async function toldTo(session: Session, hold: Hold): Promise<ToldTurn[]> {
+export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> {
   const all: TurnRecord[] = [];
   // Its turns may be apart, with another agent's in between; before the first of them nothing more can be its own.
-  for (let upTo = hold.conversation.head, own = 0; upTo > 0 && own < session.turns; ) {
-    const page = await hold.parts.store.recordsBefore(hold.conversation.owner, hold.conversation.id, {
+  for (let upTo = held.conversation.head, own = 0; upTo > 0 && own < session.turns; ) {
+    const page = await held.parts.store.recordsBefore(held.conversation.owner, held.conversation.id, {
       upTo,
       limit: PAGE,
     });
@@ -22,11 +22,11 @@ export async function toldTo(session: Session, hold: Hold): Promise<ToldTurn[]> 
     upTo = oldest.n - 1;
   }
   const records = all.reverse().filter((record) => isOf(record, session));
-  const sent = await sentWith(records, hold);
+  const sent = await sentWith(records, held);
   const turns = records.map((record) => toldBy(record, sent.get(record.n) ?? null));
   const first = records[0];
   if (first === undefined || !beganWithReplay(session, sent.get(first.n) ?? null)) return turns;
-  return [...(await replayed(first.n, session, hold)), ...turns];
+  return [...(await replayed(first.n, session, held)), ...turns];
 }
 
 /** What replaying a record tells a session: the prompt. What it answered this time is no part of the record. */
@@ -43,12 +43,12 @@ function toldBy({ n, prompt, parts, outcome }: TurnRecord, sent: Sent | null): T
   return { n, prompt, block: sent?.delivered?.hash ?? null, reply: certain ? replyText(parts) : null, certain };
 }
 
-async function sentWith(records: readonly TurnRecord[], hold: Hold): Promise<Map<number, Sent | null>> {
-  const { owner, id } = hold.conversation;
+async function sentWith(records: readonly TurnRecord[], held: Held): Promise<Map<number, Sent | null>> {
+  const { owner, id } = held.conversation;
   const sent = new Map<number, Sent | null>();
   const last = records.at(-1)?.n ?? 0;
   for (let after = (records[0]?.n ?? 1) - 1; after < last; ) {
-    const turns = await hold.parts.store.turns(owner, id, { after, limit: PAGE });
+    const turns = await held.parts.store.turns(owner, id, { after, limit: PAGE });
     if (turns.length === 0) break;
     for (const turn of turns) sent.set(turn.n, turn.sent);
     after = turns.at(-1)?.n ?? last;
@@ -63,11 +63,11 @@ function beganWithReplay({ origin }: Session, sent: Sent | null): boolean {
 }
 
 /** Every earlier prompt that a budget did not leave out. */
-async function replayed(first: number, { dropped }: Session, hold: Hold): Promise<ToldTurn[]> {
-  const { owner, id } = hold.conversation;
+async function replayed(first: number, { dropped }: Session, held: Held): Promise<ToldTurn[]> {
+  const { owner, id } = held.conversation;
   const records: TurnRecord[] = [];
   for (let upTo = first - 1; upTo > 0; ) {
-    const page = await hold.parts.store.recordsBefore(owner, id, { upTo, limit: PAGE });
+    const page = await held.parts.store.recordsBefore(owner, id, { upTo, limit: PAGE });
     const oldest = page.at(-1);
     if (oldest === undefined) break;
     records.push(...page);

@@ -4,33 +4,32 @@ import type { Proof, Receipt } from '../../core/receipt.ts';
 import type { RecordPart } from '../../core/record.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Sent, Turn } from '../../core/turn.ts';
+import type { TurnStop } from '../../core/turn-decision.ts';
 import { addUsage, type Usage } from '../../core/usage.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/agent.ts';
 import type { NewSession } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
-import type { OpenSession, Restored } from '../restore/restore.ts';
-import { notNew, wasUsed } from '../restore/used-before.ts';
-import type { Hold } from '../worker/hold.ts';
-import { failureOfOutcome, isUntaken, worth } from './attempt-outcome.ts';
+import type { OpenSession, Restored } from '../restore/request.ts';
+import { type Held, notNew } from '../worker/held.ts';
 import { EventWriter } from './event-writer.ts';
 import { PermissionDesk } from './permissions.ts';
-import { type SentPromptFact, sending } from './sending.ts';
 import type { TurnSignal } from './turn-signal.ts';
 
 export interface AttemptRequest {
-  readonly hold: Hold;
+  readonly held: Held;
   readonly agent: Agent;
   readonly traits: AgentTraits;
   readonly turn: Turn;
   readonly signal: TurnSignal;
-  readonly restored: Restored & { ok: true };
+  readonly restored: Restored;
   /** Whether the turn may only be answered by a session that is shown to have the context. */
   readonly required: boolean;
   /** What earlier attempts of the turn have cost. */
   readonly spent: Usage;
-  /** The fact of sending, when it was written already; null: it is to be. */
-  readonly sent: SentPromptFact | null;
 }
+
+/** The fact of sending a prompt of ours, which has an id. */
+type SentByUs = Sent & { readonly prompt: string };
 
 /** What came of one prompt that was sent. */
 export interface AttemptResult {
@@ -76,28 +75,28 @@ class Attempt {
   #fault: Failure | null = null;
 
   constructor(request: AttemptRequest) {
-    const { hold, turn, signal, restored } = request;
-    const { settings } = hold.parts;
+    const { held, turn, signal, restored } = request;
+    const { settings } = held.parts;
     this.#request = request;
     this.#open = restored.open;
     this.#session = restored.open.session;
     this.#ref = restored.open.ref;
     this.#usage = request.spent;
     this.#sessionId = restored.open.session.id;
-    this.#writer = new EventWriter(hold.lease, turn.id, settings.flushMs);
+    this.#writer = new EventWriter(held.lease, turn.id, held.parts.clock, settings.flushMs);
     const mode = turn.options.permissions ?? settings.permissions;
-    this.#desk = new PermissionDesk(hold.lease, signal, turn, mode, settings.permissionMs);
+    this.#desk = new PermissionDesk(held.lease, signal, turn, mode, settings.permissionMs);
   }
 
   async run(): Promise<AttemptResult> {
-    const { hold, turn, signal, restored, agent } = this.#request;
-    const startedAt = hold.parts.clock.now();
-    const stop = () => this.#abort.abort(signal.reason);
+    const { held, turn, signal, restored, agent } = this.#request;
+    const startedAt = held.parts.clock.now();
+    const stop = () => this.#abort.abort(signal.stop);
     signal.signal.addEventListener('abort', stop, { once: true });
     let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without a word.' };
-    const sent = this.#request.sent ?? (await this.#recordSent());
+    const sent = await this.#recordSent();
     try {
-      if (signal.reason) stop();
+      if (signal.stop) stop();
       const content = [...restored.preface, ...turn.prompt];
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
@@ -117,27 +116,38 @@ class Attempt {
     // It may have ended its turn before the kill reached it; it must not pass for a living session.
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
-      const unproved = worth(restored.receipt, this.#after) === 'none';
+      const unproved = finalProof(restored.receipt, this.#after) === 'none';
       // After an attempt before it, which the session may have seen, an untaken prompt settles nothing.
       const unsettled = outcome.kind !== 'completed' && !(isUntaken(outcome) && turn.attempt === 1);
-      hold.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
-    } else hold.live.delete(agent.name);
+      held.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
+    } else held.live.delete(agent.name);
     return this.#result(outcome, sent, startedAt);
   }
 
   /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
-  async #recordSent(): Promise<SentPromptFact> {
-    const { hold, turn, restored, agent } = this.#request;
+  async #recordSent(): Promise<SentByUs> {
+    const { held, turn, restored, agent } = this.#request;
     const opening: Write[] = [];
     const { session } = this.#open;
     if (this.#ref === null && session.id !== null)
       opening.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
-    const { sent, writes } = sending(hold, turn, restored, this.#ref);
+    const { receipt } = restored;
+    const sent: SentByUs = {
+      attempt: turn.attempt,
+      prompt: randomUUID(),
+      session: this.#ref,
+      position: this.#open.position,
+      rung: receipt.rung,
+      delivered: restored.delivered,
+      process: session.process,
+      at: held.parts.clock.now(),
+    };
+    const receiving: Write = { write: 'receipt', receipt, turn: turn.id, session: this.#ref };
     // From here on the process is ours to end; until it is in `live`, only this attempt knows of it.
     try {
-      await hold.lease.write(...opening, ...writes);
+      await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent });
     } catch (error) {
-      hold.live.delete(agent.name);
+      held.live.delete(agent.name);
       await session.kill();
       throw error;
     }
@@ -166,9 +176,9 @@ class Attempt {
   /** The agent names its session, or has moved to another: recorded when seen (R1). */
   async #named(id: string): Promise<void> {
     if (id === this.#sessionId && this.#ref !== null) return;
-    const { hold, agent, traits } = this.#request;
+    const { held, agent, traits } = this.#request;
     const isNew = this.#ref === null && this.#open.origin === 'new';
-    if (isNew && traits.position && (await wasUsed(id, hold, agent))) {
+    if (isNew && traits.position && (await held.hasUsed(agent, id))) {
       return this.#stopBecause({ code: 'refused', message: asSentence(notNew(id)) });
     }
     if (this.#ref !== null) this.#doubt(id);
@@ -182,7 +192,7 @@ class Attempt {
       writes.unshift({ write: 'change-session', ref: known, change, reason: `the agent went on as ${id}` });
     }
     try {
-      await this.#request.hold.lease.write(...writes);
+      await this.#request.held.lease.write(...writes);
     } catch (error) {
       if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
       // Nothing of this turn may be read from, or written about, a session that is another's.
@@ -206,8 +216,8 @@ class Attempt {
   }
 
   async #openSession(id: string, origin: NewSession['origin'], parent: string | null): Promise<Write> {
-    const { hold, turn, agent } = this.#request;
-    const storage = await hold.storage(agent);
+    const { held, turn, agent } = this.#request;
+    const storage = await held.storage(agent);
     const session: NewSession = {
       ref: randomUUID(),
       id,
@@ -237,7 +247,7 @@ class Attempt {
   #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
     const { signal, restored } = this.#request;
     const { parts } = this.#writer;
-    const failure = this.#fault ?? failureOfOutcome(outcome, signal);
+    const failure = this.#fault ?? failureOf(outcome, signal.stop);
     // A session that we killed ourselves has said all it will ever say.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
     const after = this.#after;
@@ -254,9 +264,39 @@ class Attempt {
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
-      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: worth(restored.receipt, after) },
+      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: finalProof(restored.receipt, after) },
       startedAt,
-      endedAt: this.#request.hold.parts.clock.now(),
+      endedAt: this.#request.held.parts.clock.now(),
     };
   }
+}
+
+/** Why the turn has not completed, as people are told; null: it has. */
+function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null {
+  if (outcome.kind === 'completed') return null;
+  if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
+  if (stop === 'shutdown') return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
+  if (outcome.kind === 'failed') {
+    const { code, message, hint } = outcome;
+    return { code, message, ...(hint === undefined ? {} : { hint }) };
+  }
+  if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
+  return {
+    code: 'agent_died',
+    message: asSentence(outcome.message),
+    hint: 'What it had done is kept. "throughline retry" asks again.',
+  };
+}
+
+/** The prompt is no part of the session: it did not leave, or was not taken. */
+export function isUntaken(outcome: AttemptResult['outcome']): boolean {
+  return outcome.kind === 'failed' && outcome.unsent === true;
+}
+
+/**
+ * How far it is shown, in the end, that the session had its context. That a prompt arrived proves nothing about a history that
+ * was knowingly left out.
+ */
+function finalProof({ rung, before }: Receipt, after: Proof | null): Proof {
+  return rung === 'fresh' && after === 'proved' ? before : (after ?? before);
 }

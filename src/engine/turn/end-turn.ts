@@ -1,232 +1,285 @@
 import type { Failure } from '../../core/errors.ts';
+import type { ProcessIdentity } from '../../core/process.ts';
 import type { Receipt } from '../../core/receipt.ts';
 import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/record.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { Turn, TurnEnd } from '../../core/turn.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import type { EndKind } from '../../core/turn-decision.ts';
+import { NO_USAGE, type Usage } from '../../core/usage.ts';
 import type { Agent, SentPrompt } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
-import type { Hold } from '../worker/hold.ts';
+import type { Held } from '../worker/held.ts';
 import type { AttemptResult } from './attempt.ts';
 
-/** Ends a turn of which nothing was sent in this attempt: it is no part of the history. */
-export async function endUnsent(hold: Hold, turn: Turn, failure: Failure, receipt: Receipt | null): Promise<void> {
-  const outcome: TurnEnd = failure.code === 'cancelled' || failure.code === 'interrupted' ? failure.code : 'failed';
-  const writes: Write[] = [];
-  if (receipt) writes.push({ write: 'receipt', receipt, turn: turn.id, session: null });
-  writes.push({ write: 'end', turn: turn.id, end: { outcome, failure, record: null, session: null, usage: NO_USAGE } });
-  await hold.lease.write(...writes);
+// ── what the end of a turn writes: pure ────────────────────────────────────────────────────────────────────────────────
+
+/** All that is known when a turn ends. */
+export interface EndFacts {
+  readonly turn: Turn;
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  readonly usage: Usage;
+  /** Null: there is none to write. */
+  readonly receipt: Receipt | null;
+  /** What the history keeps of it; null: it counts as never sent. */
+  readonly said: Said | null;
+  /** Its prompt had left, and the agent did not take it. */
+  readonly untaken: boolean;
+  /** The session that it counts for; null: none. */
+  readonly session: SessionFacts | null;
 }
 
-/**
- * Ends a turn that was sent: the record, the session and its watermark, and the receipt, in one commit. `passing`: why the
- * session is closed with it; null: it is kept.
- */
-export async function endTurn(
-  hold: Hold,
-  agent: Agent,
-  traits: AgentTraits,
+type Said = Pick<TurnRecord, 'parts' | 'sessionId' | 'startedAt' | 'endedAt'>;
+
+export interface SessionFacts {
+  readonly ref: string;
+  /** What the turn did to it; null: nothing, or it is written already. */
+  readonly effect: SessionEffect | null;
+}
+
+export interface SessionEffect {
+  readonly was: 'told' | 'cut off' | 'refuted' | 'not told';
+  readonly alive: boolean;
+  readonly process: ProcessIdentity | null;
+  /** Its agent can open it again after its process has ended. */
+  readonly reopens: boolean;
+  /** Where its storage stands now; null: not known; undefined: where it stood. */
+  readonly position: string | null | undefined;
+  /** Turns of the history that it lacks. */
+  readonly dropped: number;
+  /** What has come to its transcript file, and its adapter's note. */
+  readonly copy: Pick<SessionChange, 'mirror' | 'memo'>;
+  /** Why it is closed with the turn; null: it is kept. */
+  readonly closeReason: string | null;
+}
+
+/** Everything that ends a turn, for one commit: session and watermark, receipt, record and usage. */
+export function endOf(facts: EndFacts): Write[] {
+  const { turn, outcome, failure, usage, receipt, said, untaken, session } = facts;
+  const writes: Write[] = [];
+  if (session?.effect) writes.push({ write: 'change-session', ref: session.ref, ...afterTurn(facts, session.effect) });
+  if (receipt !== null) writes.push({ write: 'receipt', receipt, turn: turn.id, session: null });
+  const record: TurnRecord | null = said && {
+    version: 1,
+    n: turn.n,
+    agent: turn.agent,
+    outcome,
+    prompt: turn.prompt,
+    failure,
+    usage,
+    ...said,
+  };
+  const unsent = untaken ? ({ unsent: true } as const) : {};
+  const end = { outcome, failure, record, session: session?.ref ?? null, usage, ...unsent };
+  return [...writes, { write: 'end', turn: turn.id, end }];
+}
+
+/** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
+function afterTurn(
+  { turn, outcome }: EndFacts,
+  { was, alive, process, reopens, position, dropped, copy, closeReason }: SessionEffect,
+): { change: SessionChange; reason: string | null } {
+  const at = position === undefined ? {} : { position };
+  const rests = alive ? 'live' : reopens ? 'dormant' : 'lost';
+  const known = alive || (position ?? null) !== null;
+  const changes: Record<SessionEffect['was'], SessionChange> = {
+    told: { state: rests, ...at, ...(known ? { watermark: turn.n, dropped } : {}) },
+    'cut off': { state: alive || reopens ? 'unsettled' : 'lost', ...at },
+    refuted: { state: 'lost', ...at },
+    'not told': { state: rests, ...at },
+  };
+  const reasons: Record<SessionEffect['was'], string | null> = {
+    told: null,
+    'cut off': `turn ${turn.n} ended as ${outcome}`,
+    refuted: `turn ${turn.n} ended as ${outcome}`,
+    'not told': 'it did not take a prompt',
+  };
+  const change = { ...changes[was], ...copy, process: alive ? process : null };
+  if (closeReason === null) return { change, reason: reasons[was] };
+  return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
+}
+
+/** How a turn that was sent has ended. A failure that nobody saw to its end is an interruption: nobody repeats it (R6). */
+export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnEnd {
+  if (failure === null) return 'completed';
+  if (failure.code === 'cancelled' || failure.code === 'interrupted') return failure.code;
+  return seenToTheEnd ? 'failed' : 'interrupted';
+}
+
+// ── ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What has been learned of a turn, and how it ends. */
+export interface Ending {
+  readonly as: EndKind;
+  readonly failure: Failure | null;
+  /** The attempt that it ends with; null: nothing was sent. */
+  readonly result: AttemptResult | null;
+  readonly receipt: Receipt | null;
+  readonly agent: Agent;
+  readonly traits: AgentTraits;
+  /** The session had all of the history before this turn, and was told nothing for it. */
+  readonly sessionWasCurrent: boolean;
+  /** Why the session is closed with the turn; null: it is kept. */
+  readonly closeReason: string | null;
+}
+
+export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<void> {
+  const { as, result, failure, receipt } = ending;
+  if (as === 'unsent' || result === null) return endUnsent(held, turn, failure, receipt);
+  if (as === 'untaken') return writeEnd(held, await untakenFacts(held, turn, ending, result));
+  if (as === 'sent') return writeEnd(held, await sentFacts(held, turn, ending, result), result.title);
+  // What its session was like was written after that attempt. Whoever has used it since must not be taken for us (R10).
+  const session = result.ref === null ? null : { ref: result.ref, effect: null };
+  return writeEnd(
+    held,
+    { ...factsOf(turn, ending, result), said: saidIn(result, result.parts), session },
+    result.title,
+  );
+}
+
+/** Ends a turn of which nothing was sent: it is no part of the history. */
+export async function endUnsent(
+  held: Held,
   turn: Turn,
-  result: AttemptResult,
-  passing: string | null,
+  failure: Failure | null,
+  receipt: Receipt | null,
 ): Promise<void> {
-  const outcome = outcomeOf(result);
-  const completed = outcome === 'completed';
+  const outcome = failure?.code === 'cancelled' || failure?.code === 'interrupted' ? failure.code : 'failed';
+  const facts = {
+    turn,
+    outcome,
+    failure,
+    receipt,
+    usage: NO_USAGE,
+    said: null,
+    untaken: false,
+    session: null,
+  } as const;
+  await writeEnd(held, facts);
+}
+
+export async function writeEnd(held: Held, facts: EndFacts, title: string | null = null): Promise<void> {
+  await held.lease.write(...endOf(facts));
+  if (facts.said === null) return;
+  const { conversation, parts } = held;
+  held.conversation = { ...conversation, head: facts.turn.n, historyCount: conversation.historyCount + 1 };
+  if (title !== null) await parts.store.setTitle(conversation.owner, conversation.id, title, 'agent');
+}
+
+function factsOf(turn: Turn, { failure, receipt }: Ending, { outcome, harmless, usage }: AttemptResult) {
+  const ended = outcomeOf(failure, outcome.kind === 'failed' || harmless);
+  return { turn, outcome: ended, failure, receipt, usage, untaken: false };
+}
+
+function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonly RecordPart[]): Said {
+  return { sessionId, startedAt, endedAt, parts };
+}
+
+/** Of a turn that was sent: its storage is read for the position, and for what nobody saw of it. */
+async function sentFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
+  const { agent, traits, failure, closeReason } = ending;
   const { session, ref } = result;
-  // What it said comes first: whoever waits for that need not wait until its storage was read.
-  await hold.lease.settled();
-  const storage = await readStorage(hold, agent, traits, result);
-  const parts = completed ? result.parts : mergeParts(result.parts, storage.found);
-  const writes: Write[] = [];
-  if (ref !== null) {
-    const refuted = result.failure?.code === 'context_refuted';
-    const change = completed
-      ? settled(turn.n, result.receipt.dropped, storage.position, session.alive, traits)
-      : refuted
-        ? ({ state: 'lost', position: storage.position } as const)
-        : unsettled(storage.position, session.alive, traits);
-    const reason = passing ?? (completed ? null : `turn ${turn.n} ended as ${outcome}`);
-    const process = session.alive ? session.process : null;
-    const copy = completed ? await mirror(result) : {};
-    const closed = passing === null ? { process } : ({ process: null, state: 'closed' } as const);
-    writes.push({ write: 'change-session', ref, change: { ...change, ...copy, ...closed }, reason });
-  }
-  if (passing !== null) {
-    hold.live.delete(agent.name);
-    await session.close();
-  }
-  await writeEnd(hold, turn, result, parts, writes);
+  // What it said is stored first: whoever waits for that need not wait until its storage was read.
+  await held.lease.drained();
+  const storage = await readStorage(held, agent, traits, result);
+  const parts = failure === null ? result.parts : mergeParts(result.parts, storage.found);
+  const facts = { ...factsOf(turn, ending, result), said: saidIn(result, parts) };
+  const refuted = failure?.code === 'context_refuted';
+  const effect: SessionEffect = {
+    was: failure === null ? 'told' : refuted ? 'refuted' : 'cut off',
+    alive: session.alive,
+    process: session.process,
+    reopens: traits.resume || traits.load,
+    position: storage.position,
+    dropped: result.receipt.dropped,
+    copy: failure === null && ref !== null ? await mirror(result) : {},
+    closeReason,
+  };
+  if (closeReason !== null) await closeSession(held, agent, result);
+  return { ...facts, session: ref === null ? null : { ref, effect } };
 }
 
 /**
- * Ends a turn whose prompt the agent has not taken: it counts as never sent. Its session is kept where it was on record with all
- * of the history before (`hadAll`); one that was told anything for this very prompt is closed, for nobody knows what it knows.
+ * Of a turn whose prompt the agent has not taken. Its session is kept where it was on record with all of the history before; one
+ * that was told anything for this very prompt is closed, for nobody knows what it knows.
  */
-export async function endUntaken(
-  hold: Hold,
-  agent: Agent,
-  traits: AgentTraits,
-  turn: Turn,
-  result: AttemptResult,
-  hadAll: boolean,
-): Promise<void> {
-  const { ref, session, failure, usage, receipt } = result;
-  const writes: Write[] = [];
-  if (!hadAll || !session.alive) {
-    hold.live.delete(agent.name);
-    await session.close();
-  }
-  if (ref !== null && !hadAll) {
-    const reason = 'it did not take the prompt that it was opened for';
-    writes.push({ write: 'change-session', ref, change: { state: 'closed', process: null }, reason });
-  } else if (ref !== null) {
-    // Unless the agent says that it has noted the refusal, it stands where it stood: whoever has moved it since, it was not us.
-    const at = 'position' in result.outcome ? (result.outcome.position ?? null) : null;
-    const noted = at === null ? {} : { position: at, ...(await mirror(result)) };
-    const state = session.alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
-    const process = session.alive ? session.process : null;
-    writes.push({
-      write: 'change-session',
-      ref,
-      change: { state, process, ...noted },
-      reason: 'it did not take a prompt',
-    });
-  }
-  writes.push({ write: 'receipt', receipt, turn: turn.id, session: ref });
-  const end = { outcome: outcomeOf(result), failure, record: null, session: ref, usage, unsent: true } as const;
-  writes.push({ write: 'end', turn: turn.id, end });
-  await hold.lease.write(...writes);
+async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
+  const { agent, traits, sessionWasCurrent } = ending;
+  const { session, ref, outcome } = result;
+  if (!sessionWasCurrent || !session.alive) await closeSession(held, agent, result);
+  const facts = { ...factsOf(turn, ending, result), said: null, untaken: true };
+  if (ref === null) return { ...facts, session: null };
+  // Unless the agent says that it has noted the refusal, it stands where it stood: whoever has moved it since, it was not us.
+  const noted = (sessionWasCurrent && 'position' in outcome ? outcome.position : null) ?? undefined;
+  const effect: SessionEffect = {
+    was: 'not told',
+    alive: session.alive,
+    process: session.process,
+    reopens: traits.resume || traits.load,
+    position: noted,
+    dropped: 0,
+    copy: noted === undefined ? {} : await mirror(result),
+    closeReason: sessionWasCurrent ? null : 'it did not take the prompt that it was opened for',
+  };
+  return { ...facts, session: { ref, effect } };
+}
+
+/** The end of the turn writes its state. */
+async function closeSession(held: Held, agent: Agent, { session }: AttemptResult): Promise<void> {
+  held.live.delete(agent.name);
+  await session.close();
 }
 
 /** What has come to the agent's own transcript file, and its adapter's note: kept with the end of the turn. */
-async function mirror({ session, mirrored }: AttemptResult): Promise<SessionChange> {
+async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffect['copy']> {
   const bytes = (await session.transcript?.(mirrored)) ?? null;
   const memo = session.memo === undefined ? {} : { memo: session.memo };
   return bytes === null ? memo : { ...memo, mirror: { from: mirrored, bytes } };
 }
 
-/**
- * Ends a turn whose last attempt was over and done with (`unsettle`) before the next one could be made. What its session was
- * like is written since then; whoever has used it meanwhile must not be taken for us, so it is not looked at again (R10).
- */
-export async function endWithout(hold: Hold, turn: Turn, last: AttemptResult): Promise<void> {
-  await writeEnd(hold, turn, last, last.parts, []);
-}
-
-async function writeEnd(
-  hold: Hold,
-  turn: Turn,
-  result: AttemptResult,
-  parts: readonly RecordPart[],
-  writes: Write[],
-): Promise<void> {
-  const outcome = outcomeOf(result);
-  const record = recordOf(turn, outcome, result.failure, parts, result);
-  writes.push({ write: 'receipt', receipt: result.receipt, turn: turn.id, session: null });
-  writes.push({
-    write: 'end',
-    turn: turn.id,
-    end: { outcome, failure: result.failure, record, session: result.ref, usage: result.usage },
-  });
-  await hold.lease.write(...writes);
-  hold.conversation = { ...hold.conversation, head: turn.n, historyCount: hold.conversation.historyCount + 1 };
-  const { owner, id } = hold.conversation;
-  if (result.title !== null) await hold.parts.store.setTitle(owner, id, result.title, 'agent');
-}
+// ── between two attempts, and after a crash ────────────────────────────────────────────────────────────────────────────
 
 /**
- * After an attempt that will be followed by another: the session has seen a prompt that came to nothing. Returns whether its
- * storage holds that prompt now, as far as can be read.
+ * After a failed attempt that will be followed by another: the session has seen a prompt that came to nothing. True: its storage
+ * holds that prompt now, as far as can be read.
  */
-export async function unsettle(hold: Hold, agent: Agent, traits: AgentTraits, result: AttemptResult): Promise<boolean> {
+export async function noteFailedAttempt(held: Held, agent: Agent, traits: AgentTraits, result: AttemptResult) {
   if (result.ref === null) return false;
   const { session } = result;
-  const { position } = await readStorage(hold, agent, traits, result);
+  const { position } = await readStorage(held, agent, traits, result);
   // Its storage stands where it stood: a session that was only locked has not seen the prompt.
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
-  const change = { ...unsettled(position, session.alive, traits), process: session.alive ? session.process : null };
-  await hold.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
+  const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
+  const change = { state, position, process: session.alive ? session.process : null } as const;
+  await held.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
   return moved;
 }
 
-function outcomeOf(result: AttemptResult): TurnEnd {
-  const { failure, outcome, harmless } = result;
-  if (failure === null) return 'completed';
-  if (failure.code === 'cancelled' || failure.code === 'interrupted') return failure.code;
-  // The agent told us how it ended, or we saw that nothing happened: a failure. Else nobody knows, and nobody repeats it.
-  return outcome.kind === 'failed' || harmless ? 'failed' : 'interrupted';
-}
-
-/** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
-function settled(
-  n: number,
-  dropped: number,
-  position: string | null,
-  alive: boolean,
-  traits: AgentTraits,
-): SessionChange {
-  const known = position !== null || alive;
-  const state = alive ? 'live' : traits.resume || traits.load ? 'dormant' : 'lost';
-  return known ? { state, watermark: n, dropped, position } : { state, position };
-}
-
-function unsettled(position: string | null, alive: boolean, traits: AgentTraits): SessionChange {
-  return { state: alive || traits.resume || traits.load ? 'unsettled' : 'lost', position };
+interface Stored {
+  readonly position: string | null;
+  readonly found: RecordPart[];
 }
 
 /** Where the agent's storage stands, and, when the stream was lost, what it holds of the turn that we did not see. */
 async function readStorage(
-  hold: Hold,
+  held: Held,
   agent: Agent,
   traits: AgentTraits,
   { session, sessionId, failure, sent, outcome }: AttemptResult,
-): Promise<{ position: string | null; found: RecordPart[] }> {
+): Promise<Stored> {
   if (!traits.position || sessionId === null) return { position: null, found: [] };
   const told = 'position' in outcome ? outcome.position : undefined;
   if (told !== undefined && (failure === null || session.alive)) return { position: told, found: [] };
   if (failure === null || session.alive) return { position: await session.position(), found: [] };
-  return readTail(hold, agent, sessionId, sent);
+  return readTail(held, agent, sessionId, sent);
 }
 
 /** What the agent's own storage holds of a prompt: the part of a turn that nobody saw. */
-export async function readTail(
-  hold: Hold,
-  agent: Agent,
-  sessionId: string,
-  sent: SentPrompt,
-): Promise<{ position: string | null; found: RecordPart[] }> {
-  const tail = await agent.tail(sessionId, sent, await hold.openSandbox());
+export async function readTail(held: Held, agent: Agent, sessionId: string, sent: SentPrompt): Promise<Stored> {
+  const tail = await agent.tail(sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
   for (const update of tail?.updates ?? []) parts.add(update);
   return { position: tail?.position ?? null, found: parts.parts() };
-}
-
-export function recordOf(
-  turn: Turn,
-  outcome: TurnEnd,
-  failure: Failure | null,
-  parts: readonly RecordPart[],
-  run: {
-    readonly sessionId: string | null;
-    readonly usage: TurnRecord['usage'];
-    readonly startedAt: number;
-    readonly endedAt: number;
-  },
-): TurnRecord {
-  const { sessionId, usage, startedAt, endedAt } = run;
-  return {
-    version: 1,
-    n: turn.n,
-    agent: turn.agent,
-    sessionId,
-    outcome,
-    prompt: turn.prompt,
-    parts,
-    failure,
-    usage,
-    startedAt,
-    endedAt,
-  };
 }

@@ -1,5 +1,6 @@
 import { PartsBuilder } from '../../core/record.ts';
 import { chunkText, UPDATE_VERSION, type Update } from '../../core/update.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Lease } from '../worker/lease.ts';
 
 /**
@@ -11,13 +12,15 @@ export class EventWriter {
   readonly #lease: Lease;
   readonly #turn: string;
   readonly #flushMs: number;
+  readonly #clock: Clock;
   #chunks: { update: Update; texts: string[] } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #flushedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(lease: Lease, turn: string, flushMs: number) {
+  constructor(lease: Lease, turn: string, clock: Clock, flushMs: number) {
     this.#lease = lease;
     this.#turn = turn;
+    this.#clock = clock;
     this.#flushMs = flushMs;
   }
 
@@ -33,11 +36,11 @@ export class EventWriter {
     } else {
       this.flush();
       this.#chunks = { update, texts: [text] };
-      const wait = this.#flushedAt + this.#flushMs - performance.now();
+      const wait = this.#flushedAt + this.#flushMs - this.#clock.monotonic();
       if (wait <= 0) this.flush();
       else this.#timer = setTimeout(() => this.flush(), wait);
     }
-    await this.#lease.room();
+    await this.#lease.ready();
   }
 
   flush(): void {
@@ -46,7 +49,7 @@ export class EventWriter {
     if (this.#chunks === null) return;
     const { update, texts } = this.#chunks;
     this.#chunks = null;
-    this.#flushedAt = performance.now();
+    this.#flushedAt = this.#clock.monotonic();
     this.#store(
       texts.length === 1 ? update : ({ ...update, content: { ...contentOf(update), text: texts.join('') } } as Update),
     );

@@ -39,7 +39,7 @@ export class PermissionDesk {
     const permission = { id, attempt: this.#turn.attempt, title, toolCall, options };
     await this.#lease.write({ write: 'ask', turn: this.#turn.id, permission });
     const no = denyOption(options)?.optionId ?? null;
-    this.#signal.onPermission(id, (settled) => session.answer(question.id, settled.optionId ?? no));
+    this.#signal.onPermission(id, (decided) => session.answer(question.id, decided.optionId ?? no));
     if (this.#mode === 'deny') await this.#withdraw(id, 'nobody can answer here');
     else this.#withdrawLater(id);
   }

@@ -1,60 +1,48 @@
 import type { Permission } from '../../core/permission.ts';
 import type { Turn } from '../../core/turn.ts';
-import type { Store } from '../../ports/store.ts';
+import type { TurnStop } from '../../core/turn-decision.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
-import type { Lease } from '../worker/lease.ts';
+import type { Held } from '../worker/held.ts';
 
 /** Nobody notices that a cancel or an answer comes so much later. */
 const GATHER_MS = 5;
-
-/** Why a running turn has to stop. */
-export type StopReason = 'cancelled' | 'shutdown' | 'lease_lost';
 
 /**
  * Everything from outside that reaches a running turn: a cancel request and answers to permissions, both stored facts that
  * any process may write; the end of this program; and the loss of the lease.
  */
 export class TurnSignal {
-  readonly #stop = new AbortController();
-  readonly #store: Store;
-  readonly #owner: string;
+  /** Aborts when the turn has to stop, or when the lease is lost. */
+  readonly signal: AbortSignal;
+  readonly #held: Held;
   readonly #turn: string;
+  readonly #cancelled = new AbortController();
+  readonly #shutdown: AbortSignal;
   readonly #watch: Watch;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
   readonly #over = new AbortController();
-  readonly #onLost = () => this.stop('lease_lost');
-  readonly #lease: Lease;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, changes: Changes, lease: Lease, turn: Turn) {
-    this.#store = store;
-    this.#lease = lease;
-    this.#owner = lease.fence.owner;
+  constructor(held: Held, turn: Turn, changes: Changes, shutdown: AbortSignal) {
+    this.#held = held;
     this.#turn = turn.id;
-    this.#watch = changes.watch(lease.fence.conversation, true);
+    this.#shutdown = shutdown;
+    this.signal = AbortSignal.any([this.#cancelled.signal, shutdown, held.lease.lost]);
+    this.#watch = changes.watch(held.conversation.id, true);
     this.lookAgain(); // for whatever came between the begin of the turn and now
-    if (lease.lost.aborted) this.#onLost();
-    else lease.lost.addEventListener('abort', this.#onLost, { once: true });
-    if (turn.cancelRequested) this.stop('cancelled');
+    if (turn.cancelRequested) this.#cancelled.abort();
     void this.#listen();
   }
 
-  /** Aborts with a `StopReason`. */
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  get reason(): StopReason | null {
-    return this.#stop.signal.aborted ? (this.#stop.signal.reason as StopReason) : null;
-  }
-
-  stop(reason: StopReason): void {
-    if (!this.#stop.signal.aborted) this.#stop.abort(reason);
+  /** Why the turn has to stop; null: it need not. */
+  get stop(): TurnStop | null {
+    if (this.#cancelled.signal.aborted) return 'cancelled';
+    return this.#shutdown.aborted ? 'shutdown' : null;
   }
 
   /** Calls back once, when the permission has been answered or withdrawn. */
-  onPermission(id: string, settled: (permission: Permission) => void): void {
-    this.#waiting.set(id, settled);
+  onPermission(id: string, decided: (permission: Permission) => void): void {
+    this.#waiting.set(id, decided);
     this.lookAgain();
   }
 
@@ -66,7 +54,6 @@ export class TurnSignal {
   close(): void {
     this.#over.abort('over');
     clearTimeout(this.#pause);
-    this.#lease.lost.removeEventListener('abort', this.#onLost);
     this.#watch.close();
   }
 
@@ -91,11 +78,13 @@ export class TurnSignal {
   }
 
   async #look(): Promise<void> {
-    const turn = await this.#store.findTurn(this.#owner, this.#turn);
-    if (turn?.cancelRequested) this.stop('cancelled');
-    for (const [id, settled] of this.#waiting) {
-      const permission = await this.#store.findPermission(this.#owner, id);
-      if (permission && permission.state !== 'open' && this.#waiting.delete(id)) settled(permission);
+    const { store } = this.#held.parts;
+    const { owner } = this.#held.conversation;
+    const turn = await store.findTurn(owner, this.#turn);
+    if (turn?.cancelRequested) this.#cancelled.abort();
+    for (const [id, decided] of this.#waiting) {
+      const permission = await store.findPermission(owner, id);
+      if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);
     }
   }
 }

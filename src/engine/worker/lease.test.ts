@@ -1,22 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Accepted, NewTurn } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { Lease } from './lease.ts';
 
 const FENCE = { conversation: 'c', owner: 'local', epoch: 1 };
-
-const TURN: NewTurn = {
-  id: 't',
-  conversation: 'c',
-  requestId: null,
-  agent: null,
-  defaultAgent: null,
-  prompt: [],
-  options: {},
-  retryOf: null,
-};
 
 function event(name: string): Write {
   return {
@@ -40,21 +28,17 @@ function slowStore() {
     commits.push({ counter, names });
     return { seq: counter + writes.length - 1 };
   };
-  const accept: Store['accept'] = async (_, __, { fence, counter, ahead }) => {
-    await commit(fence, counter, ahead?.writes ?? []);
-    return { written: true } as Accepted;
-  };
-  return { commits, goOn: first.resolve, store: { commit, accept } as Store };
+  return { commits, goOn: first.resolve, store: { commit } as Store };
 }
 
-const PAPER = { storageMs: 1_000, onTrouble: () => {} };
+const PARTS = { storageMs: 1_000, clock: { now: () => 0, monotonic: () => 0 }, onTrouble: () => {} };
 
-describe('the pen of a lease', () => {
+describe('a lease', () => {
   test.each([0, 250, 253, 254, 255, 256, 300, 511, 600])(
     'keeps writes that were given together in one commit, behind %i that wait for a slow disk',
     async (waiting) => {
       const { store, commits, goOn } = slowStore();
-      const lease = new Lease(FENCE, { ...PAPER, store });
+      const lease = new Lease(FENCE, { ...PARTS, store });
       const before = [lease.write(event('first'))];
       for (let i = 0; i < waiting; i += 1) before.push(lease.write(event(`update ${i}`)));
       const together = lease.write(event('session'), event('receipt'), event('end'));
@@ -69,7 +53,7 @@ describe('the pen of a lease', () => {
 
   test('lets a conflict hurt only the writes that it is about', async () => {
     const { store, commits, goOn } = slowStore();
-    const lease = new Lease(FENCE, { ...PAPER, store });
+    const lease = new Lease(FENCE, { ...PARTS, store });
     const first = lease.write(event('first'));
     const shared = [
       lease.write(event('update')),
@@ -78,43 +62,11 @@ describe('the pen of a lease', () => {
     ];
     goOn();
     await first;
-    const settled = await Promise.allSettled(shared);
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    const results = await Promise.allSettled(shared);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(commits.flatMap(({ names }) => names)).toEqual(['first', 'update', 'next']);
     const counters = commits.flatMap(({ counter, names }) => names.map((_, i) => counter + i));
     expect(new Set(counters).size, 'no counter is used twice').toBe(counters.length);
-    expect(lease.lost.aborted).toBe(false);
-  });
-
-  test('has a turn accepted once: refused, it leaves the lease and what follows as they were', async () => {
-    const { store, commits, goOn } = slowStore();
-    const lease = new Lease(FENCE, { ...PAPER, store });
-    const next = (name: string) => ({ agents: ['a'], ahead: { n: 1, agent: 'a', writes: [event(name)] } });
-    const refused = lease.accept('local', TURN, next('conflict'));
-    const behind = lease.write(event('behind it'));
-    expect(await refused).toBe(null);
-    await behind;
-    await lease.settled();
-    expect(await lease.accept('local', TURN, next('taken'))).toMatchObject({ written: true });
-    await lease.settled();
-    const slow = lease.write(event('first'));
-    expect(await lease.accept('local', TURN, next('while others are written'))).toBe(null);
-    goOn();
-    await slow;
-    expect(commits.flatMap(({ names }) => names)).toEqual(['behind it', 'taken', 'first']);
-    expect(new Set(commits.map(({ counter }) => counter)).size, 'no counter is used twice').toBe(commits.length);
-    expect(lease.lost.aborted).toBe(false);
-  });
-
-  test('loses nothing when a turn cannot be accepted: whoever submitted it is told', async () => {
-    const { store, commits } = slowStore();
-    const lease = new Lease(FENCE, {
-      ...PAPER,
-      store: { ...store, accept: () => Promise.reject(new Error('as asked')) },
-    });
-    await expect(lease.accept('local', TURN, { agents: [], ahead: null })).rejects.toThrow('as asked');
-    await lease.write(event('after it'));
-    expect(commits.flatMap(({ names }) => names)).toEqual(['after it']);
     expect(lease.lost.aborted).toBe(false);
   });
 });

@@ -1,28 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ErrorCode, ThroughlineError } from '../../core/errors.ts';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { Fence } from '../../ports/store/leases.ts';
-import type { Accepted, NewTurn, Onward } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
-import type { Store } from '../../ports/store.ts';
-import { isPassing, PASSING } from '../faults.ts';
+import { isPassing } from '../faults.ts';
 import type { EngineParts } from '../parts.ts';
 
-/** What it is written on. */
-type Paper = Pick<EngineParts, 'store' | 'onTrouble'> & Pick<EngineParts['settings'], 'storageMs'>;
-
-/** What the store says of writes that do not apply. */
-const REFUSALS: readonly ErrorCode[] = ['conflict', 'not_found', 'invalid'];
+/** What a lease writes with. `storageMs`: how long a full or locked storage is waited for. */
+type LeaseParts = Pick<EngineParts, 'store' | 'clock' | 'onTrouble'> & Pick<EngineParts['settings'], 'storageMs'>;
 
 /**
- * The right to write a conversation, and its only pen. Writes are committed in the order in which they were given, one
+ * The right to write a conversation, and the only way to do it. Writes are committed in the order in which they were given, one
  * commit at a time: what arrives during a commit shares the next one. A commit is repeated with the same counter until it
  * is known to have happened, which changes nothing when it had (R5).
  */
 export class Lease {
   readonly fence: Fence;
-  readonly #store: Store;
-  readonly #storageMs: number;
-  readonly #onTrouble: (error: ThroughlineError) => void;
+  readonly #parts: LeaseParts;
   readonly #lost = new AbortController();
   #counter = 1;
   /** Each is what one call of `write` gave: it stays together, in one commit. */
@@ -30,11 +23,9 @@ export class Lease {
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
 
-  constructor(fence: Fence, { store, storageMs, onTrouble }: Paper) {
+  constructor(fence: Fence, parts: LeaseParts) {
     this.fence = fence;
-    this.#store = store;
-    this.#storageMs = storageMs;
-    this.#onTrouble = onTrouble;
+    this.#parts = parts;
   }
 
   /** Aborts when another worker owns the conversation, or when the storage refuses for good: then nothing may go on. */
@@ -48,33 +39,19 @@ export class Lease {
    */
   write(...writes: Write[]): Promise<void> {
     if (writes.length === 0) return Promise.resolve();
-    const settled = new Promise<void>((resolve, reject) => this.#waiting.push({ writes, resolve, reject }));
+    const written = new Promise<void>((resolve, reject) => this.#waiting.push({ writes, resolve, reject }));
     this.#waitingWrites += writes.length;
     this.#committing ??= this.#drain();
-    return settled;
+    return written;
   }
 
-  /**
-   * Has a turn accepted, begun and, where it is as foreseen, these writes made, in one commit; tried once. Null: it was refused,
-   * or could not be written just now, and nothing has changed; or other writes are under way, and it was not tried.
-   */
-  accept(owner: string, turn: NewTurn, next: Pick<Onward, 'agents' | 'ahead'>): Promise<Accepted | null> {
-    if (this.#committing || this.#lost.signal.aborted) return Promise.resolve(null);
-    const counter = this.#counter;
-    this.#counter += next.ahead?.writes.length ?? 0;
-    const accepted = this.#store.accept(owner, turn, { fence: this.fence, counter, ...next }).catch(orRefused);
-    const drain = () => this.#drain();
-    this.#committing = accepted.then(drain, drain);
-    return accepted;
-  }
-
-  /** Resolves when there is room for more: a fast agent must not outrun the disk without bound. */
-  async room(): Promise<void> {
+  /** Resolves when more may be given: a fast agent must not outrun the disk without bound. */
+  async ready(): Promise<void> {
     while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
   }
 
   /** Resolves when nothing waits to be written any more, whatever became of it, and those who read it here have read it. */
-  async settled(): Promise<void> {
+  async drained(): Promise<void> {
     if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
     await new Promise(setImmediate);
@@ -131,15 +108,16 @@ export class Lease {
   }
 
   async #commit(counter: number, writes: readonly Write[]): Promise<void> {
-    const started = performance.now();
+    const { store, clock, storageMs, onTrouble } = this.#parts;
+    const started = clock.monotonic();
     for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
       this.#lost.signal.throwIfAborted();
       try {
-        await this.#store.commit(this.fence, counter, writes);
+        await store.commit(this.fence, counter, writes);
         return;
       } catch (error) {
-        if (!isPassing(error) || performance.now() - started > this.#storageMs) throw error;
-        this.#onTrouble(error);
+        if (!isPassing(error) || clock.monotonic() - started > storageMs) throw error;
+        onTrouble(error);
         await delay(wait);
       }
     }
@@ -156,12 +134,6 @@ interface Group {
   readonly writes: readonly Write[];
   resolve(): void;
   reject(error: unknown): void;
-}
-
-/** Null: the store said no, or cannot just now. Either way it has changed nothing. */
-function orRefused(error: unknown): null {
-  if (error instanceof ThroughlineError && [...REFUSALS, ...PASSING].includes(error.code)) return null;
-  throw error;
 }
 
 function isConflict(error: unknown): boolean {

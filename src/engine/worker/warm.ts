@@ -5,32 +5,33 @@ import { effectiveRestore, type RestoreOverride } from '../../core/restore-setti
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import { LockWait } from '../restore/lock-wait.ts';
-import { type Restored, restore } from '../restore/restore.ts';
-import type { Hold } from './hold.ts';
+import type { Restored } from '../restore/request.ts';
+import { restore } from '../restore/restore.ts';
+import type { Held } from './held.ts';
 
 /**
  * Restores a session ahead of the next prompt, so that the person does not wait for it. What a transcript would deliver
  * goes along with the prompt; what resuming or replaying brings is in the session when this returns.
  */
 export async function warm(
-  hold: Hold,
+  held: Held,
   named: string | null,
   override: RestoreOverride,
   shutdown: AbortSignal,
 ): Promise<Receipt> {
-  const { agents, settings, store } = hold.parts;
-  const { owner, id } = hold.conversation;
+  const { agents, settings, store } = held.parts;
+  const { owner, id } = held.conversation;
   const [newest] = await store.sessions(owner, id, { limit: 1 });
-  const name = named ?? newest?.agent ?? hold.conversation.agent ?? settings.defaultAgent;
+  const name = named ?? newest?.agent ?? held.conversation.agent ?? settings.defaultAgent;
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined)
     throw new ThroughlineError('refused', 'It is not known which agent to warm up.', { hint: 'Name one.' });
-  const signal = AbortSignal.any([hold.lease.lost, shutdown]);
+  const signal = AbortSignal.any([held.lease.lost, shutdown]);
   const restored = await restore({
-    hold,
+    held,
     agent,
     traits: await agent.traits(),
-    settings: effectiveRestore(settings.restore, hold.conversation.restore, override),
+    settings: effectiveRestore(settings.restore, held.conversation.restore, override),
     explicit: null,
     turn: null,
     attempt: 1,
@@ -44,28 +45,28 @@ export async function warm(
     write: 'receipt',
     receipt: restored.receipt,
     turn: null,
-    session: restored.ok ? restored.open.ref : null,
+    session: 'open' in restored ? restored.open.ref : null,
   };
   try {
-    await hold.lease.write(write);
-    if (restored.ok) await keep(hold, agent, restored);
+    await held.lease.write(write);
+    if ('open' in restored) await keep(held, agent, restored);
     else signal.throwIfAborted();
   } catch (error) {
     // Nobody else knows of a process that was opened just now.
-    if (restored.ok) await restored.open.session.kill();
+    if ('open' in restored) await restored.open.session.kill();
     throw error;
   }
   return restored.receipt;
 }
 
 /** Keeps the opened session for the next turn, which finds it in the lineage. One that has no name yet cannot be found. */
-async function keep(hold: Hold, agent: Agent, restored: Restored & { ok: true }): Promise<void> {
+async function keep(held: Held, agent: Agent, restored: Restored): Promise<void> {
   const { session, origin, parent, dropped } = restored.open;
   if (session.id === null) return session.close();
   // What is only put before the prompt has not been told yet: the next turn puts it there.
   const told = restored.preface.length === 0;
   const rebuilt = told && (restored.receipt.rung === 'replay' || restored.receipt.rung === 'rehydrate');
-  const watermark = rebuilt ? hold.conversation.head : restored.open.watermark;
+  const watermark = rebuilt ? held.conversation.head : restored.open.watermark;
   const unsettled = restored.receipt.unsettled;
   const state = unsettled ? 'unsettled' : 'live';
   // The position that was proved at opening counts: another one since would be a foreign hand.
@@ -77,7 +78,7 @@ async function keep(hold: Hold, agent: Agent, restored: Restored & { ok: true })
       ref,
       id: session.id,
       agent: agent.name,
-      storage: await hold.storage(agent),
+      storage: await held.storage(agent),
       origin,
       parent,
       watermark,
@@ -86,10 +87,10 @@ async function keep(hold: Hold, agent: Agent, restored: Restored & { ok: true })
       position,
       process,
     } as const;
-    await hold.lease.write({ write: 'open-session', session: row, turn: null });
+    await held.lease.write({ write: 'open-session', session: row, turn: null });
   } else {
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped } : {}) } as const;
-    await hold.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
+    await held.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
   }
-  hold.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
+  held.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
 }

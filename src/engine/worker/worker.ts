@@ -1,216 +1,316 @@
+import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { hasEnded, type Turn } from '../../core/turn.ts';
+import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { conversationLeases, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Claim, Fence } from '../../ports/store/leases.ts';
-import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
-import { isStorageFault } from '../faults.ts';
+import { isPassing, isStorageFault } from '../faults.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
-import { Claims } from './claims.ts';
-import { type Expected, expectTurn } from './expected-turn.ts';
-import { lookAhead } from './head-start.ts';
-import { Hold } from './hold.ts';
+import { endUnsent } from '../turn/end-turn.ts';
+import { recover } from '../turn/recover.ts';
+import { runTurn } from '../turn/run-turn.ts';
+import { Held } from './held.ts';
 import { Lease } from './lease.ts';
-import { type Entry, TurnLoop } from './turn-loop.ts';
-import { WarmSessions } from './warm-sessions.ts';
 
 /*
  * The loop that claims conversations and runs their turns.
  *
- *   wake ──▶ claim ──▶ hold ──▶ recover what an earlier holder left ──▶ run turns in order ──▶ keep warm ──▶ let go
+ *   wake ──▶ claim ──▶ drive: end what an earlier holder left, run turns in order ──▶ keep warm ──▶ leave
  *
- * A hold is either busy (its turns are being run) or warm (its session waits for the next turn). While it is held, every
- * turn of the conversation runs here, whoever submitted it; all others follow the stored events.
+ * While a conversation is held, every turn of it runs here, whoever submitted it; all others follow the stored events. The
+ * states of a held conversation are in held.ts.
  */
 export class Worker {
   readonly #parts: EngineParts;
-  readonly #claims: Claims;
-  readonly #turns: TurnLoop;
-  readonly #holds = new Map<string, Entry>();
-  readonly #warm: WarmSessions<Entry>;
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #changes: Changes;
+  readonly #id = randomUUID();
+  readonly #held = new Map<string, Held>();
+  /** By conversation: the turns that this process waits for, and whose they are. */
+  readonly #wanted = new Map<string, Map<string, { readonly owner: string }>>();
+  readonly #claims = new ClaimLoop(() => this.#claimFree());
   readonly #keeper: LeaseKeeper<Fence>;
+  readonly #leaving = new Set<Promise<void>>();
   readonly #shutdown = new AbortController();
-  readonly #stopping = { isClosed: false, shutdown: this.#shutdown.signal };
   readonly #stopListening: () => void;
-  readonly #looking: Promise<void>;
+  readonly #firstLook: Promise<void>;
+  #closing = false;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
-    const { maxWarm, idleMs } = parts.settings;
-    this.#warm = new WarmSessions(maxWarm, idleMs, (entry) => void this.#letGo(entry));
-    const leases = {
-      held: () => [...this.#holds.values()].map((entry) => entry.hold.lease.fence),
+    this.#changes = changes;
+    const holder = {
+      held: () => [...this.#held.values()].map(({ lease }) => lease.fence),
       lost: (fence: Fence) => this.#lost(fence),
       wake: () => this.#claims.wake(),
       onFault: (error: unknown, where: string) => isStorageFault(error) || parts.onBug(error, where),
     };
-    this.#keeper = new LeaseKeeper(conversationLeases(parts.store), leases, parts);
-    this.#claims = new Claims(parts, this.#keeper, {
-      holds: (conversation) => this.#holds.has(conversation),
-      held: () => [...this.#holds.keys()],
-      hasRoom: () => this.#holds.size - this.#warm.size < parts.settings.maxRunning,
-      take: (claim) => void this.#hold(claim, 0),
-    });
-    this.#turns = new TurnLoop(parts, changes, this.#claims, this.#stopping);
-    this.#stopListening = changes.onAny((moved) => this.#onBell(moved));
-    this.#looking = this.#keeper.look();
+    this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
+    this.#stopListening = changes.onAny((moved) => this.#onNotification(moved));
+    this.#firstLook = this.#keeper.look();
     if (parts.settings.claims === 'all') this.#claims.wake();
   }
 
-  /** The owner's conversation, as far as it is held here: what never changes of it need not be read. */
-  held(owner: string, id: string): Conversation | null {
-    const conversation = this.#holds.get(id)?.hold.conversation;
+  /** The owner's conversation, if it is held here: what never changes of it need not be read from the store. */
+  heldConversation(owner: string, id: string): Conversation | null {
+    const conversation = this.#held.get(id)?.conversation;
     return conversation?.owner === owner ? conversation : null;
   }
 
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
-    this.#claims.want(owner, conversation, turn);
-    this.#onBell([conversation]);
-  }
-
-  /** Has a turn accepted. Where its session is warm it is begun in the same commit, and sent where nothing stands in the way. */
-  accept(owner: string, turn: NewTurn): Promise<Enqueued> {
-    const enqueue = () => this.#parts.store.enqueue(owner, turn);
-    const entry = this.#holds.get(turn.conversation);
-    if (entry === undefined || this.#stopping.isClosed) return enqueue();
-    if (entry.looking !== null) return entry.looking.then(enqueue);
-    if (!this.#warm.has(entry)) return enqueue();
-    const { expected, accepted } = expectTurn(entry, owner, turn, enqueue);
-    this.#resume(entry, expected);
-    return accepted;
+    const turns = this.#wanted.get(conversation) ?? new Map();
+    this.#wanted.set(conversation, turns.set(turn, { owner }));
+    this.#onNotification([conversation]);
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
-  async withHold<T>(conversation: string, work: Work<T>): Promise<T | null> {
+  async withHeld<T>(conversation: string, work: Work<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
-    if (this.#stopping.isClosed) throw new ThroughlineError('closed', 'Throughline is closed.');
-    const held = this.#holds.get(conversation);
-    if (held) held.waiting += 1;
-    const claim = held === undefined ? await this.#claims.claim(conversation) : null;
-    const entry = held ?? (claim && this.#hold(claim, 1));
-    if (entry === null) return null;
-    this.#warm.take(entry);
-    entry.outlook = null;
-    const done = entry.busy.then(() =>
-      this.#guard(entry, 'work between turns', () => settle(() => work(entry.hold, this.#stopping.shutdown))),
-    );
-    entry.busy = done.then(() => this.#afterWork(entry));
-    const result = await done;
-    if (result !== null && 'error' in result) throw result.error;
-    return result?.value ?? null;
-  }
-
-  async #afterWork(entry: Entry): Promise<void> {
-    entry.waiting -= 1;
-    if (this.#holds.get(entry.hold.conversation.id) === entry) await this.#runTurns(entry, null);
+    if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
+    const known = this.#held.get(conversation);
+    const claim = known === undefined ? await this.#claim(conversation) : null;
+    const held = known ?? (claim && this.#take(claim));
+    if (held === null) return null;
+    return new Promise<T | null>((resolve, reject) => {
+      const run = async () => {
+        try {
+          resolve(await work(held, this.#shutdown.signal));
+        } catch (error) {
+          const refusal = forCaller(error);
+          if (refusal !== null) return reject(refusal);
+          resolve(null);
+          throw error;
+        }
+      };
+      held.errands.push({ run, drop: () => resolve(null) });
+      this.#notify(held);
+    });
   }
 
   /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
   async close(graceMs: number): Promise<void> {
-    if (this.#stopping.isClosed) return;
-    this.#stopping.isClosed = true;
+    if (this.#closing) return;
+    this.#closing = true;
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await Promise.all([this.#looking, this.#claims.close()]);
-    await Promise.all([...this.#holds.values()].map((entry) => entry.busy));
+    await Promise.all([this.#firstLook, this.#claims.close()]);
+    await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
-    await Promise.all([...this.#holds.values()].map((entry) => this.#letGo(entry)));
+    await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
     await Promise.all(this.#leaving);
-    this.#warm.close();
     this.#keeper.stop();
   }
 
+  // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** `moved`: conversations that have changed; null: any may have. */
+  #onNotification(moved: readonly string[] | null): void {
+    for (const id of moved ?? this.#held.keys()) {
+      const held = this.#held.get(id);
+      if (held !== undefined) this.#notify(held);
+    }
+    // A change in a conversation that we hold makes no other one claimable.
+    if (moved === null || moved.some((id) => !this.#held.has(id))) this.#claims.wake();
+  }
+
+  /** Claims what is free: every conversation with an open turn (`claims: all`), or those whose turns this process waits for. */
+  async #claimFree(): Promise<void> {
+    try {
+      if (this.#parts.settings.claims === 'all') {
+        while (this.#hasPlace() && (await this.#claimAndTake())) {}
+        if (await this.#keeper.freeDead()) this.#claims.wake();
+      } else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
+    } catch (error) {
+      if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
+      else if (isPassing(error)) this.#parts.onTrouble(error);
+      // A notification or the heartbeat wakes us again.
+    }
+  }
+
+  async #claimWanted(conversation: string): Promise<void> {
+    if (this.#held.has(conversation) || !this.#hasPlace() || this.#closing) return;
+    if (!(await this.#stillWanted(conversation))) return;
+    if (await this.#claimAndTake(conversation)) return;
+    if (await this.#keeper.freeDead()) await this.#claimAndTake(conversation);
+  }
+
+  /** Another process may have run our turns meanwhile. */
+  async #stillWanted(conversation: string): Promise<boolean> {
+    for (const [id, { owner }] of this.#wanted.get(conversation) ?? []) {
+      const turn = await this.#parts.store.findTurn(owner, id);
+      if (turn === null || hasEnded(turn.state)) this.#unwant(conversation, id);
+    }
+    return this.#wanted.has(conversation);
+  }
+
+  #unwant(conversation: string, turn: string): void {
+    const turns = this.#wanted.get(conversation);
+    turns?.delete(turn);
+    if (turns?.size === 0) this.#wanted.delete(conversation);
+  }
+
+  #hasPlace(): boolean {
+    const working = [...this.#held.values()].filter(({ state }) => state.is === 'working');
+    return working.length < this.#parts.settings.maxRunning;
+  }
+
+  async #claimAndTake(conversation?: string): Promise<boolean> {
+    const claim = await this.#claim(conversation);
+    if (claim !== null) this.#take(claim);
+    return claim !== null;
+  }
+
+  /** Null: there is none to claim; of one that is named: another process holds it. */
+  #claim(conversation?: string): Promise<Claim | null> {
+    const { store, sandboxes, agents, settings, processes } = this.#parts;
+    this.#keeper.start();
+    return store.claim({
+      worker: { id: this.#id, process: processes.self() },
+      place: sandboxes.place,
+      agents: [...agents.keys()],
+      driver: 'worker',
+      leaseMs: settings.leaseMs,
+      ...(conversation === undefined ? { held: [...this.#held.keys()] } : { conversation }),
+    });
+  }
+
+  #take(claim: Claim): Held {
+    const { store, settings, clock, onTrouble } = this.#parts;
+    const lease = new Lease(claim.fence, { store, clock, storageMs: settings.storageMs, onTrouble });
+    const held = new Held(this.#parts, lease, claim.conversation);
+    this.#held.set(claim.conversation.id, held);
+    // A warm conversation would not notice otherwise: what was erased elsewhere must not live on in a process here.
+    lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
+    held.busy = this.#drive(held, claim);
+    return held;
+  }
+
+  /** Found by the heartbeat. It may be ours again by now, under another epoch. */
   #lost({ conversation, epoch }: Fence): void {
-    const lease = this.#holds.get(conversation)?.hold.lease;
+    const lease = this.#held.get(conversation)?.lease;
     if (lease?.fence.epoch === epoch) lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
   }
 
-  #onBell(moved: readonly string[] | null): void {
-    for (const id of moved ?? this.#holds.keys()) {
-      const entry = this.#holds.get(id);
-      if (entry === undefined) continue;
-      entry.rung = true;
-      if (this.#warm.has(entry)) this.#resume(entry);
+  // ── driving ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A turn may have come, work was added, or the lease was lost. */
+  #notify(held: Held): void {
+    const wasWarm = held.state.is === 'warm';
+    held.happens({ type: 'notified' });
+    if (!wasWarm) return;
+    clearTimeout(held.idleTimer);
+    held.busy = held.busy.then(() => this.#drive(held, null));
+  }
+
+  /** Does all that there is to do in a held conversation, then keeps it warm or leaves it. Never rejects. */
+  async #drive(held: Held, claim: Claim | null): Promise<void> {
+    const rested = await this.#guard(held, 'running turns', async () => {
+      if (claim?.unfinished) await this.#recover(held, claim.unfinished);
+      for (let turn = claim?.turn ?? null; ; turn = null) {
+        held.lease.lost.throwIfAborted();
+        turn ??= await this.#beginNext(held);
+        const errand = turn === null ? held.errands.shift() : undefined;
+        if (turn !== null) await this.#run(held, turn);
+        else if (errand !== undefined) await errand.run();
+        else if (await this.#rests(held)) return true;
+      }
+    });
+    if (!rested) return;
+    if (held.state.is === 'warm') this.#keepWarm(held);
+    else await this.#leave(held);
+  }
+
+  /** Null: none is open here, or the rest is left to other processes. */
+  async #beginNext(held: Held): Promise<Turn | null> {
+    if (this.#closing) return null;
+    held.happens({ type: 'looked' });
+    const { settings, store, agents } = this.#parts;
+    // A process that keeps nothing warm runs its conversation up to its own turns.
+    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(held.conversation.id)) return null;
+    return store.begin(held.lease.fence, [...agents.keys()]);
+  }
+
+  /** A fault of this program ends the turn as failed: it must not come back for ever. */
+  async #run(held: Held, turn: Turn): Promise<void> {
+    try {
+      await runTurn(held, turn, this.#changes, this.#shutdown.signal);
+    } catch (error) {
+      if (held.lease.lost.aborted || isStorageFault(error)) throw error;
+      this.#parts.onBug(error, `turn ${turn.id}`);
+      const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
+      if (now?.sent) await recover(held, now);
+      else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
     }
-    // What happens in conversations that we hold makes no other one claimable.
-    if (moved === null || moved.some((id) => !this.#holds.has(id))) this.#claims.wake();
+    // Whoever follows the turn reads of its end first.
+    await new Promise(setImmediate);
+    this.#unwant(held.conversation.id, turn.id);
   }
 
-  #hold(claim: Claim, waiting: number): Entry {
-    const { store, settings, onTrouble } = this.#parts;
-    const lease = new Lease(claim.fence, { store, storageMs: settings.storageMs, onTrouble });
-    const hold = new Hold(this.#parts, lease, claim.conversation);
-    const entry: Entry = {
-      hold,
-      busy: Promise.resolve(),
-      waiting,
-      rung: false,
-      last: null,
-      outlook: null,
-      looking: null,
-    };
-    this.#holds.set(claim.conversation.id, entry);
-    // While it is warm, nothing else would notice: what was erased elsewhere must not live on in a process here.
-    lease.lost.addEventListener('abort', () => this.#warm.has(entry) && this.#resume(entry), { once: true });
-    entry.busy = this.#runTurns(entry, claim);
-    return entry;
+  async #recover(held: Held, turn: Turn): Promise<void> {
+    await recover(held, turn);
+    this.#unwant(held.conversation.id, turn.id);
   }
 
-  // ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** A warm hold looks whether a turn has come. `expected`: one is about to, if it is accepted. */
-  #resume(entry: Entry, expected: Expected | null = null): void {
-    this.#warm.take(entry);
-    entry.busy = entry.busy.then(() => this.#runTurns(entry, null, expected));
+  /** False: something has come meanwhile, and there is more to do. */
+  async #rests(held: Held): Promise<boolean> {
+    const keep = await this.#isWorthKeeping(held);
+    if (held.errands.length > 0) return false;
+    const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
+    if (state.is === 'gone') this.#forget(held);
+    return state.is !== 'working';
   }
 
-  async #runTurns(entry: Entry, claim: Claim | null, expected: Expected | null = null): Promise<void> {
-    const alive = await this.#guard(entry, 'running turns', () => this.#turns.run(entry, claim, expected));
-    if (!alive || this.#stopping.isClosed || entry.waiting > 0) return;
-    if (entry.hold.live.size > 0 && this.#parts.settings.maxWarm > 0 && !alive.toOthers) this.#keepWarm(entry);
-    else await this.#letGo(entry);
+  /** A turn that is open and was not given to us needs an agent that only others know. It must not wait until we are idle. */
+  async #isWorthKeeping({ conversation, live }: Held): Promise<boolean> {
+    if (live.size === 0 || this.#parts.settings.maxWarm === 0 || this.#closing) return false;
+    const summary = await this.#parts.store.summary(conversation.owner, conversation.id).catch((error: unknown) => {
+      throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
+    });
+    return summary.open === 0;
   }
 
-  /** A turn may have come after we last looked, and its bell rung for a hold that was still busy; or the lease was lost then. */
-  #keepWarm(entry: Entry): void {
-    this.#warm.keep(entry);
-    // Nobody waits for anything just now, and the next turn need not wait for this.
-    if (entry.last !== null) entry.outlook ??= lookAhead(entry.hold, entry.last.agent);
-    entry.outlook?.catch(() => {}); // told to the turn that asks for it
-    if ((entry.rung || entry.hold.lease.lost.aborted) && this.#warm.has(entry)) this.#resume(entry);
-    this.#claims.wake(); // one turn less is running: another conversation may have waited for that
-  }
-
-  /** Runs work under the lease. When the lease is lost, every process of the hold is ended and nothing more is written. */
-  async #guard<T>(entry: Entry, where: string, work: () => Promise<T>): Promise<T | null> {
+  /** Runs work under the lease. When the lease is lost, every process of the conversation is ended and nothing is written. */
+  async #guard<T>(held: Held, where: string, work: () => Promise<T>): Promise<T | null> {
     try {
       return await work();
     } catch (error) {
-      // What made us lose the lease may be a fault of this program as well: the store refuses what cannot be.
-      const { lost } = entry.hold.lease;
+      // A fault of this program may be what lost the lease: the store refuses writes that cannot be.
+      const { lost } = held.lease;
       const cause = lost.aborted ? lost.reason : error;
       const bug = !isStorageFault(cause);
       if (bug) this.#parts.onBug(cause, where);
-      await this.#drop(entry, bug);
+      this.#forget(held);
+      await held.killAll();
+      // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.
+      if (!bug) await this.#parts.store.release(held.lease.fence).catch(() => {});
+      if (!bug) this.#claims.wake();
       return null;
     }
   }
 
-  // ── letting go ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── resting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** From here on nobody finds it: the conversation is claimed anew, by us or another, once the lease is given back. */
-  async #letGo(entry: Entry): Promise<void> {
-    const { hold } = entry;
-    this.#warm.take(entry);
-    this.#forget(entry);
-    const leaving = this.#guard(entry, 'letting go', async () => {
-      for (const name of [...hold.live.keys()]) {
+  /** At most `maxWarm` are kept, the least recently used leaves first, and each is kept for at most `idleMs`. */
+  #keepWarm(held: Held): void {
+    const { maxWarm, idleMs } = this.#parts.settings;
+    held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
+    const warm = [...this.#held.values()].flatMap((one) => (one.state.is === 'warm' ? [{ one, ...one.state }] : []));
+    const tooMany = warm.toSorted((a, b) => a.since - b.since).slice(0, Math.max(0, warm.length - maxWarm));
+    for (const { one } of tooMany) void this.#leave(one);
+    this.#claims.wake(); // one turn less is running: another conversation may have waited for that
+  }
+
+  /** Ends its agents' processes and gives the lease back: then the conversation is claimed anew, by us or another. */
+  async #leave(held: Held): Promise<void> {
+    this.#forget(held);
+    const leaving = this.#guard(held, 'leaving a conversation', async () => {
+      for (const name of [...held.live.keys()]) {
         const configured = this.#parts.agents.get(name);
-        if (configured) await hold.letGo(configured.agent);
+        if (configured) await held.endLive(configured.agent);
       }
-      await this.#parts.store.release(hold.lease.fence);
+      await this.#parts.store.release(held.lease.fence);
     }).then(() => {});
     this.#leaving.add(leaving);
     await leaving;
@@ -218,36 +318,26 @@ export class Worker {
     this.#claims.wake();
   }
 
-  /** After a fault of this program the lease is left to expire: given back, it would be claimed, and fail, again at once. */
-  async #drop(entry: Entry, bug: boolean): Promise<void> {
-    this.#warm.take(entry);
-    this.#forget(entry);
-    await entry.hold.abandon();
-    if (bug) return;
-    await this.#parts.store.release(entry.hold.lease.fence).catch(() => {});
-    this.#claims.wake();
-  }
-
-  #forget(entry: Entry): void {
-    const { id } = entry.hold.conversation;
-    if (this.#holds.get(id) === entry) this.#holds.delete(id);
+  /** From here on nobody finds it. */
+  #forget(held: Held): void {
+    const { id } = held.conversation;
+    clearTimeout(held.idleTimer);
+    held.happens({ type: 'left' });
+    for (const errand of held.errands.splice(0)) errand.drop();
+    if (this.#held.get(id) === held) this.#held.delete(id);
   }
 }
 
-/** The signal aborts when this process is about to end. */
-type Work<T> = (hold: Hold, shutdown: AbortSignal) => Promise<T>;
+/** A piece of work on a held conversation. The signal aborts when this process is about to end. */
+type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;
 
-/** What the caller is to hear of, apart from what is wrong with the hold itself. */
-async function settle<T>(work: () => Promise<T>): Promise<{ value: T } | { error: ThroughlineError }> {
-  try {
-    return { value: await work() };
-  } catch (error) {
-    if (error instanceof ThroughlineError && !isStorageFault(error)) return { error };
-    if (isAbort(error)) return { error: new ThroughlineError('closed', 'Throughline was closed before it was done.') };
-    throw error;
-  }
+/** What the caller of a piece of work is told; null: it is a fault of the storage, of the lease, or of this program. */
+function forCaller(error: unknown): ThroughlineError | null {
+  if (error instanceof ThroughlineError && !isStorageFault(error)) return error;
+  const stopped = error instanceof Error && error.name === 'AbortError';
+  return stopped ? new ThroughlineError('closed', 'Throughline was closed before the work was done.') : null;
 }
 
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
+function isNotFound(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'not_found';
 }

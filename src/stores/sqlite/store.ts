@@ -26,7 +26,7 @@ import { taskStore } from './tasks/task-store.ts';
 import { begin, beginnable, claim, claimable } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel } from './turns/end.ts';
-import { accept, enqueue } from './turns/enqueue.ts';
+import { enqueue } from './turns/enqueue.ts';
 import { forgetWorker, processesOf, release, renew, workers } from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
@@ -110,7 +110,6 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     eraseConversation: (owner, id) => write((tx) => eraseConversation(tx, owner, id)),
 
     enqueue: (owner, turn) => write((tx) => enqueue(tx, owner, turn)),
-    accept: (owner, turn, next) => write((tx) => accept(tx, owner, turn, next)),
     requestCancel: (owner, turn, by) => write((tx) => requestCancel(tx, owner, turn, by)),
     answer: (owner, permission, optionId, by) => write((tx) => answer(tx, owner, permission, optionId, by)),
 

@@ -14,7 +14,7 @@ test('a session that the conversation has lived in before is not taken for a new
   const anew = { restore: { rung: 'transcript' } } as const;
   const refused = await ask('/say Hello again.', anew);
   expect(refused).toMatchObject({ state: 'failed', sent: null, failure: { code: 'restore_failed' } });
-  expect(refused.failure?.message).toContain(`the agent gave ${first?.id} for a new session`);
+  expect(refused.failure?.message).toContain(`the agent called the session ${first?.id} new`);
   expect(await engine.conversation(id)).toMatchObject({ historyCount: 1 });
   // Asked for nothing of the kind, the conversation goes on where it is.
   expect(await ask('/say Hello once more.')).toMatchObject({ state: 'completed' });

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { ThroughlineError } from '../../../src/core/errors.ts';
-import type { Onward } from '../../../src/ports/store/turns.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { say } from './commands.ts';
@@ -8,7 +7,7 @@ import { say } from './commands.ts';
 /** What happens to a process at one exact step: right before or right after a verb of its store. */
 export interface Hook {
   readonly verb: keyof Store;
-  /** Of a commit or an accept: it has a write of this kind. Events go by the kind of the event. */
+  /** Of a commit: it has a write of this kind. Events go by the kind of the event. */
   readonly write?: string;
   readonly side: 'before' | 'after';
   /** At which call, from 1; counted only once a commit had this kind of write, when one is named. */
@@ -44,10 +43,9 @@ function matches(hook: Hook, verb: string | symbol, args: readonly unknown[]): b
   return hook.write === undefined || kindsOf(args).includes(hook.write);
 }
 
-/** Of a commit, and of a turn that is accepted and sent in one: the kinds of its writes. */
+/** Of a commit: the kinds of its writes. */
 function kindsOf(args: readonly unknown[]): string[] {
-  const given = (args[2] ?? []) as readonly Write[] | Onward;
-  const writes = 'fence' in given ? (given.ahead?.writes ?? []) : given;
+  const writes = (args[2] ?? []) as readonly Write[];
   return writes.map((write) => (write.write === 'event' ? write.event.kind : write.write));
 }
 

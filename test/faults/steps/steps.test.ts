@@ -21,7 +21,7 @@ interface Step {
   readonly since?: string;
   /** It is the second turn that is hit, in a session that has completed the first. */
   readonly second?: true;
-  /** That session is warm: the turn is accepted, begun and sent in one commit. */
+  /** That session is warm. */
   readonly warm?: true;
   readonly agent?: AgentName;
   /** The ends of the turn that is hit: killed before the step, and after it. The other turn completes in any case. */
@@ -41,7 +41,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'send', agent: 'plain', ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'send', second: true, agent: 'rotating', ends: ['completed', 'interrupted'], ran: [1, 0] },
-  { verb: 'accept', write: 'send', second: true, warm: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
+  { verb: 'commit', write: 'send', second: true, warm: true, ends: ['completed', 'interrupted'], ran: [1, 0] },
   { verb: 'commit', write: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
   { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
@@ -91,7 +91,7 @@ describe('a process that is killed at an exact step', () => {
       call: second && !warm ? 2 : 1,
     };
     const leaseMs = verb === 'renew' ? 300 : LEASE_MS;
-    const settings = warm ? { leaseMs, maxWarm: 1, headStartMs: LEASE_MS } : { leaseMs, maxWarm: 0 };
+    const settings = warm ? { leaseMs, maxWarm: 1 } : { leaseMs, maxWarm: 0 };
     const killed = place.start('stepper', { key: 'c', hook, requests, whenWarm: warm, engine: settings });
     await killed.closed;
     expect(killed.stderr).toBe('');

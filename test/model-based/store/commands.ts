@@ -70,9 +70,6 @@ const command = fc.oneof(
       text: fc.nat(1),
       agent: fc.option(fc.nat(1)),
       session: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, fc.nat(2)),
-      // By a worker that may hold the conversation, and foresees its number, or a wrong one, or nothing.
-      holder: fc.option(worker, { freq: 2 }),
-      foresees: fc.constantFrom('right' as const, 'right' as const, 'wrong' as const, 'nothing' as const),
     }),
   },
   // The next things that a well-behaved worker would do: without it few sequences would get to the end of a turn.

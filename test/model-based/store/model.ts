@@ -200,28 +200,6 @@ export function commit(
   return { after, seq };
 }
 
-/** What the holder of a conversation does with a turn as soon as it is accepted. */
-export interface Onward {
-  readonly epoch: number;
-  readonly counter: number;
-  readonly agents: readonly string[];
-  readonly ahead: { readonly n: number; readonly agent: string; readonly writes: readonly Write[] } | null;
-}
-
-export function goOnWith(
-  conversation: Conversation,
-  others: readonly Conversation[],
-  turn: Turn,
-  { epoch, counter, agents, ahead }: Onward,
-): { begun: boolean; written: boolean } {
-  const isNext = held(conversation, epoch) && open(conversation).length === 1 && agents.includes(turn.agent);
-  if (!isNext) return { begun: false, written: false };
-  started(conversation, turn);
-  if (ahead === null || ahead.n !== turn.n || ahead.agent !== turn.agent) return { begun: true, written: false };
-  Object.assign(conversation, commit(conversation, others, epoch, counter, ahead.writes).after);
-  return { begun: true, written: true };
-}
-
 function apply(conversation: Conversation, others: readonly Conversation[], write: Write): void {
   switch (write.write) {
     case 'update':

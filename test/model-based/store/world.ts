@@ -148,8 +148,6 @@ export class World {
     const body = JSON.stringify([conversation.id, named, command.text, session]);
     const known = request === null ? undefined : this.#requests.get(request);
     const agent = named ?? conversation.turns.at(-1)?.agent ?? 'a';
-    const pen = command.holder === null ? null : this.#pen(command.holder, conversation);
-    const onward = pen && this.#onward(conversation, { id: turn.id, agent }, pen, command);
     await this.#expect(
       'submit',
       () => {
@@ -161,40 +159,15 @@ export class World {
         const after = structuredClone(conversation);
         const accepted = model.submit(after, turn.id, agent);
         const seq = after.events.length;
-        const next = onward === null ? {} : model.goOnWith(after, this.#others(conversation), accepted, onward);
         Object.assign(conversation, after);
         if (request !== null) this.#requests.set(request, { body, turn: accepted.id, seq });
-        return { turn: accepted.id, seq, duplicate: false, ...next };
+        return { turn: accepted.id, seq, duplicate: false };
       },
       async () => {
-        const store = this.#store(command.holder ?? command.text);
-        if (onward === null || pen === null) {
-          const { turn: accepted, seq, duplicate } = await store.enqueue('owner', turn);
-          return { turn: accepted.id, seq, duplicate };
-        }
-        const ahead = onward.ahead && {
-          ...onward.ahead,
-          writes: onward.ahead.writes.map((one) => toStore(one, conversation)),
-        };
-        const answer = await store.accept('owner', turn, { ...onward, fence: pen.fence, ahead });
-        const { turn: accepted, seq, duplicate, begun, written } = answer;
-        return { turn: accepted.id, seq, duplicate, ...(duplicate ? {} : { begun: begun !== null, written }) };
+        const { turn: accepted, seq, duplicate } = await this.#store(command.text).enqueue('owner', turn);
+        return { turn: accepted.id, seq, duplicate };
       },
     );
-  }
-
-  #onward(
-    conversation: model.Conversation,
-    { id, agent }: { id: string; agent: string },
-    pen: Pen,
-    { holder, foresees }: Extract<Command, { do: 'submit' }>,
-  ): model.Onward {
-    const n = foresees === 'wrong' ? conversation.nextN + 1 : conversation.nextN;
-    const writes = foresees === 'nothing' ? [] : this.#sending(conversation, { id, agent, attempt: 1 });
-    const { counter } = pen;
-    pen.counter += writes.length;
-    const agents = this.#pick(KNOWN, holder ?? 0);
-    return { epoch: pen.fence.epoch, counter, agents, ahead: foresees === 'nothing' ? null : { n, agent, writes } };
   }
 
   #others(conversation: model.Conversation): model.Conversation[] {

@@ -2,7 +2,7 @@ import { titleOf } from '../../../core/content.ts';
 import { noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn.ts';
 import { NO_USAGE } from '../../../core/usage.ts';
-import type { Accepted, Enqueued, NewTurn, Onward } from '../../../ports/store/turns.ts';
+import type { Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
 import { titleFromPrompt } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
@@ -10,8 +10,6 @@ import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { startTurn } from './claim.ts';
-import { applyAll } from './commit.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
@@ -34,28 +32,8 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   return { turn, seq, duplicate: false };
 }
 
-/**
- * The same, and what its holder would do next. Only where no other turn is open: one that waits comes first, and is begun as
- * always.
- */
-export function accept(tx: Tx, owner: string, request: NewTurn, next: Onward): Accepted {
-  const asked = requestHash(request);
-  const known = findRequest(tx.db, owner, request.requestId, asked);
-  if (known !== null) return { ...known, begun: null, written: false };
-  const ledger = Ledger.of(tx, owner, request.conversation);
-  const { no, turn, seq } = addTurn(ledger, request, asked);
-  const { id, n, agent, attempt } = turn;
-  const isNext = ledger.isUnder(next.fence) && ledger.row.pending === 1 && next.agents.includes(agent);
-  const begun = isNext ? { ...turn, ...startTurn(ledger, { no, id, n, attempt }) } : null;
-  const { ahead, counter } = next;
-  const written = begun !== null && ahead !== null && ahead.n === n && ahead.agent === agent;
-  if (written) applyAll(ledger, counter, ahead.writes, new Map([[id, { no, id, n }]]));
-  ledger.save();
-  return { turn, seq, duplicate: false, begun, written };
-}
-
 /** The hot row is still to be saved. */
-function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { no: number; turn: Turn; seq: number } {
+function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { turn: Turn; seq: number } {
   const { tx } = ledger;
   const agent = agentFor(tx.db, ledger, request);
   checkSession(tx.db, ledger, agent, request);
@@ -71,7 +49,7 @@ function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { 
   ledger.row.pending += 1;
   ledger.row.ready_at ??= tx.monotonic;
   ledger.touch();
-  return { no, turn: newTurn(request, n, agent, tx.now), seq };
+  return { turn: newTurn(request, n, agent, tx.now), seq };
 }
 
 /** The turn as it was stored, without reading it back. */

@@ -5,11 +5,11 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import { keptWarm } from '../support/kept-warm.ts';
 import { scriptedWith } from '../support/scripted-sessions.ts';
 
-// In a warm session a turn is sent in the commit that accepts it, with a number that is foreseen.
+// Turns that come at the same moment to a session that is warm.
 
 test('turns that two engines submit at the same moment end in order, each with a receipt of its own', async () => {
   await using home = new BenchHome();
-  const holder = await home.open({ engine: { headStartMs: 60_000 } });
+  const holder = await home.open();
   const { engine: other } = await home.open({ engine: { maxRunning: 0 } });
   const { engine, parts } = holder;
   const { id, owner } = await engine.ensure({ key: 'chat' });
@@ -32,7 +32,7 @@ test('turns that two engines submit at the same moment end in order, each with a
 
 test('turns submitted at the same moment are accepted in the order in which they were submitted', async () => {
   await using home = new BenchHome();
-  const { engine, id, watch, look } = await warmButUnseen(home, 60_000);
+  const { engine, id, watch, look } = await warmButUnseen(home);
   const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
   await new Promise(setImmediate);
   submitted.push(engine.submit(id, '/say Four.'));
@@ -43,45 +43,27 @@ test('turns submitted at the same moment are accepted in the order in which they
   await watch.stop();
 });
 
-test('turns keep their order also where the first is refused together with what was foreseen for it', async () => {
+test('a turn that follows a cancelled one goes to the warm session, under its own number', async () => {
   await using home = new BenchHome();
-  const { engine, parts, id, watch, look } = await warmButUnseen(home, 60_000);
-  const { store } = parts;
-  const { accept } = store;
-  // Nothing is sent twice: the store refuses the turn and all that was to be written with it.
-  let refused = 0;
-  store.accept = (owner, turn, next) => {
-    const ahead = next.ahead && { ...next.ahead, writes: [...next.ahead.writes, ...next.ahead.writes] };
-    return accept(owner, turn, { ...next, ahead }).catch((error: unknown) => {
-      refused += 1;
-      throw error;
-    });
-  };
-  const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
-  look.resolve();
-  const turns = (await Promise.all(submitted)).map(({ turn }) => turn);
-  store.accept = accept;
-  expect(refused).toBe(1);
-  expect(turns.map(({ n }) => n)).toEqual([2, 3, 4]);
-  for (const turn of turns) await watch.ended(turn.id);
-  expect((await engine.turns(id)).map(({ state }) => state)).toEqual(Array(4).fill('completed'));
-  await watch.stop();
-});
-
-test('a turn whose number was foreseen wrongly is sent all the same, under its own', async () => {
-  await using home = new BenchHome();
-  const { engine, parts } = await home.open({ engine: { headStartMs: 60_000 } });
+  const { engine, parts } = await home.open();
   const { id, owner } = await engine.ensure({ key: 'chat' });
   const warm = keptWarm(parts.store);
   await engine.submit(id, '/say Hello.');
   await warm;
   // One that is cancelled in the commit that accepts it is never begun here, and has a number.
-  const passing = { id: 'passing', conversation: id, requestId: null, agent: null, defaultAgent: null, retryOf: null };
+  const cancelled = {
+    id: 'cancelled',
+    conversation: id,
+    requestId: null,
+    agent: null,
+    defaultAgent: null,
+    retryOf: null,
+  };
   const prompt = [{ type: 'text', text: 'Never mind.' } as const];
   const warmAgain = keptWarm(parts.store);
   await Promise.all([
-    parts.store.enqueue(owner, { ...passing, prompt, options: {} }),
-    parts.store.requestCancel(owner, passing.id, 'test'),
+    parts.store.enqueue(owner, { ...cancelled, prompt, options: {} }),
+    parts.store.requestCancel(owner, cancelled.id, 'test'),
   ]);
   await warmAgain;
   const watch = new TurnWatch(engine, id, (await engine.conversation(id)).lastSeq);
@@ -98,7 +80,7 @@ test('a turn whose number was foreseen wrongly is sent all the same, under its o
 
 test('a turn is accepted although nobody can look where its session stands', async () => {
   await using home = new BenchHome();
-  const { engine, parts, id, watch, look } = await warmButUnseen(home, 1);
+  const { engine, parts, id, watch, look } = await warmButUnseen(home);
   const { turn } = await engine.submit(id, '/say Hello again.');
   expect((await parts.store.findTurn('local', turn.id))?.sent).toBe(null);
   look.resolve();
@@ -108,9 +90,9 @@ test('a turn is accepted although nobody can look where its session stands', asy
 });
 
 /** A warm session of which nobody can see where it stands until `look` is resolved. */
-async function warmButUnseen(home: BenchHome, headStartMs: number) {
+async function warmButUnseen(home: BenchHome) {
   let looking = Promise.resolve();
-  const { engine, parts } = await home.open({ agent: looksWhen(() => looking), engine: { headStartMs } });
+  const { engine, parts } = await home.open({ agent: looksWhen(() => looking) });
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const warm = keptWarm(parts.store);

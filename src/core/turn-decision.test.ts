@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { Failure } from './errors.ts';
+import { type AttemptFacts, decideAfterAttempt, type PromptFacts } from './turn-decision.ts';
+
+const FAILED: Failure = { code: 'agent_failed', message: 'Overloaded.' };
+const LOCKED: Failure = { code: 'session_locked', message: 'Locked.' };
+const TOO_LONG: Failure = { code: 'too_long', message: 'Too long.' };
+const REFUTED: Failure = { code: 'context_refuted', message: 'It lacks turn 2.' };
+const CANCELLED: Failure = { code: 'cancelled', message: 'Cancelled.' };
+
+const PROMPT: PromptFacts = { harmless: true, again: true, untaken: false, delivered: 3, reusable: true };
+const FACTS: AttemptFacts = {
+  stop: null,
+  failure: null,
+  prompt: PROMPT,
+  sentBefore: false,
+  isFirst: true,
+  tries: 1,
+  mostAttempts: 2,
+  retryMs: 500,
+  lockWaitMs: 100,
+  shrunk: false,
+};
+const unsent = { prompt: null };
+const prompt = (facts: Partial<PromptFacts>) => ({ prompt: { ...PROMPT, ...facts } });
+
+describe('after an attempt in which no prompt left', () => {
+  test.each<[string, Partial<AttemptFacts>, object]>([
+    ['a failed restore ends the turn', { ...unsent, failure: FAILED }, { as: 'unsent', failure: FAILED }],
+    ['a cancel ends it', { ...unsent, stop: 'cancelled' }, { as: 'unsent', failure: CANCELLED }],
+    ['a cancel beats the failure', { ...unsent, stop: 'cancelled', failure: FAILED }, { failure: CANCELLED }],
+    ['the end of this program leaves it queued', { ...unsent, stop: 'shutdown' }, { next: 'leave' }],
+    ['… also after a failed restore', { ...unsent, stop: 'shutdown', failure: FAILED }, { next: 'leave' }],
+    [
+      'a turn that was sent before ends with that attempt',
+      { ...unsent, failure: FAILED, sentBefore: true },
+      { as: 'earlier', failure: FAILED },
+    ],
+    [
+      '… and is interrupted by the end of this program',
+      { ...unsent, stop: 'shutdown', sentBefore: true },
+      { as: 'earlier', failure: { code: 'interrupted' } },
+    ],
+  ])('%s', (_, facts, verdict) => {
+    expect(decideAfterAttempt({ ...FACTS, ...facts })).toMatchObject(verdict);
+  });
+});
+
+describe('after a prompt that left, the turn ends', () => {
+  test.each<[string, Partial<AttemptFacts>, object]>([
+    ['when it completed', {}, { as: 'sent', failure: null }],
+    ['when it completed although it was to stop', { stop: 'shutdown' }, { as: 'sent', failure: null }],
+    [
+      'when a tool had begun, or nobody saw the end',
+      { failure: FAILED, ...prompt({ harmless: false }) },
+      { as: 'sent' },
+    ],
+    [
+      'when the agent says that trying again is of no use',
+      { failure: FAILED, ...prompt({ again: false }) },
+      { as: 'sent' },
+    ],
+    ['when the attempts are used up', { failure: FAILED, tries: 2 }, { as: 'sent', failure: FAILED }],
+    ['as cancelled when it was to stop', { failure: FAILED, stop: 'cancelled' }, { as: 'sent', failure: CANCELLED }],
+    [
+      'by its own failure when a tool had begun before it was to stop',
+      { failure: FAILED, stop: 'cancelled', ...prompt({ harmless: false }) },
+      { as: 'sent', failure: FAILED },
+    ],
+    ['when its session stayed locked', { failure: LOCKED, lockWaitMs: null }, { as: 'sent', failure: LOCKED }],
+    ['when a prompt without history is too long', { failure: TOO_LONG, ...prompt({ delivered: 0 }) }, { as: 'sent' }],
+    ['when half of the history is too long as well', { failure: TOO_LONG, shrunk: true }, { as: 'sent' }],
+    ['when the context was refuted again and again', { failure: REFUTED, tries: 8 }, { as: 'sent' }],
+    [
+      'as untaken when the agent did not take its first prompt',
+      { failure: FAILED, ...prompt({ untaken: true, again: false }) },
+      { as: 'untaken' },
+    ],
+    [
+      'as sent when an earlier attempt may have been taken',
+      { failure: FAILED, isFirst: false, ...prompt({ untaken: true, again: false }) },
+      { as: 'sent' },
+    ],
+  ])('%s', (_, facts, verdict) => {
+    expect(decideAfterAttempt({ ...FACTS, ...facts })).toMatchObject({ next: 'end', ...verdict });
+  });
+});
+
+describe('after a harmless failure, the turn is tried again', () => {
+  test.each<[string, Partial<AttemptFacts>, object]>([
+    ['after a pause, in the same session', { failure: FAILED }, { waitMs: 500, aside: null }],
+    ['after a longer pause each time', { failure: FAILED, tries: 3, mostAttempts: 5 }, { waitMs: 2_000 }],
+    [
+      'in a new session when this one cannot take the prompt back',
+      { failure: FAILED, ...prompt({ reusable: false }) },
+      { aside: { state: 'closed' } },
+    ],
+    ['when a locked session may be free by then', { failure: LOCKED, tries: 20 }, { waitMs: 100, aside: null }],
+    ['with half of the history', { failure: TOO_LONG }, { waitMs: 0, shrink: true, aside: { state: 'closed' } }],
+    [
+      'without the session that lacked its context',
+      { failure: REFUTED },
+      { waitMs: 0, shrink: false, tried: REFUTED.message, aside: { state: 'lost', reason: REFUTED.message } },
+    ],
+  ])('%s', (_, facts, verdict) => {
+    expect(decideAfterAttempt({ ...FACTS, ...facts })).toMatchObject({ next: 'again', ...verdict });
+  });
+});

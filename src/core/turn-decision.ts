@@ -1,0 +1,114 @@
+import type { Failure } from './errors.ts';
+
+/*
+ * What becomes of a turn when one attempt at it is over. A turn may be attempted again only after a failure that was seen to
+ * its end, in which no tool had begun: anything else could happen twice (R6).
+ */
+
+/** Why a turn has to stop: somebody cancelled it, or this program is about to end. */
+export type TurnStop = 'cancelled' | 'shutdown';
+
+export interface AttemptFacts {
+  /** Null: nothing asks the turn to stop. */
+  readonly stop: TurnStop | null;
+  /** Null: it completed; or, where no prompt left, it was stopped before that. */
+  readonly failure: Failure | null;
+  /** The prompt that left in this attempt; null: none did. */
+  readonly prompt: PromptFacts | null;
+  /** An earlier attempt of this worker was sent: the turn is part of the history, whatever comes now. */
+  readonly sentBefore: boolean;
+  /** No worker has attempted this turn before. */
+  readonly isFirst: boolean;
+  /** Attempts of this worker, this one included. */
+  readonly tries: number;
+  /** How many attempts the settings allow after a failure that may pass, and the first pause between two. */
+  readonly mostAttempts: number;
+  readonly retryMs: number;
+  /** How long to wait for a locked session next; null: it was waited for long enough. */
+  readonly lockWaitMs: number | null;
+  /** The history was already shortened once because it was refused as too long. */
+  readonly shrunk: boolean;
+}
+
+export interface PromptFacts {
+  /** All that the agent had to say was read, and no tool had begun: sending again could repeat nothing. */
+  readonly harmless: boolean;
+  /** The agent says that the same prompt may work when it is sent again. */
+  readonly again: boolean;
+  /** The agent has not taken the prompt: it is no part of the session. */
+  readonly untaken: boolean;
+  /** How many turns of the history were put before the prompt. */
+  readonly delivered: number;
+  /** The session can take another attempt: what it has of this one can be taken back, or need not be. */
+  readonly reusable: boolean;
+}
+
+export type TurnVerdict =
+  /** Nothing was sent: the turn stays queued for the next worker. */
+  | { readonly next: 'leave' }
+  | { readonly next: 'end'; readonly as: EndKind; readonly failure: Failure | null }
+  | {
+      readonly next: 'again';
+      readonly waitMs: number;
+      /** Why the session is not used for the next attempt, and the state it is left in; null: it is kept. */
+      readonly aside: { readonly state: 'closed' | 'lost'; readonly reason: string } | null;
+      /** What the receipt says of this attempt; null: nothing. */
+      readonly tried: string | null;
+      /** The next attempt delivers half of the history. */
+      readonly shrink: boolean;
+      readonly failure: Failure;
+    };
+
+/**
+ * `unsent`: nothing of it was sent, it is no part of the history. `untaken`: its prompt left, but the agent did not take it, which
+ * counts as unsent. `earlier`: it ends with what its attempt before had brought. `sent`: it ends with this attempt.
+ */
+export type EndKind = 'unsent' | 'untaken' | 'earlier' | 'sent';
+
+/** Whatever the reason for trying again: an agent that fails every time is not tried for ever. */
+const MOST_TRIES = 8;
+
+export function decideAfterAttempt(facts: AttemptFacts): TurnVerdict {
+  const { stop, prompt, failure, sentBefore } = facts;
+  if (prompt === null) return decideUnsent(facts);
+  const again = decideAgain(facts, prompt);
+  if (again !== null) return again;
+  // Stopped while it waited for its next attempt: that is how it ended, not by the failure before.
+  const ended = stop !== null && failure !== null && prompt.harmless ? stopped(stop) : failure;
+  const untaken = prompt.untaken && !sentBefore && facts.isFirst;
+  return { next: 'end', as: untaken ? 'untaken' : 'sent', failure: ended };
+}
+
+function decideUnsent({ stop, failure, sentBefore }: AttemptFacts): TurnVerdict {
+  if (stop === 'shutdown' && !sentBefore) return { next: 'leave' };
+  const why = stop === null ? failure : stopped(stop);
+  return { next: 'end', as: sentBefore ? 'earlier' : 'unsent', failure: why };
+}
+
+/** Null: the turn is not tried again. */
+function decideAgain(facts: AttemptFacts, prompt: PromptFacts): TurnVerdict | null {
+  const { stop, failure, tries, lockWaitMs } = facts;
+  if (failure === null || !prompt.harmless || stop !== null) return null;
+  const again = { next: 'again', waitMs: 0, aside: null, tried: null, shrink: false, failure } as const;
+  if (failure.code === 'session_locked') return lockWaitMs === null ? null : { ...again, waitMs: lockWaitMs };
+  if (tries >= MOST_TRIES) return null;
+  switch (failure.code) {
+    case 'too_long': {
+      if (prompt.delivered === 0 || facts.shrunk) return null;
+      const aside = { state: 'closed', reason: 'it refused the history as too long' } as const;
+      return { ...again, aside, tried: 'refused as too long', shrink: true };
+    }
+    case 'context_refuted':
+      return { ...again, aside: { state: 'lost', reason: failure.message }, tried: failure.message };
+    default: {
+      if (!prompt.again || tries >= facts.mostAttempts) return null;
+      const aside = { state: 'closed', reason: 'the only prompt that it was sent has failed' } as const;
+      return { ...again, waitMs: facts.retryMs * 2 ** (tries - 1), aside: prompt.reusable ? null : aside };
+    }
+  }
+}
+
+export function stopped(stop: TurnStop): Failure {
+  if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
+  return { code: 'interrupted', message: 'This program was ended before the turn could be tried again.' };
+}

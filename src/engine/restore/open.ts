@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto';
+import type { Step } from '../../core/continuity.ts';
+import type { Proof } from '../../core/receipt.ts';
+import { PartsBuilder } from '../../core/record.ts';
+import type { Session } from '../../core/session.ts';
+import type { Opened, OpenHow } from '../../ports/agent.ts';
+import { notNew } from '../worker/held.ts';
+import { inLineage, type OpenResult, type RestoreRequest, type StepFailure } from './request.ts';
+import { toldTo } from './told.ts';
+
+/*
+ * One function for each way to open a session: the living process, the agent's own session again, a native session that the caller
+ * named, a new one. Each proves, as far as the agent allows, that the session stands where we left it. (rehydrate.ts puts the agent's
+ * own file back first.)
+ */
+
+/** The process that we hold, as long as its storage is where we left it. */
+export async function openLive(step: Step, row: Session, request: RestoreRequest): Promise<OpenResult> {
+  const { held, agent, traits } = request;
+  const live = held.living(agent.name);
+  if (live === null) return { failure: 'its process has ended' };
+  const position = traits.position ? await live.session.position() : null;
+  if (traits.position && position !== row.position) {
+    const alone = await wentOnAlone(row, position, request);
+    if (alone === null) return movedByOthers(row, position, request);
+    // What it did is in its storage; in its process there may be more to come that nobody asked for.
+    await held.endLive(agent);
+    return { failure: alone };
+  }
+  const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
+  if (isTooWeak(proof, request)) return { failure: 'nothing shows that it has the context, or takes it along' };
+  return { open: { ...inLineage(row), session: live.session }, proof };
+}
+
+/** The agent opens its own session again, once its storage is where we left it, or only the agent itself has gone on. */
+export async function openResumed(recorded: Session, request: RestoreRequest): Promise<OpenResult> {
+  const { held, agent, traits } = request;
+  let row = recorded;
+  await held.endLive(agent);
+  if (row.process) await held.parts.processes.end(row.process);
+  if (traits.position) {
+    if (row.position === null) return { failure: 'where it stood was never recorded' };
+    const position = await agent.position(row.id, await held.openSandbox());
+    if (position === null) return putAside(row, 'lost', 'the agent no longer has it', request);
+    if (position !== row.position) {
+      const alone = await wentOnAlone(row, position, request);
+      if (alone === null) return movedByOthers(row, position, request);
+      // It knows more than the history does: the lineage and the receipt say so.
+      await held.putAside(agent, { ref: row.ref, state: 'unsettled', reason: alone, change: { position } });
+      row = { ...row, state: 'unsettled', position, process: null };
+    }
+  }
+  const rewind = request.rewind?.ref === row.ref ? request.rewind : null;
+  const told = () => toldTo(row, held);
+  const opened = await openWithLockRetry({ kind: 'resume', id: row.id, memo: row.memo, rewind, told }, request);
+  if ('failure' in opened) return opened;
+  if (!opened.ok) return notResumed(row, opened, request);
+  const position = rewind?.position ?? row.position;
+  const proof = await proveOpened(opened, position, request);
+  if (proof === 'refuted') {
+    await opened.session.close();
+    return putAside(row, 'lost', 'after opening, it was not where we left it', request);
+  }
+  if (isTooWeak(proof, request)) {
+    await opened.session.close();
+    return { failure: 'nothing proves that it still has the context' };
+  }
+  const same = { ...inLineage(row), position, session: opened.session, unsettled: row !== recorded };
+  const moved = opened.session.id !== null && opened.session.id !== row.id;
+  return { open: moved ? { ...same, ref: null, origin: 'rotated', parent: row.ref, mirrored: 0 } : same, proof };
+}
+
+function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
+  if (reason === 'lacking') return putAside(row, 'lost', message, request);
+  if (reason === 'diverged') return putAside(row, 'diverged', `somebody else has used it since: ${message}`, request);
+  const failure = `the agent refused: ${message}`;
+  return reason === 'not_found' ? putAside(row, 'lost', failure, request) : { failure };
+}
+
+/** A native session that somebody else made: read first, and taken into the lineage when the prompt is sent. */
+export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
+  const { held, agent, traits } = request;
+  await held.endLive(agent);
+  const position = traits.position ? await agent.position(id, await held.openSandbox()) : null;
+  if (traits.position && position === null) return { failure: 'the agent has no such session here' };
+  const opened = await openWithLockRetry({ kind: 'resume', id }, request);
+  if (!isOpen(opened)) return whyNotOpen(opened);
+  const { session } = opened;
+  const proof = await proveOpened(opened, position, request);
+  if (proof === 'refuted' || isTooWeak(proof, request)) {
+    await session.close();
+    return proof === 'refuted'
+      ? { failure: 'after opening, it was not where its storage stood' }
+      : { failure: 'nothing shows what it knows; the policy "auto" takes it all the same' };
+  }
+  const parent = await previousSession(request);
+  const unknown = { watermark: 0, dropped: 0, mirrored: 0 };
+  return { open: { session, ref: null, origin: 'adopted', parent, position, ...unknown }, proof };
+}
+
+/** An id that we assign is recorded before the agent hears of it, and opens a session once (R1). */
+export async function openNew(step: Step, request: RestoreRequest): Promise<OpenResult> {
+  const { held, agent, traits } = request;
+  await held.endLive(agent);
+  const parent = await previousSession(request);
+  const noTools = step.deliver.what === 'prompts' && traits.noTools;
+  const id = traits.id === 'assigned' ? randomUUID() : null;
+  const ref = id === null ? null : await recordAssigned(id, parent, 'new', request);
+  const opened = await openAssigned(id, noTools, request);
+  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
+  const { session } = opened;
+  if (id === null && session.id !== null && traits.position && (await held.hasUsed(agent, session.id))) {
+    await session.close();
+    return { failure: notNew(session.id) };
+  }
+  const open = { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, mirrored: 0 } as const;
+  return { open: { ...open, position: await session.position() }, proof: step.proof };
+}
+
+/** An id that is in use, and that nobody but us can know, was opened by an earlier attempt: from then on it is resumed (R1). */
+async function openAssigned(id: string | null, noTools: boolean, request: RestoreRequest) {
+  const opened = await openWithLockRetry({ kind: 'new', id }, request, noTools);
+  if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
+  return openWithLockRetry({ kind: 'resume', id }, request, noTools);
+}
+
+// ── asking the agent ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Waits for a locked session for as long as the settings allow. */
+export async function openWithLockRetry(
+  how: OpenHow,
+  { held, agent, lock, signal, turn }: RestoreRequest,
+  noTools = false,
+): Promise<Opened | StepFailure> {
+  for (;;) {
+    signal.throwIfAborted();
+    const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools, signal });
+    if (opened.ok || opened.reason !== 'locked') return opened;
+    if (!(await lock.wait(signal))) return stayedLocked(opened.message, lock);
+    const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
+    await held.lease.write({ write: 'event', event: { kind: 'session.locked', turn: turn?.id ?? null, payload } });
+  }
+}
+
+function stayedLocked(message: string, { count, ms }: { count: number; ms: number }): StepFailure {
+  return {
+    failure: `locked: ${message}`,
+    final: {
+      code: 'session_locked',
+      message: `The agent's session stayed locked through ${count} waits (${ms} ms): ${message}`,
+      hint: 'Nothing was sent. Try again when the other program has released it, or raise "lock" in the settings.',
+    },
+  };
+}
+
+export function isOpen(opened: Opened | StepFailure): opened is Extract<Opened, { ok: true }> {
+  return 'ok' in opened && opened.ok;
+}
+
+export function whyNotOpen(opened: Extract<Opened, { ok: false }> | StepFailure): StepFailure {
+  return 'failure' in opened ? opened : { failure: `the agent refused: ${opened.message}` };
+}
+
+/** Whether it stands, opened, where it should; where that cannot be seen, as far as its agent can tell. */
+async function proveOpened(
+  opened: Opened & { ok: true },
+  expected: string | null,
+  request: RestoreRequest,
+): Promise<Proof> {
+  if (!request.traits.position || expected === null) return opened.proof;
+  return (await opened.session.position()) === expected ? 'proved' : 'refuted';
+}
+
+/** A step with no proof is taken under the policy "auto" only. */
+function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
+  return proof === 'none' && settings.policy !== 'auto';
+}
+
+// ── the lineage ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The session is not used again, and no later step of this plan may use it. */
+export async function putAside(
+  { ref }: Session,
+  state: 'lost' | 'diverged' | 'closed',
+  reason: string,
+  { held, agent }: RestoreRequest,
+): Promise<StepFailure> {
+  await held.putAside(agent, { ref, state, reason });
+  return { failure: reason, aside: ref };
+}
+
+/** An assigned id (`ref`) whose session never came to be. */
+export async function neverOpened(ref: string | null, failure: StepFailure, { held, agent }: RestoreRequest) {
+  if (ref !== null) await held.putAside(agent, { ref, state: 'lost', reason: failure.failure });
+  return failure;
+}
+
+/** Somebody else used the session: it is never used again and never merged (R10). */
+function movedByOthers(row: Session, found: string | null, request: RestoreRequest): Promise<StepFailure> {
+  if (found === null) return putAside(row, 'lost', 'the agent no longer has it', request);
+  return putAside(row, 'diverged', 'somebody else has used it since: it is not where we left it', request);
+}
+
+/** What the agent did by itself since its last turn, without anybody's prompt; null: it was not the agent alone. */
+async function wentOnAlone(
+  row: Session,
+  position: string | null,
+  { held, agent }: RestoreRequest,
+): Promise<string | null> {
+  if (position === null || row.position === null) return null;
+  const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await held.openSandbox());
+  if (tail === null || tail.position !== position) return null;
+  const parts = new PartsBuilder();
+  for (const update of tail.updates) parts.add(update);
+  const tools = parts.parts().flatMap((part) => (part.type === 'tool' ? [part.name] : []));
+  const ran = tools.length === 0 ? 'no tool ran' : `these tools ran: ${tools.join(', ')}`;
+  return `it went on by itself after its last turn, unasked; ${ran}`;
+}
+
+/** The session that a new one follows in the lineage: the last of the conversation, whoever's it was. */
+export async function previousSession({ held }: RestoreRequest): Promise<string | null> {
+  const { owner, id } = held.conversation;
+  const [newest] = await held.parts.store.sessions(owner, id, { limit: 1 });
+  return newest?.ref ?? null;
+}
+
+/** Written before the agent hears of the id. Returns our reference of it. */
+export async function recordAssigned(
+  id: string,
+  parent: string | null,
+  origin: 'new' | 'rehydrated',
+  { held, agent }: RestoreRequest,
+): Promise<string> {
+  const ref = randomUUID();
+  const unused = { watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
+  const session = { ref, id, agent: agent.name, storage: await held.storage(agent), parent, origin, ...unused };
+  await held.lease.write({ write: 'open-session', session, turn: null });
+  return ref;
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { isUsable } from '../../core/session.ts';
+import { recordsWithin } from './deliver.ts';
+import {
+  isOpen,
+  neverOpened,
+  openWithLockRetry,
+  previousSession,
+  putAside,
+  recordAssigned,
+  whyNotOpen,
+} from './open.ts';
+import type { OpenResult, RestoreRequest } from './request.ts';
+
+/** The agent's own file as it was, when our copy of it reaches the head; else one made from the records. */
+export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
+  await request.held.endLive(request.agent);
+  return (await openMirrored(request)) ?? openSynthesised(request);
+}
+
+/** Null: there is no copy that would do. */
+async function openMirrored(request: RestoreRequest): Promise<OpenResult | null> {
+  const { held, agent } = request;
+  const { owner, id: conversation, head } = held.conversation;
+  const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
+  const usable = row !== undefined && row.state !== 'diverged' && row.state !== 'closed';
+  if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
+  const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
+  if (transcript === null) return null;
+  if (isUsable(row)) await putAside(row, 'lost', 'its file is put back from our copy', request);
+  const how = { kind: 'rehydrate', id: row.id, from: { transcript, memo: row.memo } } as const;
+  const opened = await openWithLockRetry(how, request);
+  if ('failure' in opened) return opened.final ? opened : null;
+  if (!opened.ok) return null;
+  const { session } = opened;
+  if ((await session.position()) !== row.position) {
+    await session.close();
+    return null;
+  }
+  const { watermark, dropped, position } = row;
+  const known = { ref: null, origin: 'rehydrated', parent: row.ref, watermark, dropped, position } as const;
+  return { open: { session, ...known, mirrored: 0 }, proof: 'proved' };
+}
+
+async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
+  const { records, dropped } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: 'nothing of the history fits into the budget' };
+  const parent = await previousSession(request);
+  const id = randomUUID();
+  const ref = await recordAssigned(id, parent, 'rehydrated', request);
+  const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
+  if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
+  const { session, proof } = opened;
+  const open = { session, ref, origin: 'rehydrated', parent, watermark: 0, dropped, mirrored: 0 } as const;
+  return { open: { ...open, position: await session.position() }, proof };
+}

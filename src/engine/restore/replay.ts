@@ -1,0 +1,119 @@
+import { PartsBuilder, type TurnRecord } from '../../core/record.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { AgentSession } from '../../ports/agent.ts';
+import { progress, recordsWithin } from './deliver.ts';
+import {
+  addSpent,
+  type Delivered,
+  NOTHING_DELIVERED,
+  NOTHING_SPENT,
+  type OpenSession,
+  type RestoreRequest,
+  type StepFailure,
+} from './request.ts';
+import { toldByReplay } from './told.ts';
+
+/**
+ * The earlier prompts of the person, one by one. Only where no tool can run, or where the caller accepted that: the answers
+ * belong to the restore and never become turns.
+ */
+export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
+  const { held, traits, signal } = request;
+  const { records, dropped } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: 'none of the history fits into the budget' };
+  let spent = NOTHING_SPENT;
+  const passed = new PassedSessions(open, request);
+  await progress('replay', 0, records.length, request);
+  for (const [i, record] of records.entries()) {
+    if (signal.aborted) return { failure: `it was stopped before turn ${record.n} was replayed`, spent };
+    const said = await replayOne(open.session, record, passed, signal);
+    spent = addSpent(spent, { usage: said.failure === null ? counted(said.usage) : said.usage, toolsRan: said.tools });
+    if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}`, spent };
+    if (said.tools.length > 0 && !request.settings.allowTools) {
+      const failure = `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`;
+      return { failure, spent };
+    }
+    await progress('replay', i + 1, records.length, request);
+  }
+  const session = traits.noTools ? await withTools(open, records, request) : null;
+  if (session && 'failure' in session) return { ...session, spent };
+  if (held.lease.lost.aborted) return { failure: 'the lease was lost' };
+  return { ...NOTHING_DELIVERED, ...spent, turns: records.length, dropped, session, parent: passed.last };
+}
+
+/** Sessions that the agent named during a replay and left again: recorded when seen, for the record only (R1). */
+class PassedSessions {
+  readonly #open: OpenSession;
+  readonly #request: RestoreRequest;
+  #current: string | null;
+  last: string | null = null;
+
+  constructor(open: OpenSession, request: RestoreRequest) {
+    this.#open = open;
+    this.#request = request;
+    // One that is in the lineage already needs no second entry.
+    this.#current = open.ref === null ? open.session.id : null;
+  }
+
+  async named(id: string): Promise<void> {
+    const left = this.#current;
+    this.#current = id;
+    if (left === null || left === id) return;
+    const { held, agent } = this.#request;
+    const parent = this.last ?? this.#open.parent;
+    const origin = this.last === null ? this.#open.origin : 'rotated';
+    const ref = crypto.randomUUID();
+    const unused = { watermark: 0, dropped: 0, state: 'closed', position: null, process: null } as const;
+    const storage = await held.storage(agent);
+    const session = { ref, id: left, agent: agent.name, storage, origin, parent, ...unused };
+    await held.lease.write({ write: 'open-session', session, turn: null });
+    this.last = ref;
+  }
+}
+
+async function replayOne(session: AgentSession, record: TurnRecord, passed: PassedSessions, signal: AbortSignal) {
+  const parts = new PartsBuilder();
+  let usage = NO_USAGE;
+  let failure: string | null = null;
+  const request = { id: crypto.randomUUID(), content: record.prompt, expected: null, signal };
+  for await (const event of session.prompt(request)) {
+    if (event.type === 'update') parts.add(event.update);
+    else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+    else if (event.type === 'permission') session.answer(event.id, null);
+    else if (event.type === 'session') await passed.named(event.id);
+    else if (event.type === 'ended' && event.outcome.kind !== 'completed') {
+      failure = 'message' in event.outcome ? event.outcome.message : event.outcome.kind;
+    }
+  }
+  const tools = parts.parts().filter((part) => part.type === 'tool');
+  return { usage, failure, tools: tools.map((tool) => (tool.target ? `${tool.name} ${tool.target}` : tool.name)) };
+}
+
+/** The replay ran without tools; the turn itself gets them back, in place or by opening the session again. */
+async function withTools(
+  open: OpenSession,
+  records: readonly TurnRecord[],
+  request: RestoreRequest,
+): Promise<AgentSession | null | StepFailure> {
+  if (await open.session.allowTools()) return null;
+  const { held, agent, traits, settings, signal } = request;
+  const id = open.session.id;
+  if (id === null) return { failure: 'the agent did not name its session during the replay' };
+  const position = await open.session.position();
+  await open.session.close();
+  const told = async () => records.map(toldByReplay);
+  const how = { kind: 'resume', id, told } as const;
+  const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools: false, signal });
+  if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
+  // What was replayed into one process says nothing of the next one: it is proved like any session that is reopened.
+  const known = traits.position && position !== null;
+  const proof = known ? ((await opened.session.position()) === position ? 'proved' : 'refuted') : opened.proof;
+  if (proof !== 'refuted' && (proof !== 'none' || settings.policy === 'auto')) return opened.session;
+  await opened.session.close();
+  return { failure: 'after the replay nothing proves that the reopened session has it' };
+}
+
+/** An agent that reports no calls made at least one for a prompt that it has answered. */
+function counted(usage: Usage): Usage {
+  return usage.modelCalls > 0 ? usage : { ...usage, modelCalls: 1 };
+}

@@ -1,0 +1,127 @@
+import type { ContentBlock } from '../../core/content.ts';
+import type { Failure } from '../../core/errors.ts';
+import type { Proof, Receipt, Tried } from '../../core/receipt.ts';
+import type { RestoreSettings } from '../../core/restore-settings.ts';
+import type { Session, SessionOrigin } from '../../core/session.ts';
+import type { AgentTraits } from '../../core/traits.ts';
+import type { Sent } from '../../core/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { Agent, AgentSession, Rewind } from '../../ports/agent.ts';
+import type { Held } from '../worker/held.ts';
+import type { LockWait } from './lock-wait.ts';
+
+/** What a restore is asked for, and what its parts tell each other. */
+export interface RestoreRequest {
+  readonly held: Held;
+  readonly agent: Agent;
+  readonly traits: AgentTraits;
+  readonly settings: RestoreSettings;
+  /** The native session that the caller named; null: none. */
+  readonly explicit: string | null;
+  /** The turn it is for; null: a warm-up. */
+  readonly turn: { readonly id: string; readonly n: number } | null;
+  readonly attempt: number;
+  /** After an attempt, or a turn, that failed: where its session goes back to; null: it stays where it is. */
+  readonly rewind: RewindTo | null;
+  /** How often the block was already refused as too long. */
+  readonly shrink: number;
+  /** Steps that earlier attempts of this turn have tried; those tried now are added. */
+  readonly tried: Tried[];
+  readonly lock: LockWait;
+  readonly signal: AbortSignal;
+}
+
+/** A session of the lineage, and the prompt that it is to forget. */
+export type RewindTo = Rewind & { readonly ref: string };
+
+/** A session at the head, and what goes out before the prompt. */
+export interface Restored {
+  readonly open: OpenSession;
+  readonly receipt: Receipt;
+  readonly preface: readonly ContentBlock[];
+  readonly delivered: Sent['delivered'];
+  /** Turns of the history that this very restore has left out. */
+  readonly leftOut: number;
+}
+
+export interface NotRestored {
+  readonly failure: Failure;
+  readonly receipt: Receipt;
+}
+
+/** A session that is open, with what has to be written about it. */
+export interface OpenSession {
+  readonly session: AgentSession;
+  /** Our reference, when it is in the lineage already; null: it is written when the prompt is sent, or when it is named. */
+  readonly ref: string | null;
+  readonly origin: SessionOrigin;
+  /** Our reference of the session it follows; null: none. */
+  readonly parent: string | null;
+  readonly watermark: number;
+  readonly dropped: number;
+  readonly position: string | null;
+  /** How much of its transcript file we have a copy of. */
+  readonly mirrored: number;
+  /** It has done what is in no record, and is told so. Left out: it has not. */
+  readonly unsettled?: boolean;
+}
+
+/** What is known of a session that the lineage has. */
+export function inLineage(row: Session): Omit<OpenSession, 'session'> {
+  const { ref, origin, parent, watermark, dropped, position, mirrored } = row;
+  return { ref, origin, parent, watermark, dropped, position, mirrored };
+}
+
+/** What came of opening a session, and how far it is shown that it has its context. */
+export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
+
+/**
+ * A step that did not work. `final`: no other step may be tried either. `aside`: our reference of a session that may not be used
+ * again, though its agent might open it: closing one in good order can put its storage back. `spent`: what the step has cost all the
+ * same; left out: nothing.
+ */
+export interface StepFailure {
+  readonly failure: string;
+  readonly spent?: Spent;
+  readonly final?: Failure;
+  readonly aside?: string;
+}
+
+/** What was given to a session before the prompt. */
+export interface Delivered {
+  /** Blocks to put before the prompt. */
+  readonly preface: readonly ContentBlock[];
+  readonly sent: Sent['delivered'];
+  readonly turns: number;
+  readonly tokens: number;
+  readonly dropped: number;
+  readonly unsettled: boolean;
+  readonly usage: Usage;
+  readonly toolsRan: readonly string[];
+  /** The session to go on with, when delivering meant opening it once more; null: the same. */
+  readonly session: AgentSession | null;
+  /** Our reference of the last session that the agent passed through on the way; null: it stayed in one. */
+  readonly parent: string | null;
+}
+
+export const NOTHING_DELIVERED: Delivered = {
+  preface: [],
+  sent: null,
+  turns: 0,
+  tokens: 0,
+  dropped: 0,
+  unsettled: false,
+  usage: NO_USAGE,
+  toolsRan: [],
+  session: null,
+  parent: null,
+};
+
+/** What a restore has cost and done, also one that came to nothing. */
+export type Spent = Pick<Delivered, 'usage' | 'toolsRan'>;
+
+export const NOTHING_SPENT: Spent = { usage: NO_USAGE, toolsRan: [] };
+
+export function addSpent(before: Spent, { usage, toolsRan }: Spent): Spent {
+  return { usage: addUsage(before.usage, usage), toolsRan: [...before.toolsRan, ...toolsRan] };
+}

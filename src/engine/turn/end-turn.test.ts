@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import type { Turn } from '../../core/turn.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import { type EndFacts, endOf, outcomeOf, type SessionEffect } from './end-turn.ts';
+
+const TURN = { id: 't3', n: 3, agent: 'a', prompt: [{ type: 'text', text: 'Hi.' }] } as unknown as Turn;
+const PROCESS = { pid: 1, startedAt: 's', boot: 'b', namespace: 'n' } as unknown as SessionEffect['process'];
+const SAID = { parts: [], sessionId: 's', startedAt: 1, endedAt: 2 };
+const EFFECT: SessionEffect = {
+  was: 'told',
+  alive: true,
+  process: PROCESS,
+  reopens: true,
+  position: 'p9',
+  dropped: 1,
+  copy: {},
+  closeReason: null,
+};
+const FACTS: EndFacts = {
+  turn: TURN,
+  outcome: 'completed',
+  failure: null,
+  usage: NO_USAGE,
+  receipt: null,
+  said: SAID,
+  untaken: false,
+  session: null,
+};
+
+const changeAfter = (effect: Partial<SessionEffect>, facts: Partial<EndFacts> = {}) =>
+  endOf({ ...FACTS, ...facts, session: { ref: 'r', effect: { ...EFFECT, ...effect } } })[0];
+
+describe('the session of a turn that ends', () => {
+  const reason = 'turn 3 ended as failed';
+  const cutOff = { was: 'cut off' } as const;
+  const notTold = { was: 'not told', position: undefined } as const;
+  test.each<[string, Partial<SessionEffect>, Partial<EndFacts>, object, string | null]>([
+    [
+      'moves its watermark when the turn completed',
+      {},
+      {},
+      { state: 'live', watermark: 3, dropped: 1, position: 'p9' },
+      null,
+    ],
+    ['rests when its process has ended', { alive: false }, {}, { state: 'dormant', watermark: 3, process: null }, null],
+    [
+      'moves it by its living process alone',
+      { position: null },
+      {},
+      { state: 'live', watermark: 3, position: null },
+      null,
+    ],
+    [
+      'does not move it when nothing shows where it stands',
+      { alive: false, position: null },
+      {},
+      { state: 'dormant', position: null, watermark: undefined },
+      null,
+    ],
+    ['is lost when its agent cannot reopen it', { alive: false, reopens: false }, {}, { state: 'lost' }, null],
+    [
+      'is unsettled after any other end',
+      cutOff,
+      { outcome: 'failed' },
+      { state: 'unsettled', watermark: undefined },
+      reason,
+    ],
+    [
+      'is lost after any other end when its agent cannot reopen it',
+      { ...cutOff, alive: false, reopens: false },
+      { outcome: 'failed' },
+      { state: 'lost', process: null },
+      reason,
+    ],
+    ['is lost when its context was refuted', { was: 'refuted' }, { outcome: 'failed' }, { state: 'lost' }, reason],
+    [
+      'stands where it stood when it took no prompt',
+      notTold,
+      { said: null, untaken: true },
+      { state: 'live', position: undefined, watermark: undefined },
+      'it did not take a prompt',
+    ],
+    [
+      'is closed with its reason',
+      { closeReason: 'because' },
+      {},
+      { state: 'closed', process: null, watermark: 3 },
+      'because',
+    ],
+  ])('%s', (_, effect, facts, change, why) => {
+    const write = changeAfter(effect, facts) as { change: object; reason: string | null };
+    expect(write).toMatchObject({ write: 'change-session', ref: 'r', reason: why });
+    // A field that is expected as undefined must not be written at all.
+    for (const [name, value] of Object.entries(change)) {
+      if (value === undefined) expect(write.change).not.toHaveProperty(name);
+      else expect(write.change).toHaveProperty(name, value);
+    }
+  });
+});
+
+describe('what ends a turn', () => {
+  test('is one record, written once, for a turn that was sent', () => {
+    const [end] = endOf(FACTS);
+    expect(end).toMatchObject({ write: 'end', turn: 't3', end: { outcome: 'completed', record: { n: 3, ...SAID } } });
+    expect(end).not.toHaveProperty('end.unsent');
+  });
+
+  test('has no record for a turn that was never sent, nor for one that was not taken', () => {
+    expect(endOf({ ...FACTS, said: null, outcome: 'failed' })).toMatchObject([{ end: { record: null } }]);
+    expect(endOf({ ...FACTS, said: null, untaken: true })).toMatchObject([{ end: { record: null, unsent: true } }]);
+  });
+
+  test('leaves a session alone that is on record already', () => {
+    const writes = endOf({ ...FACTS, session: { ref: 'r', effect: null } });
+    expect(writes).toMatchObject([{ write: 'end', end: { session: 'r' } }]);
+  });
+
+  test.each([
+    [null, false, 'completed'],
+    [{ code: 'cancelled', message: '' }, false, 'cancelled'],
+    [{ code: 'interrupted', message: '' }, true, 'interrupted'],
+    [{ code: 'agent_failed', message: '' }, true, 'failed'],
+    [{ code: 'agent_died', message: '' }, false, 'interrupted'],
+  ] as const)('%j, seen to its end: %s, is called %s', (failure, seen, outcome) => {
+    expect(outcomeOf(failure, seen)).toBe(outcome);
+  });
+});

@@ -1,0 +1,176 @@
+import type { Conversation } from '../../core/conversation.ts';
+import type { SessionState } from '../../core/session.ts';
+import type { Agent, AgentSession } from '../../ports/agent.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { SessionChange } from '../../ports/store/sessions.ts';
+import type { EngineParts } from '../parts.ts';
+import type { Lease } from './lease.ts';
+
+/*
+ * What a worker knows of a conversation whose lease it holds.
+ *
+ *   claimed ──▶ working ◀───────────────┐
+ *                 │ nothing left to do  │ notified: a turn may have come, or the lease was lost
+ *                 ├──▶ warm ────────────┘
+ *                 │      │ idle for too long, or others need its place
+ *                 ▼      ▼
+ *                 gone         given back or lost: from here on nobody finds it
+ *
+ * A notification while it works is kept: it looks for a turn once more before it rests.
+ */
+export type HeldState =
+  | { readonly is: 'working'; readonly notified: boolean }
+  | { readonly is: 'warm'; readonly since: number }
+  | { readonly is: 'gone' };
+
+export type HeldEvent =
+  | { readonly type: 'notified' }
+  /** It looks for its next turn now: earlier notifications are answered by that. */
+  | { readonly type: 'looked' }
+  /** There is nothing left to do. `keep`: its sessions are worth keeping open. */
+  | { readonly type: 'rested'; readonly keep: boolean; readonly now: number }
+  | { readonly type: 'left' };
+
+const WORKING: HeldState = { is: 'working', notified: false };
+
+export function nextState(state: HeldState, event: HeldEvent): HeldState {
+  if (state.is === 'gone' || event.type === 'left') return { is: 'gone' };
+  switch (event.type) {
+    case 'notified':
+      return state.is === 'warm' ? WORKING : { is: 'working', notified: true };
+    case 'looked':
+      return WORKING;
+    case 'rested':
+      if (state.is === 'warm') return state;
+      if (state.notified) return WORKING;
+      return event.keep ? { is: 'warm', since: event.now } : { is: 'gone' };
+  }
+}
+
+/** A conversation that this process holds: the lease, the open sandbox, and the sessions kept alive in it. */
+export class Held {
+  readonly parts: EngineParts;
+  readonly lease: Lease;
+  /** As of the last turn that ended here; nobody else writes its history while the lease is held. */
+  conversation: Conversation;
+  /** By agent: at most one living session each. */
+  readonly live = new Map<string, LiveSession>();
+  /** Resolves when nothing is being done with it. Never rejects. */
+  busy: Promise<void> = Promise.resolve();
+  /** Pieces of work that wait until no turn runs. `drop`: the conversation is left before it could run. */
+  readonly errands: { run(): Promise<void>; drop(): void }[] = [];
+  /** Ends a warm conversation that nobody uses. */
+  idleTimer: NodeJS.Timeout | undefined;
+  #state: HeldState = WORKING;
+  #sandbox: Promise<OpenSandbox> | null = null;
+
+  constructor(parts: EngineParts, lease: Lease, conversation: Conversation) {
+    this.parts = parts;
+    this.lease = lease;
+    this.conversation = conversation;
+  }
+
+  get state(): HeldState {
+    return this.#state;
+  }
+
+  happens(event: HeldEvent): HeldState {
+    this.#state = nextState(this.#state, event);
+    return this.#state;
+  }
+
+  openSandbox(): Promise<OpenSandbox> {
+    const { sandbox, cwd } = this.conversation;
+    this.#sandbox ??= this.parts.sandboxes.open(sandbox, { cwd });
+    this.#sandbox.catch(() => {
+      this.#sandbox = null;
+    });
+    return this.#sandbox;
+  }
+
+  /** Where the agent's sessions of this conversation live. */
+  async storage(agent: Agent): Promise<string> {
+    return agent.storage === undefined ? agent.name : agent.storage(await this.openSandbox());
+  }
+
+  /**
+   * Whether the conversation has used a session with this id before. An agent whose storage can be read does not give out an id
+   * twice; others may count their sessions anew with every process.
+   */
+  async hasUsed(agent: Agent, sessionId: string): Promise<boolean> {
+    const { owner, id } = this.conversation;
+    const known = await this.parts.store.findSessions(owner, sessionId);
+    return known.some((session) => session.conversation === id && session.agent === agent.name);
+  }
+
+  /** The living session of an agent; null: there is none, or its process has ended. */
+  living(agent: string): LiveSession | null {
+    const live = this.live.get(agent);
+    return live?.session.alive ? live : null;
+  }
+
+  /**
+   * Takes a session out of use: ends its process, if this worker holds one, and writes its new state and the reason into the
+   * lineage. One that never entered the lineage (`ref` null) is only ended.
+   */
+  async putAside(agent: Agent, aside: Aside): Promise<void> {
+    const { ref, state, reason, force = false, change = {} } = aside;
+    const live = this.live.get(agent.name);
+    const isLive = live !== undefined && (live.ref === ref || live.session === aside.session);
+    if (isLive) this.live.delete(agent.name);
+    const session = aside.session ?? (isLive ? live.session : undefined);
+    await (force ? session?.kill() : session?.close());
+    if (ref === null) return;
+    const write = 'change-session' as const;
+    await this.lease.write({ write, ref, change: { ...change, state, process: null }, reason });
+  }
+
+  /** Ends the agent's process, if there is one. Its session stays in the agent's own storage, where the agent has one. */
+  async endLive(agent: Agent): Promise<void> {
+    const live = this.live.get(agent.name);
+    if (live === undefined) return;
+    const keeps = await canReopen(agent);
+    const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
+    const reason = keeps ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
+    await this.putAside(agent, { ref: live.ref, state, reason });
+  }
+
+  /** Ends every process and writes nothing: the lease is lost, or the storage cannot be written. */
+  async killAll(): Promise<void> {
+    const sessions = [...this.live.values()].map((live) => live.session.kill());
+    this.live.clear();
+    await Promise.all(sessions);
+  }
+}
+
+export interface Aside {
+  /** Our reference in the lineage; null: it has none. */
+  readonly ref: string | null;
+  readonly state: Exclude<SessionState, 'live'>;
+  readonly reason: string;
+  /** Its open session; left out: the living one with this reference, if there is one. */
+  readonly session?: AgentSession;
+  /** Kill the process instead of closing it in good order. */
+  readonly force?: boolean;
+  /** What else is known of it now. */
+  readonly change?: Omit<SessionChange, 'state' | 'process'>;
+}
+
+export interface LiveSession {
+  /** Our reference of it in the lineage. */
+  readonly ref: string;
+  readonly session: AgentSession;
+  readonly unsettled: boolean;
+  /** Nothing has shown what it knew when it was opened. */
+  readonly unproved: boolean;
+}
+
+/** Whether the agent can open a session again after its process has ended. */
+export async function canReopen(agent: Agent): Promise<boolean> {
+  const traits = await agent.traits();
+  return traits.resume || traits.load;
+}
+
+export function notNew(sessionId: string): string {
+  return `the agent called the session ${sessionId} new, but this conversation has used it before`;
+}
