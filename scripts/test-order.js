@@ -8,7 +8,7 @@ const LONGEST = [
   'test/faults/server/killed.test.ts',
   'test/agents/claude-sdk-scenarios.test.ts',
   'test/agents/claude-cli-scenarios.test.ts',
-  'test/agents/acp-lies.test.ts',
+  'test/agents/acp-incomplete-loads.test.ts',
   'test/faults/storm/storm.test.ts',
   'test/agents/acp-killed.test.ts',
   'test/agents/acp-claude-scenarios.test.ts',

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, ThroughlineError } from './core/errors.ts';
 import { DEFAULT_RESTORE } from './core/restore-settings.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
@@ -25,6 +26,7 @@ import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
+import { spawnInGroup } from './sandboxes/directory/spawn.ts';
 
 /** The only file that names concrete parts: settings in, a running engine out. */
 
@@ -139,7 +141,9 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
   acp: async (name, settings, setup) => {
     const { acpAgent } = await import('./agents/acp/adapter.ts');
-    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home) });
+    const start: AcpSettings['start'] = (command, options) =>
+      spawnInGroup(command, { ...options, identify, endMarked });
+    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), start });
   },
 };
 

@@ -1,5 +1,6 @@
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import type { Engine } from '../../src/ports/engine.ts';
+import { start } from '../../test/contracts/agent-sandbox.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { AGENT_COMMAND, BareClient } from '../support/acp-client.ts';
 import { BenchHome } from '../support/bench-home.ts';
@@ -17,7 +18,8 @@ const USUAL_BYTES = 107_000;
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const options = { window: 2_000_000 };
-  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, installed: home.path, memory: home.path });
+  const folders = { installed: home.path, memory: home.path };
+  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, ...folders, start });
   const { engine, queue } = await home.open({ agent });
   const bare = await BareClient.start(home.path);
   const { id } = await engine.ensure({ key: 'bench' });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { startModel } from '../../src/testing/index.ts';
-import { ask, TestSandboxes } from '../contracts/agent-sandbox.ts';
+import { ask, start, TestSandboxes } from '../contracts/agent-sandbox.ts';
 import { codexAcp, missing } from './acp-agents.ts';
 import { execCommand } from './acp-contract.ts';
 import { startLocalServer } from './local-server.ts';
@@ -80,6 +80,7 @@ test.for<[string, boolean, string[]]>([
       ...settings,
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
+      start,
     });
     expect((await agent.traits()).noTools).toBe(true);
     const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, noTools);

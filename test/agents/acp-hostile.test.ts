@@ -90,7 +90,7 @@ describe('an agent that does not keep to the protocol', () => {
     const { turn } = await tl.conversation('chat').send(prompt).accepted;
     const { state, failure } = await ended(tl.engine, turn);
     expect(state).toBe('failed');
-    expect(failure).toMatchObject({ message: expect.stringContaining('takes no pictures'), hint: expect.any(String) });
+    expect(failure).toMatchObject({ message: expect.stringContaining('takes no images'), hint: expect.any(String) });
     expect(home.model.requests).toEqual([]);
     expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
   });
@@ -100,7 +100,7 @@ describe('an agent that ends when it should not', () => {
   test.each([
     ['while it loads', 'dies'],
     ['when it has said that it is loaded', 'leaves'],
-  ])('%s: the history is told anew, and that was no lie', async (_, load) => {
+  ])('%s: the history is told to a new session, and the agent is still trusted', async (_, load) => {
     const honest = ['honest', JSON.stringify({ load })] as const;
     // Its end is what is waited for, and not that it says nothing.
     const options = { quietMs: 120_000 };

@@ -28,8 +28,8 @@ killedInTheMiddle({
   needs: () => {},
 });
 killedInTheMiddle({
-  name: 'an agent whose loadSession lies',
-  settings: (model, root) => ownAgent(model, root, ['lying', 'empty'], { quietMs: 200 }),
+  name: 'an agent that loads sessions without their history',
+  settings: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], { quietMs: 200 }),
   run: bash,
   needs: () => {},
 });

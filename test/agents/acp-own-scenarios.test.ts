@@ -11,9 +11,9 @@ acpScenarios({
 });
 
 acpScenarios({
-  name: 'an agent whose loadSession lies',
-  settings: (model, root) => ownAgent(model, root, ['lying', 'empty'], { quietMs: 200 }),
+  name: 'an agent that loads sessions without their history',
+  settings: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], { quietMs: 200 }),
   storage: '.acp-agent',
-  again: 'lies',
+  again: 'incomplete',
   run: bash,
 });

@@ -15,8 +15,8 @@ export interface AgentUnderTest {
   readonly settings: MakeSettings;
   /** Where it keeps its sessions, from its home. */
   readonly storage: string;
-  /** `load`: it opens a session again, and has it. `lies`: it says so. `none`: it cannot. `sometimes`: it depends on the time. */
-  readonly again: 'load' | 'lies' | 'none' | 'sometimes';
+  /** `load`: it opens a session again with its history. `incomplete`: without. `none`: it cannot. `sometimes`: it depends on the time. */
+  readonly again: 'load' | 'incomplete' | 'none' | 'sometimes';
   /** The line that makes it run a command. */
   readonly run: (command: string) => string;
   /** How long a scenario may take. */
@@ -60,7 +60,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       expect(receipt).toMatchObject({ carried: 3, dropped: 0, modelCalls: 0 });
       if (again === 'sometimes') return;
       expect(receipt).toMatchObject({ ...TRANSCRIPT, delivered: 3 });
-      expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'lies' ? ['resume'] : []);
+      expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'incomplete' ? ['resume'] : []);
     });
 
     test('its files are deleted, and Throughline is started from elsewhere: the history is told anew', async () => {

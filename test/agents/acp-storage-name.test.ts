@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type StorageOf, storageName } from '../../src/agents/acp/known/storage-name.ts';
+import { type StorageOf, storageName } from '../../src/agents/acp/known/known.ts';
 import { storageName as claudeStorageName } from '../../src/agents/claude/transcript/locate.ts';
 
 let home: string;

@@ -7,7 +7,9 @@ import { ownAgent } from './acp-agents.ts';
 import { bash } from './acp-contract.ts';
 import { AcpHome } from './acp-home.ts';
 
+// It greets a new session as pi does.
 const OPTIONS = {
+  agent: 'pi',
   auth: 'key',
   mode: 'careful',
   config: { effort: 'high' },
@@ -130,7 +132,7 @@ describe('an agent that says more than the protocol knows', () => {
 
   test.each([
     [{ mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] }, /no MCP server of the type "http"/],
-    [{ directories: ['/tmp'] }, /no further directories/],
+    [{ directories: ['/tmp'] }, /no additional directories/],
     [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
   ])('what the settings ask of it and it cannot do is refused with the reason: %j', async (options, why) => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
@@ -156,7 +158,7 @@ describe('an agent that says more than the protocol knows', () => {
       tried: [{ rung: 'resume', failure: expect.stringMatching(/1 more prompt/) }],
     });
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'diverged']);
-    // That is nobody's lie.
+    // The agent is still trusted.
     expect((await again.engine.agents())[0]?.traits).toMatchObject({ load: true });
   });
 });

@@ -54,7 +54,9 @@ test('agents that speak ACP show it by opening a session, or refusing to', async
     no: false,
     open: { loggedIn: null, hint: 'it does not say' },
     anybody: { loggedIn: null, hint: 'it does not say' },
-    silent: expect.stringMatching(/^silent did not answer as an agent does: .* did not answer within 500 ms .*by hand/),
+    silent: expect.stringMatching(
+      /^silent did not answer as an ACP agent does: .* did not answer within 500 ms .*by hand/,
+    ),
     absent: expect.stringMatching(/^absent: The program .* was not found.*Check its "command"/),
     scripted: null,
   });

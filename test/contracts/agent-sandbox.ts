@@ -6,8 +6,15 @@ import type { Prompt } from '../../src/core/content.ts';
 import { chunkText } from '../../src/core/update.ts';
 import { endMarked, identify } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
-import type { OpenSandbox } from '../../src/ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
+import { spawnInGroup } from '../../src/sandboxes/directory/spawn.ts';
+
+/** Starts a program outside of any sandbox, as `compose.ts` does. */
+export const start = (
+  command: readonly string[],
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Promise<Child> => spawnInGroup(command, { ...options, identify, endMarked });
 
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
 export class TestSandboxes {

@@ -1,14 +1,14 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/traits.ts';
-import type { Agent, Login } from '../../ports/agent.ts';
+import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Capabilities } from './connection/capabilities.ts';
+import type { Setup } from './known/description.ts';
 import { findAgent } from './known/find.ts';
-import { KNOWN_AGENTS, variablesFor } from './known/known.ts';
-import { AgentMemory, type Learnt, lieOf } from './known/memory.ts';
-import { profileOf } from './known/profiles.ts';
-import { storageName } from './known/storage-name.ts';
-import type { Opener } from './open/open.ts';
-import { parseAcpOptions } from './options.ts';
+import { KNOWN_AGENTS, profileOf, storageName, variablesFor } from './known/known.ts';
+import { AgentMemory, type Learnt, whyNotReopened } from './known/memory.ts';
+import type { ProbeRequest, StartProgram } from './known/probe.ts';
+import { type AcpOptions, parseAcpOptions } from './options.ts';
 
 export interface AcpSettings {
   readonly name: string;
@@ -16,136 +16,161 @@ export interface AcpSettings {
   readonly package?: string | undefined;
   readonly model?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** `AcpOptions` in part, as they stand in the settings; checked here. */
+  /** A part of `AcpOptions`, as the settings have it; checked here. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** A folder of the data home into which a person may install agents. */
+  /** A folder of the data home where a person may install agents. */
   readonly installed: string;
-  /** Where what was learnt of agents is kept; a folder of our own. */
+  /** A folder of our own for what was learnt of agents. */
   readonly memory: string;
+  /** Starts the agent outside of any sandbox, to see what it can do. */
+  readonly start: StartProgram;
 }
 
-/** A guess that no model of today falls short of, for agents that do not tell. */
+/** In tokens, for agents that do not say. Models of today have at least this. */
 const WINDOW = 128_000;
 
-/** Any program that speaks the Agent Client Protocol. Throws `invalid` for options that there are not. */
+/** Any program that speaks the Agent Client Protocol. Throws `invalid` for options that do not exist. */
 export function acpAgent(settings: AcpSettings): Agent {
-  const { name } = settings;
   const options = parseAcpOptions(settings.options);
-  const knownAs = options.agent ?? (Object.hasOwn(KNOWN_AGENTS, name) ? name : null);
-  const known = knownAs === null ? null : (KNOWN_AGENTS[knownAs] ?? null);
-  if (options.agent !== null && known === null) {
+  const knownAs = options.agent ?? (Object.hasOwn(KNOWN_AGENTS, settings.name) ? settings.name : null);
+  if (options.agent !== null && !Object.hasOwn(KNOWN_AGENTS, options.agent)) {
     throw new ThroughlineError('invalid', `No agent is known by the name "${options.agent}".`, {
-      hint: `Known are ${Object.keys(KNOWN_AGENTS).join(', ')}; any other is set by its "command".`,
+      hint: `Known are ${Object.keys(KNOWN_AGENTS).join(', ')}. Any other agent needs a "command".`,
     });
   }
-  const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
-  const path = env.PATH ?? process.env.PATH ?? '';
-  const login = known?.login ?? 'see its own documentation';
-  const here = { options, env, ownCommand: settings.command !== undefined };
-  const looking = { name, env, login, openMs: options.openMs, scratch: settings.memory };
-  let probing: Promise<Learnt> | null = null;
+  return new AcpAgent(settings, options, knownAs);
+}
 
-  const find = () => {
-    const found = findAgent({ known: knownAs, path, ...settings });
-    if ('command' in found) return found;
-    throw new ThroughlineError('agent_unavailable', `${name}: ${found.problem}.`, { hint: found.hint });
-  };
-  let remembered: { readonly of: string; readonly memory: AgentMemory } | null = null;
-  const memoryOf = (command: readonly string[]) => {
-    const of = JSON.stringify(command);
-    if (remembered?.of !== of) remembered = { of, memory: new AgentMemory(settings.memory, command) };
-    return remembered.memory;
-  };
-  const learn = async (): Promise<Learnt> => {
-    // Asked for in every turn: it is looked for again when it is started, and not by a turn that finds it running.
-    if (remembered?.memory.learnt) return remembered.memory.learnt;
-    const { command } = find();
-    const memory = memoryOf(command);
-    if (memory.learnt !== null) return memory.learnt;
-    probing ??= probed(command)
-      .then((capabilities) => memory.saw(capabilities))
-      .finally(() => {
-        probing = null;
-      });
-    return probing;
-  };
-  // The SDK is loaded when an agent is started: whoever only has one in the settings does not pay for it.
-  const probed = async (command: readonly string[]) => {
-    const { probe } = await import('./known/probe.ts');
-    return probe({ ...looking, command });
-  };
-  const loggedIn = async (signal: AbortSignal): Promise<Login> => {
-    const { command } = find();
-    const { loginOf } = await import('./known/login.ts');
-    const saw = (capabilities: Capabilities) => void memoryOf(command).saw(capabilities);
-    return loginOf({ ...looking, command, signal, auth: options.auth, saw, known });
-  };
-  const traitsOf = (learnt: Learnt): AgentTraits => {
-    const honest = lieOf(learnt) === null;
-    const profile = profileOf(learnt, here);
-    const reopens = honest && (learnt.load || learnt.resume);
-    const window = Object.hasOwn(learnt.windows, name) ? learnt.windows[name] : undefined;
+/** What uses the protocol's SDK is imported on demand: an agent that is only named in the settings costs nothing. */
+class AcpAgent implements Agent {
+  readonly name: string;
+  readonly #settings: AcpSettings;
+  readonly #knownAs: string | null;
+  readonly #setup: Setup;
+  /** How a person logs in. */
+  readonly #login: string;
+  /** What was learnt of the program that was found last. */
+  #memory: { readonly of: string; readonly memory: AgentMemory } | null = null;
+  #probing: Promise<Learnt> | null = null;
+
+  constructor(settings: AcpSettings, options: AcpOptions, knownAs: string | null) {
+    const known = knownAs === null ? null : (KNOWN_AGENTS[knownAs] ?? null);
+    const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
+    this.name = settings.name;
+    this.#settings = settings;
+    this.#knownAs = knownAs;
+    this.#setup = { options, env, ownCommand: settings.command !== undefined };
+    this.#login = known?.login ?? 'see its own documentation';
+  }
+
+  async traits(): Promise<AgentTraits> {
+    const { options } = this.#setup;
+    const learnt = await this.#learn();
+    const trusted = whyNotReopened(learnt) === null;
+    const profile = profileOf(learnt, this.#setup);
+    const reopens = trusted && (learnt.load || learnt.resume);
+    const window = Object.hasOwn(learnt.windows, this.name) ? learnt.windows[this.name] : undefined;
     return {
       version: `${learnt.name} ${learnt.version}`,
       id: 'issued',
-      resume: honest && learnt.resume,
-      load: honest && learnt.load,
+      resume: trusted && learnt.resume,
+      load: trusted && learnt.load,
       list: learnt.list,
       rehydrate: false,
-      // One that ends only by opening the session again is of no use where that cannot be done.
+      // A profile that ends only when the session is opened again is useless where that is not possible.
       noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,
       rewind: false,
       window: options.window ?? window ?? WINDOW,
     };
-  };
+  }
 
-  return {
-    name,
-    traits: async () => traitsOf(await learn()),
-    where: async () => find().where,
-    async doubt() {
-      const lie = lieOf(await learn());
-      const { file } = memoryOf(find().command);
-      return lie && `It is not asked to open a session again: ${lie}. To have it asked once more, delete ${file}.`;
-    },
-    login: loggedIn,
-    async list(cwd, signal) {
-      const { command } = find();
-      const { listSessions } = await import('./known/list.ts');
-      return listSessions({ ...looking, command, signal, auth: options.auth, cwd });
-    },
-    async open(request) {
-      const { command } = find();
-      const memory = memoryOf(command);
-      const opener: Opener = {
-        name,
-        command,
-        env,
-        model: settings.model ?? null,
-        options,
-        login,
-        saw: (capabilities) => void memory.saw(capabilities),
-        get starting() {
-          const profile = memory.learnt && profileOf(memory.learnt, here);
-          return profile?.kind === 'start' ? profile : null;
-        },
-        profile: (capabilities) => profileOf(capabilities, here),
-        get lies() {
-          return memory.learnt !== null && lieOf(memory.learnt) !== null;
-        },
-        lacked: (session, detail) => memory.lacked(session, detail),
-        loaded: () => memory.loaded(),
-        onWindow: (tokens) => memory.window(name, tokens),
-      };
-      const { openSession } = await import('./open/open.ts');
-      return openSession(request, opener);
-    },
-    async storage({ work: cwd }) {
-      const { name: called } = await learn();
-      return storageName({ knownAs, called, command: find().command, env, cwd });
-    },
-    position: async () => null,
-    tail: async () => null,
-  };
+  async where(): Promise<string> {
+    return this.#find().where;
+  }
+
+  async doubt(): Promise<string | null> {
+    const missing = whyNotReopened(await this.#learn());
+    if (missing === null) return null;
+    const { file } = this.#memoryOf(this.#find().command);
+    return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To have it asked once more, delete ${file}.`;
+  }
+
+  async login(signal: AbortSignal): Promise<Login> {
+    const { command } = this.#find();
+    const { loginOf } = await import('./known/probe.ts');
+    const saw = (capabilities: Capabilities) => this.#memoryOf(command).saw(capabilities);
+    return loginOf({ ...this.#probeRequest(command), signal, saw });
+  }
+
+  async list(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null> {
+    const { command } = this.#find();
+    const { listSessions } = await import('./known/probe.ts');
+    return listSessions({ ...this.#probeRequest(command), signal }, cwd);
+  }
+
+  async open(request: OpenRequest): Promise<Opened> {
+    const { command } = this.#find();
+    const { openSession } = await import('./open/open.ts');
+    return openSession(request, {
+      ...this.#setup,
+      name: this.name,
+      command,
+      model: this.#settings.model ?? null,
+      login: this.#login,
+      knownAs: this.#knownAs,
+      memory: this.#memoryOf(command),
+    });
+  }
+
+  async storage({ work: cwd }: OpenSandbox): Promise<string> {
+    const { name: called } = await this.#learn();
+    const { command } = this.#find();
+    return storageName({ knownAs: this.#knownAs, called, command, env: this.#setup.env, cwd });
+  }
+
+  /** The protocol has no way to read an agent's storage. */
+  async position(): Promise<null> {
+    return null;
+  }
+
+  async tail(): Promise<null> {
+    return null;
+  }
+
+  #find() {
+    const path = this.#setup.env.PATH ?? process.env.PATH ?? '';
+    const found = findAgent({ known: this.#knownAs, path, ...this.#settings });
+    if ('command' in found) return found;
+    throw new ThroughlineError('agent_unavailable', `${this.name}: ${found.problem}.`, { hint: found.hint });
+  }
+
+  #memoryOf(command: readonly string[]): AgentMemory {
+    const of = JSON.stringify(command);
+    if (this.#memory?.of !== of) this.#memory = { of, memory: new AgentMemory(this.#settings.memory, command) };
+    return this.#memory.memory;
+  }
+
+  async #learn(): Promise<Learnt> {
+    // Every turn asks for this. The program is looked for again when it is started, not while it runs.
+    if (this.#memory?.memory.learnt) return this.#memory.memory.learnt;
+    const { command } = this.#find();
+    const memory = this.#memoryOf(command);
+    if (memory.learnt !== null) return memory.learnt;
+    this.#probing ??= import('./known/probe.ts')
+      .then(({ probe }) => probe(this.#probeRequest(command)))
+      .then((capabilities) => memory.saw(capabilities))
+      .finally(() => {
+        this.#probing = null;
+      });
+    return this.#probing;
+  }
+
+  #probeRequest(command: readonly string[]): ProbeRequest {
+    const { memory: scratch, start } = this.#settings;
+    const { options, env } = this.#setup;
+    const { name } = this;
+    const who = { name, command, env, login: this.#login, knownAs: this.#knownAs };
+    return { ...who, start, scratch, openMs: options.openMs, auth: options.auth };
+  }
 }

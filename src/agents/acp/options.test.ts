@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { start } from '../../../test/contracts/agent-sandbox.ts';
 import { acpAgent } from './adapter.ts';
 import { ACP_DEFAULTS, parseAcpOptions } from './options.ts';
 
@@ -22,7 +23,7 @@ test.each([
 });
 
 test('an agent that is not known by name has to be set by its command', async () => {
-  const folders = { installed: '/nowhere', memory: '/nowhere' };
+  const folders = { installed: '/nowhere', memory: '/nowhere', start };
   expect(() => acpAgent({ name: 'x', options: { agent: 'nobody' }, ...folders })).toThrow(
     /No agent is known by the name/,
   );

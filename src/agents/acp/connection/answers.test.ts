@@ -1,5 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { describe, expect, test } from 'vitest';
+import { quirksOf } from '../known/known.ts';
 import { failureOf, isAuthRequired, refusalOf, wordsOf } from './answers.ts';
 import { AgentGone } from './connection.ts';
 
@@ -19,17 +20,19 @@ describe('what agents mean when they do not open a session', () => {
     expect(refusalOf(new RequestError(code, message, data))).toMatchObject({ ok: false, reason });
   });
 
-  test('what is no answer of the agent is no refusal of a kind', () => {
+  test('an error that is no answer of the agent has no further meaning', () => {
     expect(refusalOf(new Error('not found'))).toMatchObject({ reason: 'refused' });
   });
 
   test('somebody has to log in', () => {
-    expect(isAuthRequired(new RequestError(-32000, 'Authentication required'))).toBe(true);
-    expect(isAuthRequired(new RequestError(-32000, 'Session not found'))).toBe(false);
-    // goose 1.50.0, to whoever opens or loads a session: that one is not lost for it.
+    expect(isAuthRequired(new RequestError(-32000, 'Authentication required'), {})).toBe(true);
+    expect(isAuthRequired(new RequestError(-32000, 'Session not found'), {})).toBe(false);
+    // goose 1.50.0 answers so to opening and loading. The session is not lost.
     const unset = { details: 'Failed to resolve provider: Configuration value not found: GOOSE_PROVIDER' };
-    expect(isAuthRequired(new RequestError(-32603, 'Internal error', unset))).toBe(true);
-    expect(isAuthRequired(new Error('Authentication required'))).toBe(false);
+    expect(isAuthRequired(new RequestError(-32603, 'Internal error', unset), quirksOf('goose', null))).toBe(true);
+    expect(isAuthRequired(new RequestError(-32603, 'Internal error', unset), {})).toBe(false);
+    expect(isAuthRequired(new RequestError(-32000, 'No API key found for the provider'), {})).toBe(true);
+    expect(isAuthRequired(new Error('Authentication required'), {})).toBe(false);
   });
 });
 
@@ -44,11 +47,11 @@ describe('how a prompt ended that was answered with an error', () => {
     expect(failureOf(new RequestError(-32603, message, data))).toMatchObject({ kind: 'failed', code });
   });
 
-  test('a process that is gone leaves it open', () => {
+  test('when the process is gone, nobody knows how it ended', () => {
     expect(failureOf(new AgentGone('it ended'))).toEqual({ kind: 'lost', message: 'it ended' });
   });
 });
 
-test('of what an agent says about it, no more is told than fits on a few lines', () => {
+test('a long error is cut', () => {
   expect(wordsOf(new RequestError(-32603, 'x'.repeat(10_000), 'y'.repeat(10_000)))).toHaveLength(1_000);
 });

@@ -1,67 +1,106 @@
 import { RequestError } from '@agentclientprotocol/sdk';
+import type { ContentBlock, Prompt } from '../../../core/content.ts';
 import type { AgentOutcome, Opened } from '../../../ports/agent.ts';
-import { asObject } from './capabilities.ts';
+import type { Quirks } from '../known/description.ts';
+import { asObject, type Capabilities } from './capabilities.ts';
 import { AgentGone } from './connection.ts';
 
 /*
- * What agents mean by their errors. The protocol has a code for "no such session" (-32002), and agents that use others:
- * -32602 (pi), -32603 (gemini, opencode, codex-acp of 2.6.0). So the words count as well.
+ * What the answers of agents mean. The protocol has a code for "no such session" (-32002), but half of the agents use another one.
+ * So the words of an error count as well.
  */
 const NOT_FOUND = -32002;
 const AUTH_REQUIRED = -32000;
+/** Codes that agents use for a session that they do not have. */
+const MAY_BE_NOT_FOUND = [NOT_FOUND, -32602, -32603, -32000, 404];
 
 const SAYS_NOT_FOUND =
-  /not found|no (?:such |conversation|rollout|session)|does(?: not|n't) (?:exist|match any)|(?:unknown|invalid) (?:session|uuid)|not a uuid|unable to (?:find|load)/i;
+  /not found|no (?:such |conversation|session|\w+ found (?:for|with) .*\bid\b)|does(?: not|n't) (?:exist|match any)|(?:unknown|invalid) (?:session|uuid)|not a uuid|unable to (?:find|load)/i;
 const SAYS_LOCKED = /\block(?:ed)?\b|already (?:open|active|running|loaded|in use)|in use by|another process|busy/i;
 const SAYS_TOO_LONG =
   /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the .*tokens/i;
+const SAYS_LOGGED_OUT = /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in required)/i;
 
-/** The agent answers, and cannot do what the settings ask of it. */
-export class Unfit extends Error {}
+/** The agent answers, but cannot do what the settings ask for. */
+export class Unsuitable extends Error {}
 
-/** Codes that agents have used for a session which they do not have; any other one is something else. */
-const MAY_BE_NOT_FOUND = [NOT_FOUND, -32602, -32603, -32000, 404];
+export function refused(message: string): Extract<Opened, { ok: false }> {
+  return { ok: false, reason: 'refused', message };
+}
 
+/** Why a session was not opened. */
 export function refusalOf(error: unknown): Extract<Opened, { ok: false }> {
   const message = wordsOf(error);
-  if (!(error instanceof RequestError)) return { ok: false, reason: 'refused', message };
+  if (!(error instanceof RequestError)) return refused(message);
   if (error.code === NOT_FOUND) return { ok: false, reason: 'not_found', message };
   if (SAYS_LOCKED.test(message)) return { ok: false, reason: 'locked', message };
   const notFound = MAY_BE_NOT_FOUND.includes(error.code) && SAYS_NOT_FOUND.test(message);
-  return { ok: false, reason: notFound ? 'not_found' : 'refused', message };
+  return notFound ? { ok: false, reason: 'not_found', message } : refused(message);
 }
 
-/** goose has no login: somebody has to tell it which model it is to use, and with which key. */
-const SAYS_NOT_SET_UP = /failed to resolve provider|no provider (?:is )?(?:set|configured)/i;
-
-/** Whether somebody has to log in, or to set it up, before it opens any session. */
-export function isAuthRequired(error: unknown): boolean {
+/** Whether a person has to log in, or to set the agent up, before it opens any session. */
+export function isAuthRequired(error: unknown, { saysNotSetUp }: Quirks): boolean {
   if (!(error instanceof RequestError)) return false;
-  if (SAYS_NOT_SET_UP.test(wordsOf(error))) return true;
-  if (SAYS_NOT_FOUND.test(wordsOf(error))) return false;
-  return (
-    error.code === AUTH_REQUIRED ||
-    /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in required)/i.test(error.message)
-  );
+  const words = wordsOf(error);
+  if (saysNotSetUp?.test(words)) return true;
+  if (SAYS_NOT_FOUND.test(words)) return false;
+  return error.code === AUTH_REQUIRED || SAYS_LOGGED_OUT.test(error.message);
 }
+
+/** How a prompt ended that the agent has answered. `asked`: whether it was asked to stop before. */
+export function outcomeOf(stopReason: unknown, asked: boolean): AgentOutcome {
+  if (stopReason === 'cancelled' || (stopReason === 'end_turn' && asked)) return { kind: 'cancelled' };
+  if (stopReason === 'end_turn') return { kind: 'completed' };
+  const message = STOPPED.get(stopReason) ?? `the agent stopped: ${JSON.stringify(stopReason) ?? 'it gave no reason'}`;
+  return { kind: 'failed', code: 'agent_failed', message, again: false };
+}
+
+const STOPPED: ReadonlyMap<unknown, string> = new Map([
+  ['max_tokens', 'the answer was cut off: the model reached its limit of tokens for one turn'],
+  ['max_turn_requests', 'the agent stopped: it reached its limit of model requests for one turn'],
+  ['refusal', 'the agent refused to answer'],
+]);
 
 /**
- * How a prompt ended that was answered with an error. It is not sent again by us: agents ask their model again themselves, and
- * what they gave up on stays in their session, where a second time would be said twice.
+ * How a prompt ended that was answered with an error. We do not send it again: agents ask their model again themselves, and what
+ * they gave up on stays in their session. A second time, the session would hold the prompt twice.
  */
 export function failureOf(error: unknown): AgentOutcome {
   const message = wordsOf(error);
   if (error instanceof AgentGone) return { kind: 'lost', message };
   const failed = (code: Extract<AgentOutcome, { kind: 'failed' }>['code'], again = false) =>
     ({ kind: 'failed', code, message, again }) as const;
-  if (SAYS_TOO_LONG.test(message)) return failed('too_long');
+  // The kind of the error may stand in a field of the agent's own.
+  const data = error instanceof RequestError ? Object.values(asObject(error.data)) : [];
+  if ([message, ...data].some((text) => typeof text === 'string' && SAYS_TOO_LONG.test(text)))
+    return failed('too_long');
   if (error instanceof RequestError && SAYS_LOCKED.test(message)) return failed('session_locked', true);
   return failed('agent_failed');
 }
 
+/** Why the agent cannot be sent this prompt; null: it can. Agents drop content that they do not support, or fail because of it. */
+export function unsupported(prompt: Prompt, can: Capabilities): AgentOutcome | null {
+  const kind = prompt.map(({ type }) => NEEDS_SUPPORT[type]?.(can) ?? null).find((name) => name !== null);
+  if (kind === undefined) return null;
+  return {
+    kind: 'failed',
+    code: 'agent_failed',
+    message: `this agent takes no ${kind}; nothing was sent`,
+    hint: 'Remove it from the prompt, send a link or a description instead, or use another agent.',
+    again: false,
+  };
+}
+
+/** Kinds of content that an agent must say it supports, and their names for messages. */
+const NEEDS_SUPPORT: Partial<Record<ContentBlock['type'], (can: Capabilities) => string | null>> = {
+  image: ({ image }) => (image ? null : 'images'),
+  audio: ({ audio }) => (audio ? null : 'audio'),
+  resource: ({ embeddedContext }) => (embeddedContext ? null : 'embedded resources'),
+};
+
 const LONGEST = 1_000;
 
-/** All that the agent said about it, on one line. */
+/** What an error says, on one line. */
 export function wordsOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
   const more = error instanceof RequestError ? detailsOf(error.data) : '';
@@ -72,7 +111,7 @@ export function wordsOf(error: unknown): string {
 function detailsOf(data: unknown): string {
   if (data === undefined || data === null) return '';
   if (typeof data === 'string') return data;
-  const { message, details, error, codex_error_info: kind } = asObject(data);
-  const texts = [message, details, error, kind].filter((value) => typeof value === 'string');
+  const { message, details, error } = asObject(data);
+  const texts = [message, details, error].filter((value) => typeof value === 'string');
   return texts.length > 0 ? texts.join(' ') : JSON.stringify(data);
 }

@@ -1,12 +1,12 @@
 import { isObject } from '../../../core/content.ts';
 
-/** Who an agent says that it is. */
+/** The name and version that an agent gives itself. */
 export interface AgentIdentity {
   readonly name: string;
   readonly version: string;
 }
 
-/** What an agent says that it can do, as far as we use it. */
+/** What an agent says it can do, as far as we use it. */
 export interface Capabilities extends AgentIdentity {
   readonly load: boolean;
   readonly resume: boolean;
@@ -14,17 +14,17 @@ export interface Capabilities extends AgentIdentity {
   readonly close: boolean;
   readonly delete: boolean;
   readonly directories: boolean;
-  /** What a prompt may hold beside text and links. */
+  /** Kinds of content that a prompt may have, beside text and links. */
   readonly image: boolean;
   readonly audio: boolean;
   readonly embeddedContext: boolean;
-  /** Which MCP servers it takes beside programs: `http`, `sse`. */
+  /** Kinds of MCP servers that it supports, beside programs: `http`, `sse`. */
   readonly servers: readonly string[];
-  /** The ways to log in that it offers, by id. */
+  /** The ids of the ways to log in that it offers. */
   readonly auth: readonly string[];
 }
 
-/** Reads the answer to `initialize`. What is not plainly said is not there. */
+/** Reads the answer to `initialize`. What the agent does not state, it cannot do. */
 export function capabilitiesOf(response: unknown): Capabilities {
   const answer = asObject(response);
   const agent = asObject(answer.agentCapabilities);
@@ -51,7 +51,7 @@ export function capabilitiesOf(response: unknown): Capabilities {
   };
 }
 
-/** Of an agent that has not been asked. */
+/** Before the agent was asked. */
 export const NO_CAPABILITIES: Capabilities = capabilitiesOf({});
 
 export function asObject(value: unknown): Record<string, unknown> {

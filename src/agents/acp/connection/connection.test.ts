@@ -26,7 +26,7 @@ async function agent(script: string, request: () => Promise<unknown> = async () 
       heard.requests += 1;
       return request();
     },
-    room: () => undefined,
+    ready: () => undefined,
     gone: (how) => {
       heard.gone = how;
     },
@@ -70,8 +70,8 @@ test('an agent that talks without end is ended, and so is one whose message has 
     process.stdout.write('{"jsonrpc":"2.0","method":"x","params":' + params + '}\\n');
     setInterval(() => {}, 1000);`);
   await Promise.all([loud, long, deep].map(({ heard }) => isGone(heard)));
-  expect(loud.heard.gone).toMatch(/^was ended: it said more than 256 MiB at once/);
-  expect(long.heard.gone).toMatch(/^was ended: it printed a line that is longer than any message/);
+  expect(loud.heard.gone).toMatch(/^was ended: it sent more than 256 MiB at once/);
+  expect(long.heard.gone).toMatch(/^was ended: it printed a line that is too long/);
   expect(deep.heard).toMatchObject({ gone: expect.stringMatching(/^was ended: .* nested deeper/), notifications: [] });
 });
 
@@ -85,7 +85,7 @@ test('what was said in one turn is not counted in the next', async () => {
   for (let turn = 1; turn <= 2; turn += 1) {
     connection.notify('go', {});
     await until('it has talked', () => heard.notifications.length === turn);
-    connection.beginAnew();
+    connection.countAnew();
   }
   expect(heard.gone).toBeNull();
 });

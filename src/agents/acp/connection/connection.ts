@@ -10,12 +10,12 @@ export interface AgentListener {
    * after it.
    */
   notification(method: string, params: unknown, length: number): void;
-  /** The answer to this request is here; whoever made it hears of it a moment later. In the order of the wire, too. */
+  /** The answer to a request of this method has come. Called in the order of the wire, before whoever asked gets the answer. */
   answered(method: string): void;
-  /** A request of the agent; what is thrown becomes its error. */
+  /** A request of the agent. What is thrown becomes the error that it gets. */
   request(method: string, params: unknown): Promise<unknown>;
   /** Resolves when more may come. */
-  room(): Promise<void> | undefined;
+  ready(): Promise<void> | undefined;
   /** The process is gone: "ended with code 2", "was ended: it did not answer". */
   gone(how: string): void;
 }
@@ -25,33 +25,32 @@ export class AgentGone extends Error {}
 
 const CLOSE_STEP_MS = 2_000;
 const NOISE_SHOWN = 200;
-/** Agents tell all kinds of things there; what they ended of comes last. */
+/** Agents print all kinds of things to stderr; why they ended comes last. */
 const COMPLAINT_LINES = 5;
-/** All that an agent may say in one turn, or between two: whatever is kept of it has to find room here and in the store. */
+/** The most that an agent may send in one turn, or between two: it is kept in memory and in the store. */
 const MOST_AT_ONCE = 256 * 1024 * 1024;
-/** Requests of the agent that may be open at the same time; it is not listened to while there are more. */
+/** The most requests of the agent that may be open at once. While there are more, we read nothing from it. */
 const MOST_OPEN = 1_000;
 
 /**
- * An agent's process as the other end of the protocol. Requests and answers go through the SDK. Notifications do not: its
- * handlers take off fields that they do not know, drop kinds of updates that they do not know, and may run after an answer that
- * came later. They are taken from the wire as they are.
+ * The connection to an agent's process. Requests and answers go through the SDK. Notifications do not: the SDK removes unknown
+ * fields, drops unknown kinds of updates, and may call a handler after an answer that came later. So we read them from the wire.
  */
 export class AcpConnection {
   readonly #process: LineProcess;
   readonly #sdk: ClientConnection;
   #toSdk!: ReadableStreamDefaultController<AnyMessage>;
   readonly #listener: AgentListener;
-  /** The methods of our requests that were not answered yet. */
+  /** Our requests that are not answered yet: their methods by id. */
   readonly #asked = new Map<unknown, string>();
-  /** How many requests of the agent were not answered yet. */
+  /** The number of requests of the agent that are not answered yet. */
   #open = 0;
   #onAnswered: (() => void) | null = null;
-  /** How much it has said in this turn, or since the last one. */
+  /** How much it has sent in this turn, or since the last one. */
   #said = 0;
-  /** The first line that was no message; null: all were. */
+  /** The first line that was no message; null: all lines were. */
   #noise: string | null = null;
-  /** Why we have ended it; null: we have not, or nobody needs to be told. */
+  /** Why we ended it, for people; null: we did not, or no reason is needed. */
   #why: string | null = null;
   #ending: string | null = null;
   readonly #over = Promise.withResolvers<void>();
@@ -71,14 +70,14 @@ export class AcpConnection {
       child,
       {
         line: (line) => this.#receive(line),
-        // It may have been the answer that somebody waits for.
-        tooLong: () => this.stop('it printed a line that is longer than any message'),
-        room: () => (this.#open < MOST_OPEN ? listener.room() : this.#answeredSome()),
+        // It may have been an answer that somebody waits for.
+        tooLong: () => this.stop('it printed a line that is too long'),
+        room: () => (this.#open < MOST_OPEN ? listener.ready() : this.#answeredSome()),
         gone: (ending) => this.#gone(ending),
       },
       { closeStepMs: CLOSE_STEP_MS },
     );
-    // Nobody waits for answers that will not be taken.
+    // Do not wait for answers to an agent that is gone.
     void child.exited.then(() => this.#onAnswered?.());
   }
 
@@ -90,17 +89,17 @@ export class AcpConnection {
     return this.#process.alive && this.#ending === null;
   }
 
-  /** Resolves when the process is gone, and all that it said was handed on. */
+  /** Resolves when the process is gone and all that it sent was passed on. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
 
-  /** What it printed that is no message of the protocol; null: nothing. */
+  /** The first line that is no message of the protocol; null: there is none. */
   get noise(): string | null {
     return this.#noise;
   }
 
-  /** Throws `AgentGone` when its process is. */
+  /** Throws `AgentGone` when its process is gone. */
   throwIfGone(): void {
     if (this.#ending !== null) throw this.#goneError();
   }
@@ -111,7 +110,7 @@ export class AcpConnection {
   }
 
   notify(method: string, params: unknown): void {
-    // Only fails when the process is gone, which is told elsewhere.
+    // Fails only when the process is gone, which the listener is told.
     this.#sdk.agent.notify(method, params).catch(() => {});
   }
 
@@ -123,18 +122,18 @@ export class AcpConnection {
     return this.#process.kill();
   }
 
-  /** Ends the process at once, for a reason that people are told. */
+  /** Ends the process at once. People are told the reason. */
   stop(why: string): void {
     this.#why ??= why;
     void this.#process.kill();
   }
 
-  /** A turn begins or ends: what was said before is counted no longer. */
-  beginAnew(): void {
+  /** A turn begins or ends: the limit for what it sends starts again. */
+  countAnew(): void {
     this.#said = 0;
   }
 
-  /** Resolves when the agent has taken so much of what it was given that it may have more. */
+  /** Resolves when the agent has read so much of what we sent that we may send more. */
   taken(): Promise<void> {
     return this.#process.taken();
   }
@@ -180,21 +179,21 @@ export class AcpConnection {
   #receive(line: string): void {
     this.#said += line.length;
     if (this.#said > MOST_AT_ONCE) {
-      this.stop(`it said more than ${MOST_AT_ONCE / 2 ** 20} MiB at once`);
+      this.stop(`it sent more than ${MOST_AT_ONCE / 2 ** 20} MiB at once`);
       return;
     }
     const message = parse(line);
     if (message === null) {
       if (line.trim() !== '') this.#noise ??= JSON.stringify(line.slice(0, NOISE_SHOWN));
     } else if (line.length > 2 * DEEPEST && isDeeper(message, DEEPEST)) {
-      this.stop('it printed a message that is nested deeper than any is');
+      this.stop(`it printed a message that is nested deeper than ${DEEPEST} levels`);
     } else if (typeof message.method !== 'string') this.#answered(message);
     else if (message.id === undefined && !message.method.startsWith('$/')) {
       this.#listener.notification(message.method, message.params, line.length);
     } else this.#toSdk.enqueue(message as unknown as AnyMessage);
   }
 
-  /** An answer to what nobody asked, or asked once and was answered, is none. The SDK would complain of it on our stderr. */
+  /** Drops an answer to no request of ours, and a second answer. The SDK would complain about them on our stderr. */
   #answered(message: Readonly<Record<string, unknown>>): void {
     const method = this.#asked.get(message.id);
     if (method === undefined) return;
@@ -204,7 +203,7 @@ export class AcpConnection {
   }
 }
 
-/** Null: noise. Programs print all kinds of things where only messages should be. */
+/** Null: the line is no message. Some programs print other things to stdout. */
 function parse(line: string): Record<string, unknown> | null {
   try {
     const message: unknown = JSON.parse(line);
@@ -214,7 +213,7 @@ function parse(line: string): Record<string, unknown> | null {
   }
 }
 
-/** Reading what is nested has no bound, and writing it down has one: by then it would be our fault. */
+/** JSON.parse reads any depth, but writing has a limit. Without a limit here, the failure would come later, in our code. */
 const DEEPEST = 200;
 
 function isDeeper(value: unknown, levels: number): boolean {

@@ -1,13 +1,18 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+import type { ProvedProfile } from './description.ts';
 
-/*
- * How codex-acp 0.16.0 is started so that no tool can run. With "none" for the server that executes things, Codex has nothing to
- * act in: it knows no shell, patches no files and starts no MCP server. Its modes are no help: the one that is called read-only runs
- * commands. What acts without that is turned off, one by one; what cannot be turned off from here takes the profile away.
+/**
+ * How codex-acp 0.16.0 is started so that no tool can run. With "none" as its exec server, Codex has nowhere to act: it has no shell,
+ * patches no files and starts no MCP server. Its modes do not help: the one called read-only runs commands. Whatever acts without the
+ * exec server is turned off by a setting. Where that is not possible, there is no profile.
  */
-export const CODEX_ENV = { CODEX_EXEC_SERVER_URL: 'none' } as const;
+export const CODEX_WITHOUT_TOOLS: ProvedProfile = {
+  version: '0.16.0',
+  profile: { kind: 'start', args: argumentsFor, env: { CODEX_EXEC_SERVER_URL: 'none' } },
+  unless: ({ env, ownCommand }) => ownCommand || actsAnyway(env),
+};
 
 const FEATURES = [
   'shell_tool',
@@ -26,12 +31,12 @@ const FEATURES = [
   'image_generation',
 ];
 
-export function codexArgs(cwd: string): string[] {
+function argumentsFor(cwd: string): string[] {
   const settings = [...FEATURES.map((name) => `features.${name}=false`), 'web_search="disabled"', 'notify=[]'];
   return [...settings, `projects={${untrusted(cwd)}}`].flatMap((setting) => ['-c', setting]);
 }
 
-/** The settings of a project count where a person trusts it. Trust goes by folder, and there may be settings in each above, too. */
+/** Codex reads a project's settings when a person trusts its folder. Every folder above may have settings as well. */
 function untrusted(cwd: string): string {
   const folders = new Set([cwd, realpathSync(cwd)].flatMap(upwards));
   return [...folders].map((folder) => `${JSON.stringify(folder)}={trust_level="untrusted"}`).join(',');
@@ -42,20 +47,20 @@ function upwards(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...upwards(above)];
 }
 
-/** Settings of the machine, which count more than what a program is started with. */
-const OF_THE_MACHINE = '/etc/codex';
+/** Settings of the machine override the arguments. */
+const MACHINE_SETTINGS = '/etc/codex';
 
-/** Whether something here outweighs what Codex is started with. */
-export function codexActsAllTheSame(env: Readonly<Record<string, string>>): boolean {
+/** Whether something here overrides the arguments and variables. */
+function actsAnyway(env: Readonly<Record<string, string>>): boolean {
   const home = env.CODEX_HOME ?? join(env.HOME ?? homedir(), '.codex');
-  // Elsewhere, settings of the machine come from places that were not looked at.
-  if (process.platform !== 'linux' || !isAbsolute(home) || existsSync(OF_THE_MACHINE)) return true;
-  // Says what there is to act in, whatever the variable says.
-  return existsSync(join(home, 'environments.toml')) || mayHaveServersElsewhere(join(home, 'config.toml'));
+  // On other systems, the settings of the machine are in places that we did not examine.
+  if (process.platform !== 'linux' || !isAbsolute(home) || existsSync(MACHINE_SETTINGS)) return true;
+  // This file overrides the variable.
+  return existsSync(join(home, 'environments.toml')) || mayUseRemoteServers(join(home, 'config.toml'));
 }
 
-/** An MCP server that is a program is not started; one at an address is asked all the same. Words can be hidden by escapes. */
-function mayHaveServersElsewhere(file: string): boolean {
+/** MCP servers that are programs are not started, but those with a URL are called. TOML escapes could hide the word. */
+function mayUseRemoteServers(file: string): boolean {
   try {
     return /\burl\b|\\[ux]/i.test(readFileSync(file, 'utf8'));
   } catch (error) {

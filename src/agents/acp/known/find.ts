@@ -2,23 +2,24 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { isObject } from '../../../core/content.ts';
 import { runnable } from '../../shared/paths.ts';
-import { KNOWN_AGENTS, type KnownAgent } from './known.ts';
+import type { KnownAgent } from './description.ts';
+import { KNOWN_AGENTS } from './known.ts';
 
 /*
- * Where an agent is: the setting "command", the setting "package", Throughline's own packages, the folder for such agents in the
- * data home, PATH. The node_modules of a working directory are not looked at: docs/decisions/0013.
- * Places are looked at, never executed.
+ * An agent is looked for in this order: the setting "command", the setting "package", Throughline's own packages, the folder for
+ * such agents in the data home, PATH. Never in the node_modules of a working directory: docs/decisions/0013.
+ * Nothing is executed.
  */
 export interface FindSettings {
-  /** What the agent is known as; null: it is not, and `command` says all. */
+  /** The name under which it is known; null: none, and it needs a `command`. */
   readonly known: string | null;
   readonly command?: readonly string[] | undefined;
   readonly package?: string | undefined;
-  /** A folder of the data home into which a person may install them. */
+  /** A folder of the data home where a person may install agents. */
   readonly installed: string;
-  /** Where programs are looked for, as the variable PATH has it. */
+  /** The value of the variable PATH. */
   readonly path: string;
-  /** Where our own code lies; left out: here. */
+  /** The folder of our own code; left out: this one. */
   readonly ours?: string | undefined;
 }
 
@@ -32,12 +33,12 @@ export function findAgent(settings: FindSettings): Found {
     const [program = '', ...args] = command;
     const file = runnable(program, path);
     if (file !== null) return { command: [file, ...args], where: `${file} (the setting "command")` };
-    return { problem: `The program ${program} was not found, or may not be executed`, hint: 'Check its "command".' };
+    return { problem: `The program ${program} was not found or is not executable`, hint: 'Check its "command".' };
   }
   const agent = known === null ? undefined : KNOWN_AGENTS[known];
   if (agent === undefined) {
     const names = Object.keys(KNOWN_AGENTS).join(', ');
-    return { problem: 'Nothing says how it is started', hint: `Set its "command"; known by name are ${names}.` };
+    return { problem: 'It has no command', hint: `Set its "command". These agents are known by name: ${names}.` };
   }
   return findKnown(agent, settings);
 }
@@ -47,7 +48,7 @@ function findKnown(agent: KnownAgent, settings: FindSettings): Found {
   for (const { name, folder, named } of placesOf(settings)) {
     const start = programIn(folder, agent.package, program);
     if (start !== null) return { command: [...start, ...args], where: `${start.at(-1)} (${name})` };
-    // What the caller named is used or refused, never passed over.
+    // A place that the settings name is used or refused, never skipped (R7).
     if (named) return { problem: `There is no ${program} in ${folder}/node_modules`, hint: 'Check its "package".' };
   }
   const file = runnable(program, settings.path);
@@ -61,14 +62,14 @@ function findKnown(agent: KnownAgent, settings: FindSettings): Found {
 
 function* placesOf({ package: folder, installed, ours = import.meta.dirname }: FindSettings) {
   if (folder !== undefined) yield { name: 'the setting "package"', folder, named: true };
-  // As Node finds them for our own code: npm puts what is installed beside Throughline into a folder above it.
+  // As Node finds packages for our own code: npm installs what is beside Throughline into a folder above it.
   for (let above = ours; above !== dirname(above); above = dirname(above)) {
     yield { name: "Throughline's own packages", folder: above, named: false };
   }
   yield { name: 'the data home', folder: installed, named: false };
 }
 
-/** How a package's program is started: a script of Node's by the Node that runs us, whatever PATH has. Null: not there. */
+/** The command for a program of a package. Scripts are run by the Node that runs us. Null: it is not there. */
 function programIn(folder: string, name: string, program: string): string[] | null {
   const root = join(folder, 'node_modules', name);
   try {
@@ -83,7 +84,7 @@ function programIn(folder: string, name: string, program: string): string[] | nu
   }
 }
 
-/** The agents known by name whose programs are here. Only looks at files. */
+/** The agents known by name that are installed. Executes nothing. */
 export function availableAgents(installed: string, path: string): string[] {
   return Object.keys(KNOWN_AGENTS).filter((known) => 'command' in findAgent({ known, installed, path }));
 }

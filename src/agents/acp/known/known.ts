@@ -1,24 +1,10 @@
-/** Agents that speak the protocol and are known by name: how each is started, and what of our environment it gets. */
-export interface KnownAgent {
-  /** The program, looked for on PATH, and its arguments. */
-  readonly command: readonly [program: string, ...args: string[]];
-  /** The npm package whose program of that name it is. */
-  readonly package: string;
-  /** What it calls itself when it is started. */
-  readonly called: string;
-  /** Where it keeps its sessions: a variable that says so, and the folder of its home in which they are otherwise. */
-  readonly storage: readonly [variable: string | null, folder: string];
-  /** Packages that it does not work without and does not bring along. */
-  readonly beside?: readonly string[];
-  /** The documented ways to log in and to reach its model. Nothing else of our environment is handed on. */
-  readonly variables: readonly RegExp[];
-  /** What it starts with unless the settings say otherwise. */
-  readonly defaults?: Readonly<Record<string, string>>;
-  /** How a person logs in. */
-  readonly login: string;
-  /** It opens a session for anybody, so that this says nothing of a login. */
-  readonly opensForAnybody?: true;
-}
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { realPath } from '../../shared/paths.ts';
+import { type AgentIdentity, asObject } from '../connection/capabilities.ts';
+import { CLAUDE_QUIRKS } from './claude.ts';
+import { CODEX_WITHOUT_TOOLS } from './codex.ts';
+import type { KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
 
 const ANTHROPIC = [/^ANTHROPIC_/, /^CLAUDE_CODE_(?:USE_BEDROCK|USE_VERTEX|OAUTH_TOKEN)$/, /^CLAUDE_CONFIG_DIR$/];
 const OPENAI = [/^OPENAI_/];
@@ -29,26 +15,29 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['claude-agent-acp'],
     package: '@agentclientprotocol/claude-agent-acp',
     called: '@agentclientprotocol/claude-agent-acp',
-    storage: ['CLAUDE_CONFIG_DIR', '.claude'],
+    // Without this protocol, Claude has the same sessions there.
+    storage: { variable: 'CLAUDE_CONFIG_DIR', folder: '.claude', sharedAs: 'claude' },
     variables: ANTHROPIC,
-    // It asks its model after every turn what the person may say next, with the whole history: nobody here is shown that. And
-    // another version in the middle of a conversation is for the person to choose.
+    // After every turn it asks its model what the person may say next, with the whole history. We show that to nobody. And a person
+    // decides when its version changes, not an update in the middle of a conversation.
     defaults: { CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false', DISABLE_AUTOUPDATER: '1' },
     login: 'run "claude" and log in there, or set ANTHROPIC_API_KEY',
+    quirks: CLAUDE_QUIRKS,
   },
   codex: {
     command: ['codex-acp'],
     package: '@zed-industries/codex-acp',
     called: 'codex-acp',
-    storage: ['CODEX_HOME', '.codex'],
+    storage: { variable: 'CODEX_HOME', folder: '.codex' },
     variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
     login: 'run "codex login", or set OPENAI_API_KEY',
+    quirks: { withoutTools: CODEX_WITHOUT_TOOLS },
   },
   gemini: {
     command: ['gemini', '--acp'],
     package: '@google/gemini-cli',
     called: 'gemini-cli',
-    storage: [null, '.gemini'],
+    storage: { variable: null, folder: '.gemini' },
     variables: GOOGLE,
     login: 'run "gemini" and log in there, or set GEMINI_API_KEY',
   },
@@ -56,7 +45,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['opencode', 'acp'],
     package: 'opencode-ai',
     called: 'OpenCode',
-    storage: ['XDG_DATA_HOME', '.local/share'],
+    storage: { variable: 'XDG_DATA_HOME', folder: '.local/share' },
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^OPENCODE_/],
     login: 'run "opencode auth login"',
     opensForAnybody: true,
@@ -65,7 +54,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['qwen', '--acp'],
     package: '@qwen-code/qwen-code',
     called: 'qwen-code',
-    storage: [null, '.qwen'],
+    storage: { variable: null, folder: '.qwen' },
     variables: [...OPENAI, /^(?:DASHSCOPE|QWEN)_/],
     login: 'run "qwen" and log in there, or set OPENAI_API_KEY',
   },
@@ -73,39 +62,87 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['copilot', '--acp'],
     package: '@github/copilot',
     called: 'Copilot',
-    storage: [null, '.copilot'],
+    storage: { variable: null, folder: '.copilot' },
     variables: [/^COPILOT_/, /^(?:GH|GITHUB)_TOKEN$/],
     login: 'run "copilot" and use /login there',
+    // Seen in 1.0.102. Nothing in its answers says so.
+    quirks: { addsUpTokens: true },
   },
   pi: {
     command: ['pi-acp'],
     package: 'pi-acp',
     called: 'pi-acp',
-    storage: [null, '.pi'],
-    // Its program "pi" is looked for on PATH.
+    storage: { variable: null, folder: '.pi' },
+    // It looks for the program "pi" on PATH.
     beside: ['@earendil-works/pi-coding-agent'],
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^PI_/],
     login: 'run "pi" and use /login there',
+    quirks: {
+      banner(response) {
+        const { startupInfo } = asObject(asObject(response._meta).piAcp);
+        return typeof startupInfo === 'string' ? startupInfo : null;
+      },
+    },
   },
   goose: {
     command: ['goose', 'acp'],
     package: '@aaif/goose-acp',
     called: 'goose',
-    storage: ['XDG_DATA_HOME', '.local/share'],
+    storage: { variable: 'XDG_DATA_HOME', folder: '.local/share' },
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^GOOSE_/],
     login: 'run "goose configure"',
+    // It has no login: a person tells it which model to use, and with which key.
+    quirks: { saysNotSetUp: /failed to resolve provider|no provider (?:is )?(?:set|configured)/i },
   },
 };
 
-/** The name under which the agent is known that calls itself so; null: none is. */
-export function knownByItself(called: string): string | null {
+/** The name of the agent that calls itself so; null: no known agent does. */
+function nameOf(called: string): string | null {
   return Object.entries(KNOWN_AGENTS).find(([, agent]) => agent.called === called)?.[0] ?? null;
 }
 
-/** What any agent needs to reach its model from here. */
+/** The quirks of the agent that calls itself so; of one that we do not know by that name, those of `knownAs`. */
+export function quirksOf(called: string | null, knownAs: string | null): Quirks {
+  const name = (called === null ? null : nameOf(called)) ?? knownAs;
+  return (name === null ? undefined : KNOWN_AGENTS[name]?.quirks) ?? {};
+}
+
+/** Null: nothing is proved for this very version, or not for this setup. */
+export function profileOf({ name, version }: AgentIdentity, setup: Setup): NoToolsProfile | null {
+  const { noTools } = setup.options;
+  if (noTools?.version === version) return { kind: 'mode', mode: noTools.mode };
+  const proved = quirksOf(name, null).withoutTools;
+  return proved?.version !== version || proved.unless(setup) ? null : proved.profile;
+}
+
+export interface StorageOf {
+  /** The name under which it is known; null: only it itself says what it is. */
+  readonly knownAs: string | null;
+  /** The name that it gives itself. */
+  readonly called: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/**
+ * Agents keep their sessions in their home directory. So the same agent with the same home has the same sessions, whatever the
+ * settings call it and however it is started.
+ */
+export function storageName({ knownAs, called, command, env, cwd }: StorageOf): string {
+  const home = env.HOME ?? homedir();
+  const name = knownAs ?? nameOf(called);
+  const known = name === null ? undefined : KNOWN_AGENTS[name];
+  if (known === undefined) return `acp:${called === 'unknown' ? command.join(' ') : called}:${realPath(home)}`;
+  const { variable, folder, sharedAs = `acp:${name}` } = known.storage;
+  const named = variable === null ? undefined : env[variable];
+  return `${sharedAs}:${realPath(resolve(cwd, named ?? join(home, folder)))}`;
+}
+
+/** Variables that any agent needs to reach its model from here. */
 const ALWAYS = [/^(?:HTTPS?|NO|ALL)_PROXY$/i, /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/];
 
-/** The part of our environment that an agent gets beyond what every program gets. */
+/** The part of our environment that an agent gets, beside what every program gets. */
 export function variablesFor(known: KnownAgent | null, ours: NodeJS.ProcessEnv): Record<string, string> {
   const wanted = [...ALWAYS, ...(known?.variables ?? [])];
   const taken: Record<string, string> = {};

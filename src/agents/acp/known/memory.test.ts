@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { capabilitiesOf } from '../connection/capabilities.ts';
-import { AgentMemory, lieOf } from './memory.ts';
+import { AgentMemory, whyNotReopened } from './memory.ts';
 
 let root: string;
 beforeEach(() => {
@@ -20,68 +20,68 @@ test('what one process has learnt, the next one knows', () => {
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));
   one.window('agent', 1_000);
-  one.lacked('a', 'it repeats nothing');
+  one.loadedIncomplete('a', 'it repeats nothing');
   expect(memory().learnt).toMatchObject({
     version: '1',
     load: true,
     windows: { agent: 1_000 },
-    lacking: [{ session: 'a', detail: 'it repeats nothing' }],
+    incomplete: [{ session: 'a', detail: 'it repeats nothing' }],
   });
   expect(memory(['another']).learnt).toBeNull();
 });
 
-const lie = () => {
+const distrust = () => {
   const { learnt } = memory();
-  return learnt && lieOf(learnt);
+  return learnt && whyNotReopened(learnt);
 };
 
-test('another version has not lied', () => {
+test('another version is trusted', () => {
   memory().saw(saying('1'));
-  for (const session of ['a', 'b']) memory().lacked(session, 'it repeats nothing');
+  for (const session of ['a', 'b']) memory().loadedIncomplete(session, 'it repeats nothing');
   memory().saw(saying('1'));
-  expect(lie()).toBe('it repeats nothing');
+  expect(distrust()).toBe('it repeats nothing');
   memory().saw(saying('2'));
-  expect(lie()).toBeNull();
+  expect(distrust()).toBeNull();
 });
 
-test('one that was never seen to load a session whole is a liar when two were not', () => {
+test('an agent that never loaded a session whole is not asked again after two incomplete ones', () => {
   memory().saw(saying('1'));
-  memory().lacked('a', 'it lacks turn 3');
-  expect(lie()).toBeNull();
-  memory().lacked('b', 'it lacks turn 4');
-  expect(lie()).toBe('it lacks turn 4');
+  memory().loadedIncomplete('a', 'it lacks turn 3');
+  expect(distrust()).toBeNull();
+  memory().loadedIncomplete('b', 'it lacks turn 4');
+  expect(distrust()).toBe('it lacks turn 4');
 });
 
-test('one that was, when three in a row were not', () => {
+test('an agent that did is not asked again after three in a row', () => {
   memory().saw(saying('1'));
-  memory().loaded();
-  for (const n of ['1', '2']) memory().lacked(n, n);
-  expect(lie()).toBeNull();
-  memory().loaded();
-  for (const n of ['1', '2']) memory().lacked(n, n);
-  expect(lie()).toBeNull();
-  memory().lacked('3', '3');
-  expect(lie()).toBe('3');
+  memory().loadedWhole();
+  for (const n of ['1', '2']) memory().loadedIncomplete(n, n);
+  expect(distrust()).toBeNull();
+  memory().loadedWhole();
+  for (const n of ['1', '2']) memory().loadedIncomplete(n, n);
+  expect(distrust()).toBeNull();
+  memory().loadedIncomplete('3', '3');
+  expect(distrust()).toBe('3');
 });
 
 test('one damaged session counts once, however often it is opened', () => {
   memory().saw(saying('1'));
-  for (const detail of ['first', 'second', 'third']) memory().lacked('a', detail);
-  expect(lie()).toBeNull();
-  memory().lacked('b', 'another');
-  expect(lie()).toBe('another');
+  for (const detail of ['first', 'second', 'third']) memory().loadedIncomplete('a', detail);
+  expect(distrust()).toBeNull();
+  memory().loadedIncomplete('b', 'another');
+  expect(distrust()).toBe('another');
 });
 
 test('two processes do not forget for each other', () => {
   const [one, other] = [memory(), memory()];
   one.saw(saying('1'));
   expect(other.learnt?.version).toBe('1');
-  one.lacked('a', 'it repeats nothing');
+  one.loadedIncomplete('a', 'it repeats nothing');
   one.window('large', 2_000);
   other.window('small', 1_000);
-  other.lacked('b', 'it repeats nothing');
+  other.loadedIncomplete('b', 'it repeats nothing');
   other.saw(saying('1'));
-  expect(lie()).toBe('it repeats nothing');
+  expect(distrust()).toBe('it repeats nothing');
   expect(memory().learnt?.windows).toEqual({ large: 2_000, small: 1_000 });
 });
 
@@ -95,7 +95,7 @@ test('a program that was replaced is another one', () => {
   expect(memory([file]).learnt).toBeNull();
 });
 
-test('a file that is damaged or cannot be written costs nothing but the knowledge', () => {
+test('a damaged or unwritable file is no error: everything is learnt again', () => {
   memory().saw(saying('1'));
   const [file = ''] = readdirSync(join(root, 'learnt'));
   writeFileSync(join(root, 'learnt', file), '{"ver');

@@ -4,39 +4,40 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../../core/content.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 
-/** What was learnt of an agent, in one version of its program. */
+/** What was learnt of one version of an agent's program. */
 export interface Learnt extends Capabilities {
-  /** The window of its model as it last said, by the name of the agent that has this model. */
+  /** The last known window of its model in tokens, by the name of the agent that uses this model. */
   readonly windows: Readonly<Record<string, number>>;
-  /** Whether it was ever seen to load a session with all that this was told. */
-  readonly honest: boolean;
-  /** Sessions that it has loaded since, one after the other, without what they were told. */
-  readonly lacking: readonly Lacking[];
+  /** Whether it ever loaded a session with its whole history. */
+  readonly loadedWhole: boolean;
+  /** The sessions in a row that it loaded without their history since then. */
+  readonly incomplete: readonly IncompleteLoad[];
 }
 
-export interface Lacking {
+export interface IncompleteLoad {
   readonly session: string;
-  /** What was wrong with it. */
+  /** What was missing. */
   readonly detail: string;
 }
 
 /**
- * So many sessions in a row that lacked what they were told make a liar of an agent. One session may have been damaged by somebody
- * else, or have lost what its agent had not written when it was killed: that costs this session alone.
+ * After so many incomplete sessions in a row, the agent is not asked to load again. One is not enough: somebody may have damaged that
+ * session, or the agent was killed before it had written everything.
  */
-const MOST_LACKING = 3;
-/** Of an agent that was never seen to load a session whole. */
-const MOST_LACKING_AT_FIRST = 2;
+const MOST_INCOMPLETE = 3;
+/** For an agent that never loaded a session whole. */
+const MOST_INCOMPLETE_AT_FIRST = 2;
 
-/** How it was caught opening sessions without what they were told; null: it is believed. */
-export function lieOf({ honest, lacking }: Pick<Learnt, 'honest' | 'lacking'>): string | null {
-  const most = honest ? MOST_LACKING : MOST_LACKING_AT_FIRST;
-  return lacking.length >= most ? (lacking.at(-1)?.detail ?? null) : null;
+/** Why this agent is not asked to open a session again: what the last one lacked. Null: it is asked. */
+export function whyNotReopened({ loadedWhole, incomplete }: Pick<Learnt, 'loadedWhole' | 'incomplete'>): string | null {
+  const most = loadedWhole ? MOST_INCOMPLETE : MOST_INCOMPLETE_AT_FIRST;
+  return incomplete.length >= most ? (incomplete.at(-1)?.detail ?? null) : null;
 }
 
 /**
- * Keeps what was learnt, in a file of the data home for each version of each program: so an agent need not be started to know
- * what it can do, and one that was caught lying is not asked again by the next process. The file may be deleted at any time.
+ * Keeps what was learnt in the data home, in one file for each version of each program. So an agent need not be started to know what
+ * it can do, and the next process does not ask an agent again that loads sessions without their history. The file may be deleted at
+ * any time.
  */
 export class AgentMemory {
   readonly file: string;
@@ -51,29 +52,29 @@ export class AgentMemory {
     return this.#learnt;
   }
 
-  /** It was started, and says this. What was learnt of another version does not count any more. */
+  /** The agent was started and can do this. What was learnt of another version is dropped. */
   saw(capabilities: Capabilities): Learnt {
     const known = this.#now();
     const same = known !== null && known.name === capabilities.name && known.version === capabilities.version;
-    const { windows, honest, lacking } = same ? known : UNKNOWN;
-    return this.#keep({ ...capabilities, windows, honest, lacking });
+    const { windows, loadedWhole, incomplete } = same ? known : UNKNOWN;
+    return this.#keep({ ...capabilities, windows, loadedWhole, incomplete });
   }
 
-  /** It said that a session is loaded which lacks what it was told. */
-  lacked(session: string, detail: string): void {
-    this.#change(({ lacking }) => {
-      // The same session again shows nothing new, however often it is asked for.
-      const others = lacking.filter((one) => one.session !== session);
-      return { lacking: [...others, { session, detail }].slice(-MOST_LACKING) };
+  /** The agent said that a session is loaded, and the session lacks a part of its history. */
+  loadedIncomplete(session: string, detail: string): void {
+    this.#change(({ incomplete }) => {
+      // The same session again shows nothing new.
+      const others = incomplete.filter((one) => one.session !== session);
+      return { incomplete: [...others, { session, detail }].slice(-MOST_INCOMPLETE) };
     });
   }
 
-  /** It loaded a session with all that this was told. */
-  loaded(): void {
-    this.#change(() => ({ honest: true, lacking: [] }));
+  /** The agent loaded a session with its whole history. */
+  loadedWhole(): void {
+    this.#change(() => ({ loadedWhole: true, incomplete: [] }));
   }
 
-  /** Agents that are one program may have models of different size. */
+  /** Several agents of the settings may be one program with different models. */
   window(agent: string, tokens: number): void {
     this.#change(({ windows }) => ({ windows: { ...windows, [agent]: tokens } }));
   }
@@ -83,7 +84,7 @@ export class AgentMemory {
     if (now !== null) this.#keep({ ...now, ...change(now) });
   }
 
-  /** Another process may have learnt something since we last looked. */
+  /** Another process may have learnt something meanwhile. */
   #now(): Learnt | null {
     this.#learnt = readLearnt(this.file) ?? this.#learnt ?? null;
     return this.#learnt;
@@ -98,27 +99,27 @@ export class AgentMemory {
       writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
       renameSync(draft, this.file);
     } catch {
-      // Without the file it is known to this process alone, and learnt again by the next.
+      // Then only this process knows it, and the next one learns it again.
     }
     return learnt;
   }
 }
 
-const UNKNOWN = { windows: {}, honest: false, lacking: [] } as const;
+const UNKNOWN = { windows: {}, loadedWhole: false, incomplete: [] } as const;
 
-/** Null: nothing was learnt, or what is there is no use. */
+/** Null: nothing was learnt, or the file is damaged. */
 function readLearnt(file: string): Learnt | null {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (!isObject(value) || typeof value.version !== 'string' || typeof value.load !== 'boolean') return null;
-    const { windows = {}, honest = false, lacking = [], ...can } = value as unknown as Learnt;
-    return { ...can, windows, honest, lacking: lacking.filter(isObject) };
+    const { windows = {}, loadedWhole = false, incomplete = [], ...can } = value as unknown as Learnt;
+    return { ...can, windows, loadedWhole, incomplete: incomplete.filter(isObject) };
   } catch {
     return null;
   }
 }
 
-/** Another one whenever any file that the command names, or the package that it belongs to, is another one. */
+/** Changes whenever a file that the command names changes, or the version of its package. */
 function fingerprint(command: readonly string[]): string {
   return createHash('sha256')
     .update(JSON.stringify(command.map((word) => [word, isAbsolute(word) ? stateOf(word) : null])))
@@ -136,7 +137,7 @@ function stateOf(word: string): unknown {
   }
 }
 
-/** npm gives the files of every version the same date. Null: it is in no package. */
+/** npm gives the files of all versions the same date, so the version counts as well. Null: it is in no package. */
 function packageVersion(folder: string): string | null {
   try {
     return String((JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version?: unknown }).version);

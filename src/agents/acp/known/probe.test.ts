@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listSessions } from './list.ts';
-import { type ProbeRequest, probing } from './probe.ts';
+import { start, until } from '../../../../test/contracts/agent-sandbox.ts';
+import { isAlive } from '../../../../test/contracts/liveness.ts';
+import { listSessions, type ProbeRequest, probing } from './probe.ts';
 
 let scratch: string;
 beforeEach(() => {
@@ -22,13 +23,16 @@ function agent(script: string): ProbeRequest {
     name: 'agent',
     command: [process.execPath, '-e', whole],
     env: {},
+    start,
+    auth: null,
+    knownAs: null,
     openMs: 120_000,
     login: '',
     scratch,
   };
 }
 
-test('what an agent says unasked is kept by method, and of so many methods only', async () => {
+test('the last notification of each method is kept, for a limited number of methods', async () => {
   const loud = agent(`const answers = ({ id }) => {
     for (let n = 0; n < 150; n += 1) say({ method: 'm' + n, params: n });
     say({ method: 'm0', params: 'newest' });
@@ -43,20 +47,20 @@ test('what an agent says unasked is kept by method, and of so many methods only'
   expect(readdirSync(scratch)).toEqual([]);
 });
 
-test('a list of sessions without an end has one', async () => {
+test('an endless list of sessions is cut', async () => {
   const endless = agent(`let pages = 0; const answers = ({ id, method }) => say({
     id,
     result: method === 'initialize' ? initialized : { sessions: [{ sessionId: 's' + (pages += 1) }], nextCursor: 'more' },
   });`);
-  const all = await listSessions({ ...endless, cwd: '/', auth: null });
+  const all = await listSessions(endless, '/');
   expect(all?.map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, n) => `s${n + 1}`));
 });
 
-test('what an agent leaves behind keeps nobody waiting', async () => {
+test('what an agent leaves behind is ended with it', async () => {
   const leaving = agent(`
     const { spawn } = require('node:child_process');
     const child = spawn('sleep', ['600'], { detached: true, stdio: 'inherit' });
     const answers = ({ id }) => say({ id, result: { ...initialized, agentInfo: { name: 'a', version: String(child.pid) } } });`);
   const { version } = await probing(leaving, async ({ can }) => can);
-  process.kill(Number(version), 'SIGKILL');
+  await until('it is gone', () => !isAlive(Number(version)));
 });

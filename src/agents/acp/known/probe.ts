@@ -1,23 +1,42 @@
-import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isObject } from '../../../core/content.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { Login, NativeSession } from '../../../ports/agent.ts';
 import type { Child } from '../../../ports/sandbox.ts';
-import { isAuthRequired } from '../connection/answers.ts';
-import type { Capabilities } from '../connection/capabilities.ts';
-import { AcpConnection } from '../connection/connection.ts';
-import { initialize, notLoggedIn, notStarted, stopLate } from '../open/open.ts';
+import { isAuthRequired, wordsOf } from '../connection/answers.ts';
+import { asObject, type Capabilities } from '../connection/capabilities.ts';
+import { AcpConnection, AgentGone } from '../connection/connection.ts';
+import { initialize, notLoggedIn, notStarted, stopLate } from '../connection/start.ts';
+import type { LoginStatus, Quirks } from './description.ts';
+import { KNOWN_AGENTS, quirksOf } from './known.ts';
+
+/*
+ * Starts an agent outside of any conversation and ends it again: to see what it can do, whether somebody is logged in, and which
+ * sessions it has. The model is asked nothing.
+ */
+
+/** Starts a program in `cwd`, with the same environment and the same end as in a sandbox. Throws `agent_unavailable`. */
+export type StartProgram = (
+  command: readonly string[],
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+) => Promise<Child>;
 
 export interface ProbeRequest {
   readonly name: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  readonly start: StartProgram;
   readonly openMs: number;
+  /** The way to log in that is used before sessions are opened or listed; null: none. */
+  readonly auth: string | null;
   /** How a person logs in; for messages. */
   readonly login: string;
-  /** Where an empty folder is made for it to run in, which is gone afterwards. It must be one of our own. */
+  /** The name under which the agent is known; null: none. */
+  readonly knownAs: string | null;
+  /** A folder of our own. The agent runs in an empty folder in it, which is removed afterwards. */
   readonly scratch: string;
-  /** Ends it when aborted; left out: only `openMs` does. */
+  /** Ends the agent when aborted; left out: only `openMs` does. */
   readonly signal?: AbortSignal;
 }
 
@@ -27,16 +46,12 @@ export interface Probing {
   readonly folder: string;
   readonly connection: AcpConnection;
   readonly can: Capabilities;
-  /** What it last notified us of by this method, or will within so long; null: nothing. */
+  readonly quirks: Quirks;
+  /** The last notification of this method, waiting so long for the first one; null: none came. */
   hear(method: string, ms: number): Promise<unknown>;
 }
 
-/** Starts the agent outside of any sandbox, asks what it can do, and ends it. Nothing is opened. Throws `agent_unavailable`. */
-export function probe(request: ProbeRequest): Promise<Capabilities> {
-  return probing(request, async ({ can }) => can);
-}
-
-/** The same, with a look at it before it is ended. */
+/** Starts the agent, looks at it, and ends it. Throws `agent_unavailable`. */
 export async function probing<T>(request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
   const folder = await emptyFolder(request);
   try {
@@ -46,13 +61,18 @@ export async function probing<T>(request: ProbeRequest, look: (agent: Probing) =
   }
 }
 
-/** Agents obey what lies in the folder that they are started in, and above it: never one where others may put something. */
+/** What the agent can do. Opens no session. Throws `agent_unavailable`. */
+export function probe(request: ProbeRequest): Promise<Capabilities> {
+  return probing(request, async ({ can }) => can);
+}
+
+/** Agents obey files in the folder that they are started in and above it. So it is never a folder where others may write. */
 async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
   try {
     await mkdir(scratch, { recursive: true, mode: 0o700 });
     return await mkdtemp(join(scratch, 'probe-'));
   } catch (cause) {
-    throw new ThroughlineError('agent_unavailable', `${name} cannot be started: there is no folder to do so in.`, {
+    throw new ThroughlineError('agent_unavailable', `${name} cannot be started: no folder could be made for it.`, {
       hint: `Make sure that ${scratch} can be written.`,
       cause,
     });
@@ -60,35 +80,40 @@ async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
 }
 
 async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
-  const child = bareChild(folder, request.command, request.env);
-  const heard = new Notices();
+  const { command, env, signal, knownAs } = request;
+  const child = await request.start(command, { cwd: folder, env });
+  const notices = new Notices();
   const connection = new AcpConnection(child, {
-    notification: (method, params) => heard.add(method, params),
+    notification: (method, params) => notices.add(method, params),
     answered: () => {},
     request: async () => {
-      throw new Error('nothing is open');
+      throw new Error('no session is open');
     },
-    room: () => undefined,
+    ready: () => undefined,
     gone: () => {},
   });
   const stop = () => child.kill('SIGKILL');
   const late = stopLate(connection, request.openMs);
-  request.signal?.addEventListener('abort', stop, { once: true });
-  if (request.signal?.aborted) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  let quirks = quirksOf(null, knownAs);
   try {
     const can = await initialize(connection);
-    return await look({ folder, connection, can, hear: (method, ms) => heard.hear(method, ms) });
+    quirks = quirksOf(can.name, knownAs);
+    return await look({ folder, connection, can, quirks, hear: (method, ms) => notices.hear(method, ms) });
   } catch (error) {
-    if (isAuthRequired(error)) throw notLoggedIn(request, error);
-    throw notStarted(request, connection, error, 'did not answer as an agent does');
+    if (isAuthRequired(error, quirks)) throw notLoggedIn(request, error);
+    throw notStarted(request, connection, error, 'did not answer as an ACP agent does');
   } finally {
     clearTimeout(late);
-    request.signal?.removeEventListener('abort', stop);
+    signal?.removeEventListener('abort', stop);
     await connection.kill();
   }
 }
 
-/** What an agent says unasked: by method the last of it, and of no more methods than one would look at. */
+const MOST_METHODS = 100;
+
+/** The notifications of an agent: the last of each method, for a limited number of methods. */
 class Notices {
   readonly #last = new Map<string, unknown>();
   readonly #waiting = new Map<string, () => void>();
@@ -110,58 +135,81 @@ class Notices {
   }
 }
 
-const MOST_METHODS = 100;
+export interface LoginRequest extends ProbeRequest {
+  saw(capabilities: Capabilities): unknown;
+}
 
-/** How long output may still come after it has ended: something it left behind can hold the pipe open for ever. */
-const OUTPUT_AFTER_EXIT_MS = 1_000;
+/**
+ * Whether somebody is logged in. Agents show that by opening a session or refusing to. So one is opened, in a folder that is
+ * removed afterwards, and nothing is asked in it. Throws `agent_unavailable`.
+ */
+export function loginOf(request: LoginRequest): Promise<Login> {
+  return probing(request, (agent) => tryLogin(agent, request));
+}
 
-/** What programs need to find themselves, and nothing more of our environment. */
-const ALLOWED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
+async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
+  const { connection, can, quirks, folder: cwd } = agent;
+  request.saw(can);
+  let loggedIn: boolean | null;
+  try {
+    if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
+    const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
+    loggedIn = quirks.loginStatus === undefined ? null : await statusOf(agent, quirks.loginStatus);
+    await forget(agent, sessionId);
+  } catch (error) {
+    if (error instanceof AgentGone) throw error;
+    if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: request.login };
+    return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
+  }
+  const { knownAs } = request;
+  const refuses = can.auth.length > 0 && !(knownAs !== null && KNOWN_AGENTS[knownAs]?.opensForAnybody);
+  // An agent that has no way to log in refuses nobody, so its open session shows nothing.
+  if (loggedIn ?? refuses) return { loggedIn: true, hint: null };
+  return loggedIn === false ? { loggedIn, hint: request.login } : { loggedIn: null, hint: 'it does not say' };
+}
 
-function bareChild(
-  cwd: string,
-  [program = '', ...args]: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Child {
-  const ours = ALLOWED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
-  const child = spawn(program, args, {
-    cwd,
-    env: { ...Object.fromEntries(ours), ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
+const STATUS_MS = 2_000;
+
+/** An agent without a way to log in may still send its status, some of them only after the session is open. */
+async function statusOf({ can, hear }: Probing, { method, loggedIn }: LoginStatus): Promise<boolean | null> {
+  return loggedIn(await hear(method, can.auth.length > 0 ? 0 : STATUS_MS));
+}
+
+/** Removes the empty session. Whatever the agent answers, its process is ended next. */
+async function forget({ connection, can }: Probing, sessionId: unknown): Promise<void> {
+  const method = can.delete ? 'session/delete' : can.close ? 'session/close' : null;
+  if (method !== null) await connection.request(method, { sessionId }).catch(() => {});
+}
+
+const MOST_PAGES = 50;
+
+/** The agent's own sessions of this directory; null: it cannot list them. Throws `agent_unavailable`. */
+export function listSessions(request: ProbeRequest, cwd: string): Promise<NativeSession[] | null> {
+  return probing(request, async ({ connection, can }) => {
+    if (!can.list) return null;
+    if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
+    return pagesOf(connection, cwd);
   });
-  child.stdin.on('error', () => {}); // it has ended; `exited` tells
-  let alive = true;
-  const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
-    child.once('error', () => resolve({ code: null, signal: null }));
-    child.once('exit', () => {
-      const late = setTimeout(() => {
-        child.stdout.destroy();
-        child.stderr.destroy();
-      }, OUTPUT_AFTER_EXIT_MS);
-      child.once('close', () => clearTimeout(late));
-    });
-    child.once('close', (code, signal) => resolve({ code, signal }));
-  }).then((end) => {
-    alive = false;
-    return end;
-  });
-  return {
-    identity: { pid: child.pid ?? 0, started: '', boot: '', namespace: '' },
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
-    exited,
-    get alive() {
-      return alive;
-    },
-    kill: (signal) => {
-      if (!alive || child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, signal);
-      } catch {
-        // It ended in this moment.
-      }
-    },
-  };
+}
+
+async function pagesOf(connection: AcpConnection, cwd: string): Promise<NativeSession[]> {
+  const all: NativeSession[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const answer = asObject(await connection.request('session/list', { cwd, ...(page > 0 && { cursor }) }));
+    const sessions = Array.isArray(answer.sessions) ? answer.sessions.filter(isObject) : [];
+    all.push(...sessions.flatMap((session) => sessionOf(session, cwd)));
+    cursor = answer.nextCursor;
+    if (typeof cursor !== 'string' || cursor === '') break;
+  }
+  return all;
+}
+
+/** Empty for a session of another directory: some agents list those as well. */
+function sessionOf({ sessionId, cwd, title, updatedAt }: Record<string, unknown>, wanted: string): NativeSession[] {
+  if (typeof sessionId !== 'string' || (typeof cwd === 'string' && cwd !== wanted)) return [];
+  const time = typeof updatedAt === 'string' ? Date.parse(updatedAt) : Number.NaN;
+  return [
+    { id: sessionId, title: typeof title === 'string' ? title : null, updatedAt: Number.isNaN(time) ? null : time },
+  ];
 }

@@ -1,74 +1,75 @@
-import { PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk';
-import { asSentence, ThroughlineError } from '../../../core/errors.ts';
+import { RequestError } from '@agentclientprotocol/sdk';
+import { isObject } from '../../../core/content.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
-import { isAuthRequired, refusalOf, Unfit, wordsOf } from '../connection/answers.ts';
-import { asObject, type Capabilities, capabilitiesOf } from '../connection/capabilities.ts';
-import { type AcpConnection, AgentGone } from '../connection/connection.ts';
-import type { NoToolsProfile, StartProfile } from '../known/profiles.ts';
-import type { AcpOptions } from '../options.ts';
+import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
+import { asObject, type Capabilities } from '../connection/capabilities.ts';
+import { AgentGone } from '../connection/connection.ts';
+import { initialize, notLoggedIn, notStarted, stopLate } from '../connection/start.ts';
+import type { NoToolsProfile, Setup, StartProfile } from '../known/description.ts';
+import { profileOf, quirksOf } from '../known/known.ts';
+import { type AgentMemory, whyNotReopened } from '../known/memory.ts';
 import { AcpSession } from '../session/session.ts';
-import { CLIENT_CAPABILITIES } from '../tools/client.ts';
-import { isAnother, loadSession, OPENED_ANOTHER } from './load.ts';
-import { applySettings } from './session-settings.ts';
+import { type Answered, isAnother, loadSession, OPENED_ANOTHER, type Refusal } from './load.ts';
 
 /** All that opening needs to know of the agent. */
-export interface Opener {
+export interface Opener extends Setup {
   readonly name: string;
   readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
   readonly model: string | null;
-  readonly options: AcpOptions;
   /** How a person logs in; for messages. */
   readonly login: string;
-  /** It was started, and can do this. */
-  saw(capabilities: Capabilities): void;
-  /** What the version that was last seen has to be started with so that no tool can run; null: nothing would do. */
-  readonly starting: StartProfile | null;
-  /** Null: this very version has none. */
-  profile(capabilities: Capabilities): NoToolsProfile | null;
-  /** Whether this version is believed to open sessions without what they were told. */
-  readonly lies: boolean;
-  /** It said that a session is loaded which lacks what it was told. */
-  lacked(session: string, detail: string): void;
-  /** It loaded a session that has what it was told. */
-  loaded(): void;
-  onWindow(tokens: number): void;
+  /** The name under which the agent is known; null: none. */
+  readonly knownAs: string | null;
+  readonly memory: AgentMemory;
 }
 
-/** Starts the agent and opens one session in it. Whatever does not end in an open session ends the process. */
+/** Starts the agent and opens one session in it. If that fails, the process is ended. */
 export async function openSession(request: OpenRequest, opener: Opener): Promise<Opened> {
   const { how, sandbox, signal } = request;
+  const { memory, knownAs } = opener;
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
-  const starting = request.noTools ? opener.starting : null;
-  const command = [...opener.command, ...(starting?.args(sandbox.work) ?? [])];
-  const child = await sandbox.spawn(command, { env: { ...opener.env, ...starting?.env } });
-  const memo = how.kind === 'resume' ? (how.memo ?? null) : null;
-  const session = new AcpSession({ child, sandbox, options: opener.options, memo, onWindow: opener.onWindow });
+  const startProfile = request.noTools ? startProfileOf(opener) : null;
+  const command = [...opener.command, ...(startProfile?.args(sandbox.work) ?? [])];
+  const child = await sandbox.spawn(command, { env: { ...opener.env, ...startProfile?.env } });
+  const session = new AcpSession({
+    child,
+    sandbox,
+    options: opener.options,
+    quirks: quirksOf(null, knownAs),
+    memo: how.kind === 'resume' ? (how.memo ?? null) : null,
+    onWindow: (tokens) => memory.window(opener.name, tokens),
+  });
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const late = stopLate(session.connection, opener.options.openMs);
   try {
-    const opened = await opening(session, request, how, opener, starting);
+    const opened = await opening(session, request, how, opener, startProfile);
     if (opened.ok && !signal.aborted) return opened;
     await session.kill();
     return signal.aborted ? refused('opening was cancelled') : opened;
   } catch (error) {
     await session.kill();
     if (signal.aborted) return refused('opening was cancelled');
-    if (isAuthRequired(error)) throw notLoggedIn(opener, error);
-    if (error instanceof RequestError || error instanceof Unfit) return refusalOf(error);
-    // Neither the agent's doing nor its words: a fault of the store, or our own.
+    if (isAuthRequired(error, session.quirks)) throw notLoggedIn(opener, error);
+    if (error instanceof RequestError || error instanceof Unsuitable) return refusalOf(error);
+    // Not the agent's fault: the store's, or our own.
     if (!(error instanceof AgentGone)) throw error;
-    // Another way of restoring may still work; a new session is the last of them.
+    // Another way of restoring may still work. A new session is the last one.
     if (how.kind === 'resume') return refused(wordsOf(error));
-    throw notStarted(opener, session.connection, error);
+    throw notStarted(opener, session.connection, error, 'did not open a session');
   } finally {
     clearTimeout(late);
     signal.removeEventListener('abort', stop);
   }
+}
+
+/** What the version that was seen last has to be started with so that no tool can run; null: it needs nothing, or has no profile. */
+function startProfileOf(opener: Opener): StartProfile | null {
+  const profile = opener.memory.learnt && profileOf(opener.memory.learnt, opener);
+  return profile?.kind === 'start' ? profile : null;
 }
 
 async function opening(
@@ -76,86 +77,105 @@ async function opening(
   { sandbox, noTools }: OpenRequest,
   how: Exclude<OpenHow, { kind: 'rehydrate' }>,
   opener: Opener,
-  starting: StartProfile | null,
+  startProfile: StartProfile | null,
 ): Promise<Opened> {
   const { options } = opener;
   const can = await initialize(session.connection);
-  opener.saw(can);
-  session.isOf(can);
+  opener.memory.saw(can);
+  session.isOf(can, quirksOf(can.name, opener.knownAs));
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
-  const profile = noTools ? opener.profile(can) : null;
-  // What it was started with was chosen for the version that was last seen.
-  const applies = profile !== null && (profile.kind !== 'start' || profile === starting);
-  if (noTools && !applies) return refused(`${can.name} ${can.version} has no profile without tools that is proved`);
-  if (options.directories.length > 0 && !can.directories) return refused('this agent takes no further directories');
-  const types = options.mcpServers.flatMap((server) => ('type' in server ? server.type : []));
-  const other = types.find((type) => !can.servers.includes(type));
-  if (other !== undefined) return refused(`this agent takes no MCP server of the type "${other}"`);
-  session.client.withoutTools = noTools;
+  const profile = noTools ? profileOf(can, opener) : null;
+  // The program was started for the version that was seen last; this one may be another.
+  const applies = profile !== null && (profile.kind !== 'start' || profile === startProfile);
+  if (noTools && !applies) return refused(`${can.name} ${can.version} has no proved profile without tools`);
+  const lacks = missingFor(options, can);
+  if (lacks !== null) return refused(lacks);
+  if (noTools) session.forbidTools();
   const place = {
     cwd: sandbox.work,
-    // Their tools are tools as well.
+    // The tools of MCP servers are tools as well.
     mcpServers: noTools ? [] : options.mcpServers,
     ...(options.directories.length > 0 ? { additionalDirectories: options.directories } : {}),
     ...(profile?.kind === 'meta' ? { _meta: profile.meta } : {}),
   };
-  if (how.kind === 'new') {
-    const response = asObject(await session.connection.request('session/new', place));
-    if (typeof response.sessionId !== 'string' || response.sessionId === '') {
-      return refused('the agent opened a session without an id');
-    }
-    session.named(response.sessionId);
-    const { startupInfo } = asObject(asObject(response._meta).piAcp);
-    if (typeof startupInfo === 'string') session.updates.greets(startupInfo);
-    await applySettings(session, response, opener, profile);
-    return { ok: true, session, proof: 'counted' };
+  const answered =
+    how.kind === 'new' ? await makeSession(session, place) : await reopen(session, place, how, can, opener);
+  if ('ok' in answered) return answered;
+  await applySettings(session, answered.response, opener, profile);
+  return { ok: true, session, proof: answered.proof };
+}
+
+/** What the settings ask for and the agent does not support; null: nothing. */
+function missingFor({ directories, mcpServers }: Opener['options'], can: Capabilities): string | null {
+  if (directories.length > 0 && !can.directories) return 'this agent takes no additional directories';
+  const types = mcpServers.flatMap((server) => ('type' in server ? server.type : []));
+  const other = types.find((type) => !can.servers.includes(type));
+  return other === undefined ? null : `this agent takes no MCP server of the type "${other}"`;
+}
+
+async function makeSession(session: AcpSession, place: object): Promise<Refusal | Answered> {
+  const response = asObject(await session.connection.request('session/new', place));
+  if (typeof response.sessionId !== 'string' || response.sessionId === '') {
+    return refused('the agent opened a session without an id');
   }
+  session.named(response.sessionId);
+  session.updates.banner = session.quirks.banner?.(response) ?? null;
+  return { response, proof: 'counted' };
+}
+
+async function reopen(
+  session: AcpSession,
+  place: object,
+  how: Extract<OpenHow, { kind: 'resume' }>,
+  can: Capabilities,
+  opener: Opener,
+): Promise<Refusal | Answered> {
   session.named(how.id);
-  if (can.load && !opener.lies) return loadSession(session, place, how, opener, profile);
-  if (!can.resume || opener.lies) return refused('this agent cannot open a session again');
-  const response = await session.connection.request('session/resume', { ...place, sessionId: how.id });
-  if (isAnother(response, how.id)) return { ok: false, reason: 'not_found', message: OPENED_ANOTHER };
-  await applySettings(session, asObject(response), opener, profile);
-  return { ok: true, session, proof: 'none' };
+  const { learnt } = opener.memory;
+  const trusted = learnt === null || whyNotReopened(learnt) === null;
+  if (!trusted || !(can.load || can.resume)) return refused('this agent cannot open a session again');
+  if (can.load) return loadSession(session, place, how, opener);
+  const response = asObject(await session.connection.request('session/resume', { ...place, sessionId: how.id }));
+  return isAnother(response, how.id) ? OPENED_ANOTHER : { response, proof: 'none' };
 }
 
-/** Ends an agent that does not answer in time, and says so. */
-export function stopLate(connection: AcpConnection, ms: number): NodeJS.Timeout {
-  return setTimeout(() => connection.stop(`it did not answer within ${ms} ms ("openMs" in its options)`), ms);
-}
-
-/** The first words to any agent. Throws what it answers, or `Unfit` when it speaks another version. */
-export async function initialize(connection: AcpConnection): Promise<Capabilities> {
-  const response = await connection.request('initialize', {
-    protocolVersion: PROTOCOL_VERSION,
-    clientCapabilities: CLIENT_CAPABILITIES,
-    clientInfo: { name: 'throughline', version: '1' },
-  });
-  const { protocolVersion } = asObject(response);
-  if (protocolVersion !== PROTOCOL_VERSION) {
-    throw new Unfit(`it speaks version ${protocolVersion} of the protocol, and not ${PROTOCOL_VERSION}`);
+/**
+ * Sets the model, the config options and the mode that the settings name. Agents forget some of them when they load a session, so
+ * they are set every time. Throws what the agent answers: what a person set is used or refused (R7).
+ */
+async function applySettings(
+  session: AcpSession,
+  response: Readonly<Record<string, unknown>>,
+  { model, options }: Opener,
+  profile: NoToolsProfile | null,
+): Promise<void> {
+  const { connection, id: sessionId } = session;
+  const config = { ...(model === null ? {} : { [modelOption(response)]: model }), ...options.config };
+  for (const [configId, value] of Object.entries(config)) {
+    await connection.request('session/set_config_option', { sessionId, configId, value });
   }
-  return capabilitiesOf(response);
-}
-
-export function refused(message: string): Extract<Opened, { ok: false }> {
-  return { ok: false, reason: 'refused', message };
-}
-
-export function notLoggedIn({ name, login }: Pick<Opener, 'name' | 'login'>, error: unknown): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `${name} wants somebody to log in: ${wordsOf(error)}.`, {
-    hint: asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`),
+  const setMode = (modeId: string) => connection.request('session/set_mode', { sessionId, modeId });
+  if (profile?.kind !== 'mode') {
+    if (options.mode !== null) await setMode(options.mode);
+    return;
+  }
+  const { currentModeId } = asObject(response.modes);
+  const usual = options.mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
+  await setMode(profile.mode);
+  session.isInModeWithoutTools({
+    mode: profile.mode,
+    async leave() {
+      if (usual === null) throw new Unsuitable('the agent did not say which mode it was in');
+      await setMode(usual);
+    },
+    // MCP servers are named when a session is opened, and this one was opened without them.
+    leavesAllSet: options.mcpServers.length === 0,
   });
 }
 
-export function notStarted(
-  { name, command }: Pick<Opener, 'name' | 'command'>,
-  { noise }: Pick<AcpConnection, 'noise'>,
-  error: unknown,
-  didNot = 'did not open a session',
-) {
-  const printed = noise === null ? '' : ' What it prints is not the Agent Client Protocol.';
-  return new ThroughlineError('agent_unavailable', `${name} ${didNot}: ${wordsOf(error)}.${printed}`, {
-    hint: `Run "${command.join(' ')}" by hand to see what it says.`,
-  });
+function modelOption({ configOptions }: Readonly<Record<string, unknown>>): string {
+  const all = Array.isArray(configOptions) ? configOptions.filter(isObject) : [];
+  const id = (all.find(({ category }) => category === 'model') ?? all.find((one) => one.id === 'model'))?.id;
+  if (typeof id !== 'string') throw new Unsuitable('this agent has no setting for its model; leave "model" out');
+  return id;
 }

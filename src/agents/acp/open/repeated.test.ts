@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Update } from '../../../core/update.ts';
+import { CLAUDE_QUIRKS } from '../known/claude.ts';
 import { RepeatedHistory } from './repeated.ts';
 
 const chunk = (sessionUpdate: string, text: string, more: object = {}) => ({
@@ -8,8 +10,8 @@ const chunk = (sessionUpdate: string, text: string, more: object = {}) => ({
   ...more,
 });
 const messagesOf = (...updates: Readonly<Record<string, unknown>>[]) => {
-  const history = new RepeatedHistory();
-  for (const update of updates) history.add(update);
+  const history = new RepeatedHistory(CLAUDE_QUIRKS);
+  for (const update of updates) history.add(update as Update);
   return history.messages();
 };
 

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../../core/content.ts';
 import type { RepeatedMessage } from '../../../core/repeated-exchange.ts';
+import type { Update } from '../../../core/update.ts';
+import type { Quirks } from '../known/description.ts';
 
-/** How Claude begins the message that stands for everything it has compacted. */
-const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
-/** What Claude puts in the place of the person's words when a prompt was stopped. */
-const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
-/** How often the end of a block is looked for in one message: we put one block before a prompt. */
+/** The most blocks that are looked for in one message. We put one block before a prompt. */
 const MOST_BLOCKS = 100;
 
-interface Open {
+interface Message {
   who: 'person' | 'agent' | 'summary';
   texts: string[];
   messageId: unknown;
@@ -18,11 +16,16 @@ interface Open {
 
 /** Gathers the history that an agent repeats while it loads a session. */
 export class RepeatedHistory {
-  readonly #messages: Open[] = [];
-  /** What comes next belongs to no message before it. */
+  readonly #messages: Message[] = [];
+  readonly #ownWords: Quirks['ownWords'];
+  /** The next chunk begins a new message. */
   #closed = true;
 
-  add(update: Readonly<Record<string, unknown>>): void {
+  constructor({ ownWords }: Quirks = {}) {
+    this.#ownWords = ownWords;
+  }
+
+  add(update: Update): void {
     switch (update.sessionUpdate) {
       case 'user_message_chunk':
         this.#chunk('person', update);
@@ -49,22 +52,18 @@ export class RepeatedHistory {
       const text = texts.join('');
       const blocks = who === 'person' ? [...blocksIn(text)] : [];
       const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
-      return { who: speakerOf(who, text), text, blocks: blocks.map(hashOf), beside };
+      const speaker = who === 'summary' ? who : (this.#ownWords?.(who, text) ?? who);
+      return { who: speaker, text, blocks: blocks.map(hashOf), beside };
     });
   }
 
-  #chunk(who: Open['who'], { content, messageId }: Readonly<Record<string, unknown>>): void {
+  #chunk(who: Message['who'], { content, messageId }: Readonly<Record<string, unknown>>): void {
     const last = this.#messages.at(-1);
     const same = !this.#closed && last?.who === who && last.messageId === messageId;
     this.#closed = false;
     if (same) last?.texts.push(textOf(content));
     else this.#messages.push({ who, texts: [textOf(content)], messageId });
   }
-}
-
-function speakerOf(who: Open['who'], text: string): RepeatedMessage['who'] {
-  if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
-  return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : who;
 }
 
 function* blocksIn(text: string): Generator<string> {

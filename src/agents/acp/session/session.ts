@@ -1,13 +1,14 @@
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';
-import { failureOf } from '../connection/answers.ts';
+import { failureOf, outcomeOf, unsupported } from '../connection/answers.ts';
 import { asObject, type Capabilities, NO_CAPABILITIES } from '../connection/capabilities.ts';
 import { AcpConnection } from '../connection/connection.ts';
-import { outcomeOf, untakable } from '../connection/prompt-outcome.ts';
+import type { Quirks } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import { SandboxClient } from '../tools/client.ts';
 import { Questions } from '../tools/permissions.ts';
+import { SessionState } from './state.ts';
 import { Updates } from './updates.ts';
 import { TokenMeter } from './usage.ts';
 
@@ -17,49 +18,58 @@ export interface SessionSettings {
   readonly child: Child;
   readonly sandbox: OpenSandbox;
   readonly options: AcpOptions;
+  /** Of the agent that the settings name; `isOf` says more. */
+  readonly quirks: Quirks;
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
 }
 
 /** A mode in which no tool can run. */
-export interface QuietMode {
+export interface ModeWithoutTools {
   readonly mode: string;
   leave(): Promise<void>;
-  /** Whether the session has all then that the settings say; else it has to be opened again. */
-  readonly hasAll: boolean;
+  /** Whether the session then has everything that the settings name. If not, it has to be opened again. */
+  readonly leavesAllSet: boolean;
 }
+
+/** `mode`: can be left to allow tools; null: the session has to be opened again for that. */
+type Tools = 'allowed' | { readonly mode: ModeWithoutTools | null };
 
 /** One session, open in a process of its own. */
 export class AcpSession implements AgentSession {
   readonly connection: AcpConnection;
   readonly client: SandboxClient;
   readonly updates: Updates;
+  readonly state = new SessionState();
   readonly #options: AcpOptions;
   readonly #questions = new Questions();
-  #tokens = new TokenMeter({ name: '' });
+  #quirks: Quirks;
+  #tokens: TokenMeter;
   #can: Capabilities = NO_CAPABILITIES;
-  #quiet: QuietMode | null = null;
-  #flight: Flight | null = null;
+  #tools: Tools = 'allowed';
   #closing: Promise<void> | null = null;
 
-  constructor({ child, sandbox, options, memo, onWindow }: SessionSettings) {
+  constructor({ child, sandbox, options, quirks, memo, onWindow }: SessionSettings) {
     this.#options = options;
-    this.updates = new Updates(memo, onWindow);
+    this.#quirks = quirks;
+    this.#tokens = new TokenMeter(quirks);
+    this.updates = new Updates(this.state, { memo, onWindow, onMode: (mode) => this.#modeChanged(mode) });
     this.client = new SandboxClient({
       sandbox,
       directories: options.directories,
       mark: child.identity.mark,
-      inTurn: () => this.#flight !== null,
+      inTurn: () => this.state.flight !== null,
+      toolsAllowed: () => this.#tools === 'allowed',
       taken: () => this.connection.taken(),
       onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
     });
     this.connection = new AcpConnection(child, {
       notification: (method, params, length) => this.updates.notified(method, params, length),
       answered: (method) => {
-        if (method === 'session/prompt') this.updates.answered();
+        if (method === 'session/prompt') this.state.answered();
       },
       request: (method, params) => this.#asked(method, params),
-      room: () => this.#flight?.events.room(),
+      ready: () => this.state.flight?.events.room(),
       gone: (how) => this.#gone(how),
     });
   }
@@ -76,23 +86,27 @@ export class AcpSession implements AgentSession {
   get memo() {
     return this.updates.memo;
   }
+  get quirks() {
+    return this.#quirks;
+  }
 
-  /** What the agent behind it is. */
-  isOf(agent: Capabilities): void {
+  /** The agent has said what it is. */
+  isOf(agent: Capabilities, quirks: Quirks): void {
     this.#can = agent;
-    this.#tokens = new TokenMeter(agent);
+    this.#quirks = quirks;
+    this.#tokens = new TokenMeter(quirks);
   }
 
   named(id: string): void {
     this.updates.sessionId = id;
   }
 
-  /** It is in a mode in which no tool can run. Some are left by the agent itself: it is ended then, before it can run any. */
-  isQuiet(quiet: QuietMode): void {
-    this.#quiet = quiet;
-    this.updates.onMode = (now) => {
-      if (now !== quiet.mode) this.connection.stop('it left the mode in which no tool can run');
-    };
+  forbidTools(): void {
+    this.#tools = { mode: null };
+  }
+
+  isInModeWithoutTools(mode: ModeWithoutTools): void {
+    this.#tools = { mode };
   }
 
   /** The protocol has no way to read where a session stands. */
@@ -102,27 +116,28 @@ export class AcpSession implements AgentSession {
 
   async *prompt(request: PromptRequest): AsyncGenerator<AgentEvent> {
     const { signal, content } = request;
-    const refusal = whyNotSent(signal, this.#flight !== null, this.alive) ?? untakable(content, this.#can);
+    const refusal = whyNotSent(signal, this.state.flight !== null, this.alive) ?? unsupported(content, this.#can);
     if (refusal !== null) {
       yield { type: 'ended', outcome: refusal };
       return;
     }
-    const flight = this.#takeOff();
+    const flight = this.#begin();
     void this.#send(flight, request);
     yield* flight.handOut(signal);
   }
 
   async allowTools(): Promise<boolean> {
-    if (!this.client.withoutTools) return true;
-    if (this.#quiet === null || !this.alive) return false;
-    this.updates.onMode = null;
+    if (this.#tools === 'allowed') return true;
+    const { mode } = this.#tools;
+    if (mode === null || !this.alive) return false;
+    this.forbidTools();
     try {
-      await this.#quiet.leave();
+      await mode.leave();
     } catch {
       return false;
     }
-    this.client.withoutTools = !this.#quiet.hasAll;
-    return this.#quiet.hasAll;
+    if (mode.leavesAllSet) this.#tools = 'allowed';
+    return mode.leavesAllSet;
   }
 
   answer(permissionId: string, optionId: string | null): void {
@@ -135,21 +150,22 @@ export class AcpSession implements AgentSession {
   }
 
   async kill(): Promise<void> {
-    this.#flight?.events.release();
+    this.state.flight?.events.release();
     await Promise.all([this.connection.kill(), this.client.end()]);
   }
 
   async #close(): Promise<void> {
-    this.#flight?.events.release();
-    if (this.#can.close && this.#flight === null && this.alive) {
-      // It may have something to write. Whatever it says, its process is ended next.
+    const { flight } = this.state;
+    flight?.events.release();
+    if (this.#can.close && flight === null && this.alive) {
+      // The agent may have something to write. Whatever it answers, its process is ended next.
       const closed = this.connection.request('session/close', { sessionId: this.id }).catch(() => {});
       await Promise.race([closed, after(CLOSE_MS)]);
     }
     await Promise.all([this.connection.close(), this.client.end()]);
   }
 
-  #takeOff(): Flight {
+  #begin(): Flight {
     const flight = new Flight({
       ask: () => {
         this.connection.notify('session/cancel', { sessionId: this.id });
@@ -158,9 +174,9 @@ export class AcpSession implements AgentSession {
       kill: () => this.kill(),
       graceMs: this.#options.cancelGraceMs,
     });
-    this.#flight = flight;
-    this.connection.beginAnew();
-    this.updates.begin(flight.events);
+    this.state.begin(flight);
+    this.connection.countAnew();
+    this.updates.begin();
     return flight;
   }
 
@@ -176,24 +192,32 @@ export class AcpSession implements AgentSession {
     }
   }
 
+  /** Does nothing when the turn was finished before, by the end of the process. */
   #finish(flight: Flight, outcome: AgentOutcome): void {
-    if (this.#flight !== flight) return;
+    if (this.state.flight !== flight) return;
     this.updates.end((id) => this.client.textOf(id));
-    this.#flight = null;
+    this.state.finish();
     this.#questions.cancelAll();
-    this.connection.beginAnew();
+    this.connection.countAnew();
     flight.end(outcome);
   }
 
   #gone(how: string): void {
     void this.client.end();
-    if (this.#flight) this.#finish(this.#flight, this.#flight.whenGone(`the agent’s process ${how}`));
+    const { flight } = this.state;
+    if (flight) this.#finish(flight, flight.whenGone(`the agent’s process ${how}`));
+  }
+
+  /** Some agents leave the mode by themselves. They are ended before they can run a tool. */
+  #modeChanged(mode: unknown): void {
+    if (this.#tools === 'allowed' || this.#tools.mode === null) return;
+    if (mode !== this.#tools.mode.mode) this.connection.stop('it left the mode in which no tool can run');
   }
 
   async #asked(method: string, params: unknown): Promise<unknown> {
     if (method !== 'session/request_permission') return this.client.handle(method, params);
-    const flight = this.#flight;
-    const nobody = flight === null || flight.stopped || this.client.withoutTools;
+    const { flight } = this.state;
+    const nobody = flight === null || flight.stopped || this.#tools !== 'allowed';
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
 }

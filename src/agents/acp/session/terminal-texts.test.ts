@@ -15,9 +15,9 @@ test('what terminals showed is told once, when all of a call have been released'
   const texts = new TerminalTexts();
   texts.see(shows('call', 'a', 'b'));
   texts.released('a', 'of a');
-  expect([...texts.taken()]).toEqual([]);
+  expect([...texts.complete()]).toEqual([]);
   texts.released('b', 'of b');
-  expect([...texts.taken()]).toMatchObject([{ toolCallId: 'call', content: [text('of a'), text('of b')] }]);
+  expect([...texts.complete()]).toMatchObject([{ toolCallId: 'call', content: [text('of a'), text('of b')] }]);
   expect([...texts.rest(() => '')]).toEqual([]);
 });
 
@@ -37,5 +37,5 @@ test('so are of terminals that no call shows', () => {
   const texts = new TerminalTexts();
   for (const n of numbers) texts.released(n, n);
   for (const n of ['49', '50']) texts.see(shows(n, n));
-  expect(ids(texts.taken())).toEqual(['50']);
+  expect(ids(texts.complete())).toEqual(['50']);
 });

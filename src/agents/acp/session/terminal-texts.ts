@@ -1,19 +1,19 @@
 import { isObject } from '../../../core/content.ts';
 import type { Update } from '../../../core/update.ts';
 
-/** Of calls whose terminals nobody made, and of terminals that no call shows, only the newest are kept. */
+/** The most calls without their terminals, and terminals without their calls, that are kept: the newest. */
 const MOST = 100;
 
 /**
- * A tool call may show a terminal instead of text, and a terminal is gone when it is released. What it showed is told once more
- * as text, as an update of ours: the agent's own stays as it came.
+ * A tool call may show a terminal instead of text, and the terminal is gone when it is released. So its text is sent again in an
+ * update of ours. The agent's own update stays as it came.
  */
 export class TerminalTexts {
   /** The content of a tool call that shows terminals, by the id of the call. */
   readonly #shown = new Map<string, readonly unknown[]>();
   readonly #texts = new Map<string, string>();
 
-  /** Looks whether an update shows a terminal. */
+  /** Notes an update that shows a terminal. */
   see(update: Update): void {
     const { toolCallId, content } = update as { toolCallId?: unknown; content?: unknown };
     if (typeof toolCallId !== 'string' || !Array.isArray(content)) return;
@@ -25,18 +25,18 @@ export class TerminalTexts {
   }
 
   /** One update for each tool call whose terminals have all been released. */
-  *taken(): Generator<Update> {
-    yield* this.#tell((id) => this.#texts.get(id) ?? null);
+  *complete(): Generator<Update> {
+    yield* this.#asText((id) => this.#texts.get(id) ?? null);
   }
 
-  /** The turn ends: what has not been released yet is told as it stands. */
+  /** The turn ends: sends the text so far of terminals that were not released. */
   *rest(textOf: (terminalId: string) => string | null): Generator<Update> {
-    yield* this.#tell((id) => this.#texts.get(id) ?? textOf(id));
+    yield* this.#asText((id) => this.#texts.get(id) ?? textOf(id));
     this.#shown.clear();
     this.#texts.clear();
   }
 
-  *#tell(textOf: (terminalId: string) => string | null): Generator<Update> {
+  *#asText(textOf: (terminalId: string) => string | null): Generator<Update> {
     for (const [toolCallId, content] of this.#shown) {
       const ids = [...new Set(content.map(terminalOf).filter((id) => id !== null))];
       const texts = new Map(ids.map((id) => [id, textOf(id)]));
@@ -45,7 +45,7 @@ export class TerminalTexts {
       yield {
         sessionUpdate: 'tool_call_update',
         toolCallId,
-        content: onlyOnce(content).map((item) => asText(item, texts)),
+        content: onlyOnce(content).map((item) => withText(item, texts)),
         _meta: { 'throughline/terminal': ids },
       } as Update;
     }
@@ -63,7 +63,7 @@ function terminalOf(item: unknown): string | null {
   return isObject(item) && item.type === 'terminal' && typeof item.terminalId === 'string' ? item.terminalId : null;
 }
 
-/** What is shown twice is told once: a short update could stand for any amount of text. */
+/** A terminal that is shown twice is sent once. Otherwise a short update could become any amount of text. */
 function onlyOnce(content: readonly unknown[]): unknown[] {
   const shown = new Set<string>();
   return content.filter((item) => {
@@ -74,7 +74,7 @@ function onlyOnce(content: readonly unknown[]): unknown[] {
   });
 }
 
-function asText(item: unknown, texts: ReadonlyMap<string, string | null>): unknown {
+function withText(item: unknown, texts: ReadonlyMap<string, string | null>): unknown {
   const id = terminalOf(item);
   return id === null ? item : { type: 'content', content: { type: 'text', text: texts.get(id) ?? '' } };
 }

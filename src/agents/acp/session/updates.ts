@@ -1,131 +1,164 @@
 import { isObject } from '../../../core/content.ts';
 import { chunkText, type Update } from '../../../core/update.ts';
-import type { AgentEvent } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
-import { apart, BetweenTurns, isOfATurn } from './between.ts';
+import type { SessionState } from './state.ts';
 import { TerminalTexts } from './terminal-texts.ts';
 import { CostMeter } from './usage.ts';
 
-/** Where the events of a turn go. */
-interface Turn {
-  push(event: AgentEvent): void;
+export interface UpdatesSettings {
+  /** What the session kept of its cost when it was last open; null: nothing. */
+  readonly memo: string | null;
+  readonly onWindow: (tokens: number) => void;
+  /** Called whenever the agent says which mode the session is in. */
+  readonly onMode: (mode: unknown) => void;
 }
 
 /**
- * Sorts what an agent says: what belongs to the turn that runs, what is kept for the next one, what is a history repeated. Nothing
- * of it is changed, and nothing is lost unsaid.
+ * Sorts what an agent sends: updates of the running turn, updates that are kept for the next turn, and a repeated history. Changes
+ * nothing, and drops nothing without saying so.
  */
 export class Updates {
+  readonly #state: SessionState;
   readonly #between = new BetweenTurns();
   readonly #texts = new TerminalTexts();
   readonly #cost: CostMeter;
-  /** The session that is spoken of; null: its name is not known yet. */
+  readonly #onMode: UpdatesSettings['onMode'];
+  /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
-  /** While a session is loaded: where the history goes that it repeats. */
-  onRepeated: ((update: Update) => void) | null = null;
-  /** Told of the mode that the session is in whenever it is another one. */
-  onMode: ((mode: unknown) => void) | null = null;
-  /** What it shows of itself as if it were an answer; null: nothing, or it has. */
-  #banner: string | null = null;
-  #turn: Turn | null = null;
-  /** The agent has said that the turn is over: what still comes is no part of it. */
-  #answered = false;
+  /** A text that the agent sends as a message though it is no answer; null: none is expected. */
+  banner: string | null = null;
 
-  constructor(memo: string | null, onWindow: (tokens: number) => void) {
+  constructor(state: SessionState, { memo, onWindow, onMode }: UpdatesSettings) {
+    this.#state = state;
     this.#cost = new CostMeter(memo, onWindow);
+    this.#onMode = onMode;
   }
 
   get memo(): string {
     return this.#cost.memo;
   }
 
-  /** pi greets each new session in a message of its own, which may come while the first prompt is answered. */
-  greets(banner: string): void {
-    this.#banner = banner;
-  }
-
-  begin(turn: Turn): void {
-    this.#turn = turn;
-    this.#answered = false;
+  /** A turn has begun: it gets what was kept for it. */
+  begin(): void {
     this.#tell(this.#between.take());
     this.#tellCost();
   }
 
-  answered(): void {
-    this.#answered = true;
-  }
-
-  /** `textOf`: what a terminal shows that was not released yet; null: there is none of this id. */
+  /** The turn is about to end. `textOf`: the text of a terminal that was not released yet; null: there is no such terminal. */
   end(textOf: (terminalId: string) => string | null): void {
     this.#tell(this.#texts.rest(textOf));
-    this.#turn = null;
   }
 
   terminalReleased(id: string, text: string): void {
     this.#texts.released(id, text);
-    this.#tell(this.#texts.taken());
+    this.#tell(this.#texts.complete());
   }
 
-  /** A notification as it came, and how long it was. */
+  /** A notification as it came, and the length of its line. */
   notified(method: string, params: unknown, length: number): void {
     const { update, sessionId } = asObject(params);
     if (method !== 'session/update' || !isUpdate(update)) {
       this.#tellOrKeep({ sessionUpdate: '_acp/notification', method, params }, length);
     } else if (this.sessionId !== null && typeof sessionId === 'string' && sessionId !== this.sessionId) {
-      // Sub-sessions of the agent's own are told apart by whoever shows them, not by us.
+      // A session that the agent opened by itself.
       this.#tellOrKeep({ sessionUpdate: '_acp/other_session', sessionId, update }, length);
     } else this.#update(update, length);
   }
 
   #update(update: Update, length: number): void {
+    const { onRepeated } = this.#state;
     if (update.sessionUpdate === 'usage_update') this.#spent(update);
-    if (update.sessionUpdate === 'current_mode_update') this.onMode?.(update.currentModeId);
-    if (this.onRepeated !== null) {
-      this.onRepeated(update);
-      if (isOfATurn(update)) return;
-    }
+    if (update.sessionUpdate === 'current_mode_update') this.#onMode(update.currentModeId);
+    onRepeated?.(update);
+    if (onRepeated !== null && isOfATurn(update)) return;
     if (this.#tellOrKeep(this.#isBanner(update) ? apart(update) : update, length)) this.#texts.see(update);
   }
 
   get #running(): boolean {
-    return this.#turn !== null && !this.#answered;
+    return this.#state.kind === 'prompting';
   }
 
-  /** False: no turn runs, or it is over. */
+  /** False: the update was kept for the next turn. */
   #tellOrKeep(update: Update, length: number): boolean {
     const running = this.#running;
-    if (running) this.#turn?.push({ type: 'update', update });
+    if (running) this.#tell([update]);
     else this.#between.keep(update, length);
     return running;
   }
 
   #tell(updates: Iterable<Update>): void {
-    for (const update of updates) this.#turn?.push({ type: 'update', update });
+    for (const update of updates) this.#state.flight?.events.push({ type: 'update', update });
   }
 
-  /** What it has cost since the last turn ended is told with the next one; what is repeated was paid for before. */
+  /** Costs between two turns are told with the next one. Costs in a repeated history were told before. */
   #spent(update: Update): void {
-    this.#cost.read(asObject(update), this.onRepeated !== null);
-    if (this.#turn !== null) this.#tellCost();
+    this.#cost.read(asObject(update), this.#state.kind === 'repeating');
+    if (this.#state.flight !== null) this.#tellCost();
   }
 
   #tellCost(): void {
     const usage = this.#cost.take();
-    if (usage !== null) this.#turn?.push({ type: 'usage', usage });
+    if (usage !== null) this.#state.flight?.events.push({ type: 'usage', usage });
   }
 
+  /** The banner comes before the first answer. It may come before the first turn. */
   #isBanner(update: Update): boolean {
-    if (!this.#running || this.#banner === null || update.sessionUpdate !== 'agent_message_chunk') return false;
-    const is = chunkText(update) === this.#banner;
-    // It comes first, or has come before.
-    this.#banner = null;
+    if (!this.#running || this.banner === null || update.sessionUpdate !== 'agent_message_chunk') return false;
+    const is = chunkText(update) === this.banner;
+    this.banner = null;
     return is;
   }
 }
 
-/** Kinds of our own say what only we can know: in an agent's mouth they are its own affair. */
+/** Updates of our own kinds say what only we can know. An agent cannot send them. */
 const OURS = '_throughline/';
 
 function isUpdate(value: unknown): value is Update {
   return isObject(value) && typeof value.sessionUpdate === 'string' && !value.sessionUpdate.startsWith(OURS);
+}
+
+/** Kinds of updates that say what happened in a turn. Sent between two turns, they would be taken for the next one's. */
+const OF_A_TURN: readonly string[] = [
+  'user_message_chunk',
+  'agent_message_chunk',
+  'agent_thought_chunk',
+  'tool_call',
+  'tool_call_update',
+  'plan',
+];
+
+function isOfATurn({ sessionUpdate }: Update): boolean {
+  return OF_A_TURN.includes(sessionUpdate);
+}
+
+/** The update in a form that cannot be taken for a part of the turn in which it is told. */
+function apart(update: Update): Update {
+  return { sessionUpdate: '_acp/between_turns', update } as Update;
+}
+
+const MOST = 500;
+const MOST_LENGTH = 4 * 1024 * 1024;
+
+/** What an agent sends while no prompt is in flight. The next turn gets it: the newest of it, and the number of those dropped. */
+export class BetweenTurns {
+  #kept: { readonly update: Update; readonly length: number }[] = [];
+  #length = 0;
+  #dropped = 0;
+
+  keep(update: Update, length: number): void {
+    this.#kept.push({ update: isOfATurn(update) ? apart(update) : update, length });
+    this.#length += length;
+    while (this.#kept.length > MOST || this.#length > MOST_LENGTH) {
+      this.#length -= this.#kept.shift()?.length ?? 0;
+      this.#dropped += 1;
+    }
+  }
+
+  /** Everything that was kept, oldest first. Empties it. */
+  take(): Update[] {
+    const kept = this.#kept.map(({ update }) => update);
+    const dropped = this.#dropped;
+    [this.#kept, this.#length, this.#dropped] = [[], 0, 0];
+    return dropped === 0 ? kept : [{ sessionUpdate: '_acp/dropped', updates: dropped } as Update, ...kept];
+  }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { quirksOf } from '../known/known.ts';
 import { CostMeter, TokenMeter } from './usage.ts';
 
 const cost = (amount: number, size = 1_000) => ({
@@ -56,14 +57,14 @@ const tokens = (inputTokens: number, outputTokens: number, cacheReadTokens: numb
 });
 
 test('tokens are taken where an agent tells them, prompt by prompt', () => {
-  const meter = new TokenMeter({ name: 'goose' });
+  const meter = new TokenMeter({});
   expect(meter.read(answer(3, 2))).toEqual(tokens(3, 2, 1));
   expect(meter.read(answer(5, 2))).toEqual(tokens(5, 2, 1));
   expect(meter.read({ stopReason: 'end_turn' })).toBeNull();
 });
 
 test('of an agent that adds them up, only what is new counts', () => {
-  const meter = new TokenMeter({ name: 'Copilot' });
+  const meter = new TokenMeter(quirksOf('Copilot', null));
   const said = [answer(10_191, 7), answer(20_426, 14), answer(900, 3)].map((one) => meter.read(one));
   // What has fallen was no total.
   expect(said).toEqual([tokens(10_191, 7, 1), tokens(10_235, 7, 0), tokens(900, 3, 1)]);

@@ -1,20 +1,18 @@
 import { isObject } from '../../../core/content.ts';
 import type { Usage } from '../../../core/usage.ts';
-import { type AgentIdentity, asObject } from '../connection/capabilities.ts';
+import { asObject } from '../connection/capabilities.ts';
+import type { Quirks } from '../known/description.ts';
 
-/** Counts tokens since its process began, and not since the prompt did: seen in 1.0.102. Nothing in its answers says so. */
-const ADDS_UP: readonly string[] = ['Copilot'];
-
-/** Reads what the answers to an agent's prompts say that these cost. The protocol calls that field unstable. */
+/** Reads the tokens that a prompt used from the answer to it. The protocol calls that field unstable. */
 export class TokenMeter {
   readonly #addsUp: boolean;
   #total: Tokens = NO_TOKENS;
 
-  constructor({ name }: Pick<AgentIdentity, 'name'>) {
-    this.#addsUp = ADDS_UP.includes(name);
+  constructor({ addsUpTokens }: Quirks) {
+    this.#addsUp = addsUpTokens === true;
   }
 
-  /** What this answer adds; null: the agent does not say. */
+  /** The tokens of this prompt; null: the agent does not say. */
   read(response: unknown): Tokens | null {
     const { usage } = asObject(response);
     if (!isObject(usage)) return null;
@@ -27,7 +25,7 @@ export class TokenMeter {
     if (!this.#addsUp) return said;
     const before = this.#total;
     this.#total = said;
-    // A total does not fall: one that did is none, and this version tells what a prompt has cost.
+    // A total never falls. If it does, this version of the agent counts per prompt.
     const fell = KINDS.some((kind) => said[kind] < before[kind]);
     return fell ? said : (Object.fromEntries(KINDS.map((kind) => [kind, said[kind] - before[kind]])) as Tokens);
   }
@@ -38,17 +36,17 @@ type Tokens = Pick<Usage, (typeof KINDS)[number]>;
 const NO_TOKENS: Tokens = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 /**
- * Makes what a turn has cost of the running total that an agent tells. The total goes on after a restart with some agents and
- * begins anew with others, so the last one is kept with the session: one that has fallen has begun anew.
+ * Computes the cost of a turn from the running total that an agent reports. After a restart, some agents continue the total and
+ * others start again at zero. So the last total is kept with the session: a lower one has started again.
  */
 export class CostMeter {
   #total: number;
-  /** What was added, and not taken yet. */
+  /** The cost that was not taken yet. */
   #added = 0;
   #window = 0;
   readonly #onWindow: (tokens: number) => void;
 
-  /** `onWindow` is told the size of the model's window, whenever it is another one. */
+  /** `onWindow` gets the size of the model's window whenever it changes. */
   constructor(memo: string | null, onWindow: (tokens: number) => void) {
     this.#total = count(Number(memo ?? 0));
     this.#onWindow = onWindow;
@@ -58,7 +56,7 @@ export class CostMeter {
     return String(this.#total);
   }
 
-  /** Reads a `usage_update`. `paid`: what it tells belongs to earlier turns. */
+  /** Reads a `usage_update`. `paid`: its cost belongs to earlier turns. */
   read(update: Readonly<Record<string, unknown>>, paid = false): void {
     const window = count(update.size);
     if (window > 0 && window !== this.#window) this.#onWindow(window);
@@ -70,7 +68,7 @@ export class CostMeter {
     this.#total = total;
   }
 
-  /** What was added since it was last taken; null: nothing. */
+  /** The cost since it was last taken; null: none. */
   take(): Partial<Usage> | null {
     const costMicros = this.#added;
     this.#added = 0;

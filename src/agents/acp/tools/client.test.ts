@@ -36,7 +36,13 @@ afterEach(async () => {
 
 function clientWith(settings: Partial<ClientSettings>): SandboxClient {
   const usual = { sandbox, directories: [], mark: undefined, onTerminalReleased: () => {} };
-  return new SandboxClient({ ...usual, inTurn: () => true, taken: async () => {}, ...settings });
+  return new SandboxClient({
+    ...usual,
+    inTurn: () => true,
+    toolsAllowed: () => true,
+    taken: async () => {},
+    ...settings,
+  });
 }
 
 const at = (name: string) => join(sandbox.work, name);
@@ -87,7 +93,7 @@ describe('files', () => {
     writeFileSync(at('real'), 'here');
     symlinkSync(at('real'), at('link'));
     expect(await read(at('link'))).toEqual({ content: 'here' });
-    await expect(read(sandbox.work)).rejects.toThrow('is no file');
+    await expect(read(sandbox.work)).rejects.toThrow('is not a file');
     await expect(write(sandbox.work, 'x')).rejects.toThrow();
   });
 
@@ -219,8 +225,8 @@ test('outside of a turn nothing is run or written; what runs can be looked at, a
   await write(at('file'), 'text');
   const id = await terminal('sleep 600');
   inTurn = false;
-  await expect(write(at('file'), 'other')).rejects.toThrow('no prompt is in flight');
-  await expect(terminal('true')).rejects.toThrow('no prompt is in flight');
+  await expect(write(at('file'), 'other')).rejects.toThrow('only allowed during a turn');
+  await expect(terminal('true')).rejects.toThrow('only allowed during a turn');
   expect(await read(at('file'))).toEqual({ content: 'text' });
   expect(await shown(id)).toMatchObject({ output: '' });
   await client.handle('terminal/release', { terminalId: id });
@@ -228,7 +234,7 @@ test('outside of a turn nothing is run or written; what runs can be looked at, a
 
 test('without tools nothing is done; what is not known is said to be unknown', async () => {
   await expect(client.handle('fs/delete_file', {})).rejects.toMatchObject({ code: -32601 });
-  client.withoutTools = true;
+  client = clientWith({ toolsAllowed: () => false });
   await expect(write(at('file'), 'x')).rejects.toMatchObject({ code: -32600 });
   await expect(terminal('touch file')).rejects.toMatchObject({ code: -32600 });
   expect(existsSync(at('file'))).toBe(false);

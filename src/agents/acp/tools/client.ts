@@ -3,47 +3,41 @@ import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { ClientFiles } from './files.ts';
 import { ClientTerminals } from './terminals.ts';
 
-/** What we offer to every agent. */
-export const CLIENT_CAPABILITIES = { fs: { readTextFile: true, writeTextFile: true }, terminal: true } as const;
-
 export interface ClientSettings {
   readonly sandbox: OpenSandbox;
-  /** Beyond the sandbox's own. */
+  /** Directories in which the agent may act, beside the sandbox's own. */
   readonly directories: readonly string[];
-  /** Of the agent's process. */
+  /** The mark of the agent's process. */
   readonly mark: string | undefined;
   /** Whether a prompt is in flight. */
   readonly inTurn: () => boolean;
-  /** Resolves when the agent has taken so much of what it was given that it may have more. */
+  readonly toolsAllowed: () => boolean;
+  /** Resolves when the agent has read so much of what we sent that we may send more. */
   readonly taken: () => Promise<void>;
   readonly onTerminalReleased: (id: string, text: string) => void;
 }
 
-/** What takes as long as a command does, and answers in a few words. */
+/** Takes as long as a command runs, and its answer is small. */
 const WAITS = 'terminal/wait_for_exit';
 
-/** What changes something, and so belongs to a turn. */
+/** Changes something, so it must belong to a turn. */
 const ACTS: readonly string[] = ['fs/write_text_file', 'terminal/create'];
 
 /**
- * The client's side of the protocol that acts on the machine: files and terminals, inside of the sandbox. What an agent asks for is
- * done in its order, one thing at a time, and not before the agent takes what it was given: however much it asks for, and
- * whether it reads the answers or not, there is no more than one of them here.
+ * Does what an agent asks its client to do: files and terminals, inside of the sandbox. Requests are served in order, one at a time,
+ * and each waits until the agent has read the answers before. So we hold one answer at most, however much an agent asks for.
  */
 export class SandboxClient {
   readonly #terminals: ClientTerminals;
   readonly #methods: Readonly<Record<string, (params: unknown) => unknown>>;
-  readonly #inTurn: () => boolean;
-  readonly #taken: () => Promise<void>;
-  /** Resolves when all that was asked for is done; never rejects. */
+  readonly #settings: ClientSettings;
+  /** Resolves when all requests so far are served; never rejects. */
   #done: Promise<unknown> = Promise.resolve();
   #over = false;
-  /** Nothing is done for the agent while this is set: a session without tools must not have them through us. */
-  withoutTools = false;
 
-  constructor({ sandbox, directories, mark, inTurn, taken, onTerminalReleased }: ClientSettings) {
-    this.#inTurn = inTurn;
-    this.#taken = taken;
+  constructor(settings: ClientSettings) {
+    this.#settings = settings;
+    const { sandbox, directories, mark, onTerminalReleased } = settings;
     const roots = [sandbox.work, ...directories];
     const files = new ClientFiles(roots);
     const terminals = new ClientTerminals(sandbox, roots, mark, onTerminalReleased);
@@ -62,14 +56,15 @@ export class SandboxClient {
   async handle(method: string, params: unknown): Promise<unknown> {
     const serve = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
     if (serve === undefined) throw RequestError.methodNotFound(method);
-    if (this.withoutTools) throw RequestError.invalidRequest(undefined, 'no tool may run in this session');
-    // Agents read their notes at any time. One that goes on with what was interrupted is not helped: restoring runs no tool.
-    if (ACTS.includes(method) && !this.#inTurn()) {
-      throw RequestError.invalidRequest(undefined, 'nothing is run or written while no prompt is in flight');
+    // A session without tools must not have them through us.
+    if (!this.#settings.toolsAllowed()) throw RequestError.invalidRequest(undefined, 'no tool may run in this session');
+    // An agent may read its notes at any time. But it may not continue an interrupted turn: restoring never runs a tool (R6).
+    if (ACTS.includes(method) && !this.#settings.inTurn()) {
+      throw RequestError.invalidRequest(undefined, 'commands and writes are only allowed during a turn');
     }
     if (method === WAITS) return serve(params);
     const result = this.#done.then(async () => {
-      await this.#taken();
+      await this.#settings.taken();
       if (this.#over) throw RequestError.internalError(undefined, 'the session is over');
       return serve(params);
     });

@@ -6,7 +6,7 @@ import { openInside } from './inside.ts';
 
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Reads and writes text files for an agent, inside of these directories and nowhere else. */
+/** Reads and writes text files for an agent, only inside of the given directories. */
 export class ClientFiles {
   readonly #roots: readonly string[];
 
@@ -28,7 +28,7 @@ export class ClientFiles {
 
   async write(params: unknown): Promise<Record<string, never>> {
     const { path, content } = asObject(params);
-    if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a text');
+    if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a string');
     const handle = await this.#open(path, constants.O_WRONLY | constants.O_CREAT, true);
     try {
       await regular(handle, path);
@@ -41,7 +41,7 @@ export class ClientFiles {
   }
 
   async #open(path: unknown, flags: number, make: boolean): Promise<FileHandle> {
-    // Not blocking: a pipe with nobody at its other end would be waited for.
+    // Not blocking: otherwise opening a pipe waits until somebody opens its other end.
     const all = flags | constants.O_NONBLOCK;
     const handle =
       typeof path === 'string'
@@ -49,14 +49,14 @@ export class ClientFiles {
             throw failed(path, error);
           })
         : null;
-    if (handle === null) throw RequestError.invalidParams({ path }, `${path} lies outside of the sandbox's directory`);
+    if (handle === null) throw RequestError.invalidParams({ path }, `${path} is outside of the sandbox's directory`);
     return handle;
   }
 }
 
 async function regular(handle: FileHandle, path: unknown) {
   const stat = await handle.stat();
-  if (!stat.isFile()) throw RequestError.invalidParams({ path }, `${path} is no file`);
+  if (!stat.isFile()) throw RequestError.invalidParams({ path }, `${path} is not a file`);
   return stat;
 }
 

@@ -3,8 +3,8 @@ import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 
 /**
- * The file or directory that a path really means, its links resolved, if it lies in one of the roots; it need not be there yet.
- * Null: it lies elsewhere, or is no whole path.
+ * The path with its links resolved, if it is inside one of the roots. The file need not exist yet. Null: it is outside, or the path is
+ * not absolute.
  */
 export async function inside(path: string, roots: readonly string[]): Promise<string | null> {
   if (!isAbsolute(path) || path.includes('\0')) return null;
@@ -13,11 +13,10 @@ export async function inside(path: string, roots: readonly string[]): Promise<st
 }
 
 /**
- * Opens a file that lies in one of the roots. `make`: with the folders that it lacks. Null: it lies elsewhere. Throws what the
- * system says.
+ * Opens a file inside one of the roots. `make`: makes the missing folders. Null: it is outside. Throws the system's errors.
  *
- * Between looking where a path leads and opening it, somebody may put a link in the place of one of its folders. So its folder is
- * opened and looked at once more, and the file is opened from there.
+ * Between resolving a path and opening it, somebody may replace one of its folders by a link. So the folder is opened first and
+ * checked again, and the file is opened from that open folder.
  */
 export async function openInside(
   path: string,
@@ -27,7 +26,7 @@ export async function openInside(
 ): Promise<FileHandle | null> {
   const file = await inside(path, roots);
   if (file === null) return null;
-  // It is one of the roots itself, and so no file; whoever asked is to hear that of the system.
+  // The path is one of the roots itself, so it is no file. The system's error says so.
   if (!(await isWithin(dirname(file), roots))) return (await openFolder(file, roots, false))?.handle ?? null;
   const folder = await openFolder(dirname(file), roots, make);
   if (folder === null) return null;
@@ -71,7 +70,7 @@ async function makeFolder(path: string, roots: readonly string[]): Promise<Folde
   }
 }
 
-/** A way to an open folder that nobody can lead elsewhere. Only Linux has one. */
+/** A path to an open folder that nobody can redirect. Only Linux has one. */
 function placeOf({ handle, path }: Folder): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
 }
@@ -84,7 +83,7 @@ async function isWithin(path: string, roots: readonly string[]): Promise<boolean
   return false;
 }
 
-/** Of what is not there, the nearest folder that is. Null: a link that leads nowhere, or in a circle. */
+/** Resolves links, also for a path that does not exist yet. Null: a link that leads nowhere or in a circle. */
 async function resolved(path: string): Promise<string | null> {
   try {
     return await realpath(path);

@@ -18,11 +18,11 @@ const KINDS: readonly string[] = [
   'reject_always',
 ] satisfies PermissionKind[];
 
-/** The questions that an agent has asked and that nobody has answered yet. */
+/** The permission questions of an agent that are not answered yet. */
 export class Questions {
   readonly #open = new Map<string, (answer: Answer) => void>();
 
-  /** `ask` hands it to whoever runs the turn; null: there is no turn, and so nobody to ask. */
+  /** `ask` passes the question on to the turn; null: there is no turn, so nobody can answer. */
   async put(params: unknown, ask: ((question: Question) => void) | null): Promise<Answer> {
     const { toolCall, options } = asObject(params);
     const choices = optionsOf(options);
@@ -49,7 +49,7 @@ export class Questions {
 }
 
 function optionsOf(options: unknown): PermissionOption[] {
-  if (!Array.isArray(options)) throw RequestError.invalidParams(undefined, 'options must be a list');
+  if (!Array.isArray(options)) throw RequestError.invalidParams(undefined, 'options must be an array');
   return options.filter(isObject).flatMap(({ optionId, name, kind }) => {
     if (typeof optionId !== 'string' || !KINDS.includes(String(kind))) return [];
     return [{ optionId, name: typeof name === 'string' ? name : optionId, kind: kind as PermissionKind }];

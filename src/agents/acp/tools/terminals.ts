@@ -4,24 +4,23 @@ import { MARK } from '../../../core/process.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../connection/capabilities.ts';
 import { inside } from './inside.ts';
-import { TerminalOutput } from './terminal-output.ts';
 
 interface Terminal {
   readonly child: Child;
   readonly output: TerminalOutput;
-  /** Resolves when all of its output was read. */
+  /** Resolves when all of its output is read. */
   readonly ended: Promise<{ exitCode: number | null; signal: string | null }>;
   exit: { exitCode: number | null; signal: string | null } | null;
 }
 
-/** More would only fill our memory: an agent that needs all of it writes to a file. */
+/** More would fill our memory. An agent that needs all of it can write to a file. */
 const MOST_OUTPUT = 1024 * 1024;
-/** That were not released yet, whether their commands have ended or not. */
+/** Counts those that were not released yet, also when their commands have ended. */
 const MOST_TERMINALS = 100;
 
 /**
- * Runs commands for an agent, in the sandbox. They end with it: they carry the mark of the agent's process, so that whoever ends
- * that process after a crash of ours finds them, too.
+ * Runs commands for an agent, in the sandbox. They end with the agent. They carry the mark of its process, so that they are found and
+ * ended with it after a crash of ours, too.
  */
 export class ClientTerminals {
   readonly #sandbox: OpenSandbox;
@@ -29,7 +28,7 @@ export class ClientTerminals {
   readonly #mark: string | undefined;
   readonly #terminals = new Map<string, Terminal>();
   readonly #onRelease: (id: string, text: string) => void;
-  /** The agent is gone: nothing is run for it any more. */
+  /** The agent is gone: no more commands are run for it. */
   #over = false;
 
   constructor(
@@ -48,7 +47,7 @@ export class ClientTerminals {
     const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
     const folder = cwd === undefined || cwd === null ? this.#sandbox.work : await inside(String(cwd), this.#roots);
-    if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} lies outside of the sandbox's directory`);
+    if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} is outside of the sandbox's directory`);
     if (this.#terminals.size >= MOST_TERMINALS) {
       throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
     }
@@ -95,12 +94,12 @@ export class ClientTerminals {
     return {};
   }
 
-  /** What a terminal shows; null: there is none of this id. */
+  /** The text of a terminal; null: there is no such terminal. */
   textOf(id: string): string | null {
     return this.#terminals.get(id)?.output.text ?? null;
   }
 
-  /** Ends everything that runs. Never throws. */
+  /** Ends all commands. Never throws. */
   async end(): Promise<void> {
     this.#over = true;
     const all = [...this.#terminals.values()];
@@ -116,7 +115,7 @@ export class ClientTerminals {
     return terminal;
   }
 
-  /** Some agents give a program and its arguments, others a whole line for a shell. */
+  /** Some agents send a program and its arguments, others a whole command line for a shell. */
   #wrapped(folder: string, command: string, args: readonly string[]): string[] {
     const line = args.length === 0 && /\s/.test(command);
     const words = line ? ['/bin/sh', '-c', command] : [command, ...args];
@@ -128,4 +127,43 @@ export class ClientTerminals {
 function variables(env: unknown): Record<string, string> {
   const pairs = Array.isArray(env) ? env.map(asObject) : [];
   return Object.fromEntries(pairs.map(({ name, value }) => [String(name), String(value)]));
+}
+
+const CONTINUATION = 0b1100_0000;
+
+/** The last bytes of what a terminal printed. */
+class TerminalOutput {
+  readonly #limit: number;
+  #kept = Buffer.alloc(0);
+  truncated = false;
+
+  constructor(limit: number) {
+    this.#limit = Math.max(0, limit);
+  }
+
+  /** Reads to the end. Never rejects: a broken pipe counts as the end. */
+  async read(stream: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const chunk of stream) this.#add(chunk);
+    } catch {
+      // Nothing more can be read.
+    }
+  }
+
+  get text(): string {
+    return this.#kept.toString('utf8');
+  }
+
+  #add(chunk: Uint8Array): void {
+    const all = Buffer.concat([this.#kept, chunk]);
+    if (all.length <= this.#limit) {
+      this.#kept = all;
+      return;
+    }
+    this.truncated = true;
+    let from = all.length - this.#limit;
+    // Never start in the middle of a character.
+    while (from < all.length && ((all[from] ?? 0) & CONTINUATION) === 0b1000_0000) from += 1;
+    this.#kept = all.subarray(from);
+  }
 }

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ACP_DEFAULTS } from '../options.ts';
-import { profileOf, type SetUp } from './profiles.ts';
+import type { Setup } from './description.ts';
+import { profileOf } from './known.ts';
 
 const claude = { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.0' };
 const codex = { name: 'codex-acp', version: '0.16.0' };
-const plain: SetUp = { options: ACP_DEFAULTS, env: {}, ownCommand: false };
-const mode: SetUp = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: '1.2.3', mode: 'quiet' } } };
+const plain: Setup = { options: ACP_DEFAULTS, env: {}, ownCommand: false };
+const mode: Setup = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: '1.2.3', mode: 'quiet' } } };
 
 let home: string;
 beforeEach(() => {

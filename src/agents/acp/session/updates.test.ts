@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Update } from '../../../core/update.ts';
-import { BetweenTurns } from './between.ts';
+import { BetweenTurns } from './updates.ts';
 
 const chunk = (text: string): Update => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const title = (text: string): Update => ({ sessionUpdate: 'session_info_update', title: text });

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { ThroughlineError } from '../../src/core/errors.ts';
 import { acknowledgement } from '../../src/testing/index.ts';
-import { TestSandboxes, until } from '../contracts/agent-sandbox.ts';
+import { start, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
@@ -13,13 +13,15 @@ import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home
 const QUICK = { quietMs: 200 };
 const traitsOf = async (tl: Awaited<ReturnType<AcpHome['open']>>) => (await tl.engine.agents())[0]?.traits;
 
-describe('a loadSession that lies', () => {
+describe('an agent that loads sessions without their history', () => {
   test.each([
     ['empty', /repeats nothing of the 3 turns/],
     ['wrong', /lacks turn 3/],
     ['truncated', /lacks turn 3/],
   ])('%s: it is found out each time, and after the second not asked again by anybody', async (how, why) => {
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['lying', how], QUICK) });
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['incomplete', how], QUICK),
+    });
     const tl = await home.open();
     await threeTurns(tl);
     for (const prompt of [FIRST, SECOND]) await tl.conversation('other').ask(prompt);
@@ -73,7 +75,9 @@ describe('a loadSession that lies', () => {
   });
 
   test('where nothing has to be repeated, the agent’s word alone is not taken', async () => {
-    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['lying', 'empty'], QUICK) });
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], QUICK),
+    });
     const tl = await home.open();
     // What begins with a slash is a command to some agents, and not repeated as it was given.
     await tl.conversation('chat').ask('/note The codeword is amber.');
@@ -164,7 +168,7 @@ test('a fault of ours while a session is opened is not taken for a refusal of th
   const sandboxes = new TestSandboxes();
   try {
     const settings = ownAgent({ url: 'http://127.0.0.1:9' }, sandboxes.root, ['honest']);
-    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root });
+    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root, start });
     const lost = new ThroughlineError('lease_lost', 'The lease is gone.');
     const how = { kind: 'resume', id: 'x', told: () => Promise.reject(lost) } as const;
     const opening = agent.open({
@@ -196,7 +200,7 @@ describe('a session that is not there', () => {
     expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, tried: [{ rung: 'resume' }] });
     const [, lost] = await again.engine.sessions('chat');
     expect(lost?.state).toBe('lost');
-    // Not having it is no lie.
+    // An agent that does not have it says so: it is asked again.
     expect(await traitsOf(again)).toMatchObject({ load: true });
   });
 

@@ -1,0 +1,89 @@
+import type { AcpOptions } from '../options.ts';
+
+/** An agent that is known by name: how it is started, which of our variables it gets, and in what it is peculiar. */
+export interface KnownAgent {
+  /** The program, looked for on PATH, and its arguments. */
+  readonly command: readonly [program: string, ...args: string[]];
+  /** The npm package that contains this program. */
+  readonly package: string;
+  /** The name that it gives itself when it is started (`agentInfo.name`). */
+  readonly called: string;
+  readonly storage: KnownStorage;
+  /** Packages that it needs and does not install by itself. */
+  readonly beside?: readonly string[];
+  /** The documented variables for its login and its model. It gets no others of our environment. */
+  readonly variables: readonly RegExp[];
+  /** Variables that it starts with unless the settings say otherwise. */
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** How a person logs in. */
+  readonly login: string;
+  /** It opens a session for anybody, so an open session does not show a login. */
+  readonly opensForAnybody?: true;
+  readonly quirks?: Quirks;
+}
+
+/** Where an agent keeps its sessions. */
+export interface KnownStorage {
+  /** The variable that names the folder; null: there is none. */
+  readonly variable: string | null;
+  /** The folder below the home directory where they are otherwise. */
+  readonly folder: string;
+  /** The name of this kind of storage, when another adapter uses the same one. */
+  readonly sharedAs?: string;
+}
+
+/**
+ * Where one agent differs from the protocol or goes beyond it. Code for all agents asks these members, and knows no agent by name.
+ */
+export interface Quirks {
+  /** The banner that it also sends as a message, read from its answer to `session/new`; null: it sends none. */
+  readonly banner?: (response: Readonly<Record<string, unknown>>) => string | null;
+  /** Whether the agent itself wrote this message of a repeated history: a summary, or a note in the person's place. */
+  readonly ownWords?: (who: 'person' | 'agent', text: string) => 'summary' | 'note' | null;
+  /** Its answers count tokens since its process was started, not since the prompt. */
+  readonly addsUpTokens?: true;
+  /** How it says that nobody has set it up yet. */
+  readonly saysNotSetUp?: RegExp;
+  readonly loginStatus?: LoginStatus;
+  readonly withoutTools?: ProvedProfile;
+}
+
+/** A notification of its own that says whether somebody is logged in. */
+export interface LoginStatus {
+  readonly method: string;
+  /** Null: it does not say. */
+  readonly loggedIn: (params: unknown) => boolean | null;
+}
+
+/**
+ * A way to open a session in which no tool can run. Denying every permission is not enough: agents have run tools all the same. Each
+ * profile is proved on one version by counting side effects (test/agents). Other versions have none until that is done for them.
+ */
+export type NoToolsProfile =
+  /** Sent when the session is opened. It ends when the session is opened again without it. */
+  | { readonly kind: 'meta'; readonly meta: Readonly<Record<string, unknown>> }
+  /** A mode of the session, which can be left while it is open. */
+  | { readonly kind: 'mode'; readonly mode: string }
+  /** Arguments and variables of the program. It ends when the session is opened by a program that was started without them. */
+  | StartProfile;
+
+export interface StartProfile {
+  readonly kind: 'start';
+  args(cwd: string): readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface ProvedProfile {
+  readonly version: string;
+  readonly profile: NoToolsProfile;
+  /** Whether something in this setup defeats the profile, although the version is the proved one. */
+  readonly unless: (setup: Setup) => boolean;
+}
+
+/** How the agent is set up here. */
+export interface Setup {
+  readonly options: AcpOptions;
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether the settings name the command. It may be a program of the person's own that starts the agent in another way. */
+  readonly ownCommand: boolean;
+}
