@@ -1,8 +1,9 @@
 import type { Parent, TitleSource } from './conversation.ts';
-import type { Failure } from './errors.ts';
+import { type Failure, ThroughlineError } from './errors.ts';
 import type { PermissionOption } from './permission.ts';
 import type { Receipt, RestoreProgress, Tried } from './receipt.ts';
 import type { SessionOrigin, SessionState } from './session.ts';
+import { shown } from './shown.ts';
 import type { Sent, TurnEnd } from './turn.ts';
 import type { Update } from './update.ts';
 import type { Usage } from './usage.ts';
@@ -55,3 +56,31 @@ export type ConversationEvent = {
 export type EventDraft = {
   [K in EventKind]: { readonly kind: K; readonly turn: string | null; readonly payload: EventPayloads[K] };
 }[EventKind];
+
+/** What checking the chain of a conversation's events has found. */
+export interface ChainCheck {
+  /** The first event that does not fit the chain; null: all fit. */
+  readonly broken: number | null;
+  /**
+   * The end of the chain: the number of its last event and the digest of everything up to there, as `12:9f86…`. Whoever can
+   * write the database can compute the chain again; a head that is kept elsewhere shows that.
+   */
+  readonly head: string;
+  /** Whether the chain goes through the head that was given; left out: none was. */
+  readonly kept?: boolean;
+}
+
+const HEAD = /^[1-9]\d{0,14}:[0-9a-f]{64}$/;
+
+/** Throws `invalid`. */
+export function checkHead(head: unknown): string {
+  if (typeof head === 'string' && HEAD.test(head)) return head;
+  throw new ThroughlineError('invalid', `${shown(head)} is not the head of a chain.`, {
+    hint: 'It is a number, a colon and 64 hexadecimal digits, as "throughline verify" prints it.',
+  });
+}
+
+/** The number of the event that it ends with. */
+export function seqOf(head: string): number {
+  return Number.parseInt(head, 10);
+}

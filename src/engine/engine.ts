@@ -2,6 +2,7 @@ import { type Actor, actor } from '../core/actor.ts';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
+import { checkHead } from '../core/event.ts';
 import { given } from '../core/given.ts';
 import { checkName } from '../core/names.ts';
 import type { Receipt } from '../core/receipt.ts';
@@ -215,9 +216,10 @@ class EmbeddedEngine implements Engine {
     return this.#store.usage(this.owner, checkUsagePage(page));
   }
 
-  async verify(conversation: string) {
+  async verify(conversation: string, { head }: { head?: string } = {}) {
+    if (head !== undefined) checkHead(head);
     const found = await this.#store.findConversation(this.owner, conversation);
-    return this.#store.verify(this.owner, found?.id ?? conversation).catch((error: unknown) => {
+    return this.#store.verify(this.owner, found?.id ?? conversation, head).catch((error: unknown) => {
       if (error instanceof ThroughlineError && error.code === 'not_found') throw noSuchConversation(conversation);
       throw error;
     });

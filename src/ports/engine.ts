@@ -1,6 +1,6 @@
 import type { Prompt } from '../core/content.ts';
 import type { Conversation } from '../core/conversation.ts';
-import type { ConversationEvent } from '../core/event.ts';
+import type { ChainCheck, ConversationEvent } from '../core/event.ts';
 import type { Permission } from '../core/permission.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { Receipt } from '../core/receipt.ts';
@@ -77,8 +77,11 @@ export interface Engine {
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
-  /** Walks the chain of events, also of an erased conversation by its id. Null: whole; else the first number that does not fit. */
-  verify(conversation: string): Promise<number | null>;
+  /**
+   * Checks the chain of events, also of an erased conversation by its id. `head`: what an earlier check gave, and was kept
+   * elsewhere. Throws `invalid` for one that is none.
+   */
+  verify(conversation: string, options?: { head?: string }): Promise<ChainCheck>;
   /** What there is. `login`: each is started, all at once and for half a minute at most, to see whether somebody is logged in. */
   agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
 

@@ -3,6 +3,7 @@ import { parsePrompt } from '../../core/content.ts';
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchConversation } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
+import { checkHead } from '../../core/event.ts';
 import { checkName } from '../../core/names.ts';
 import { inPages } from '../../core/pages.ts';
 import type { Permission } from '../../core/permission.ts';
@@ -205,8 +206,9 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('usage', { query: { ...query, before: last } })).usage;
   }
 
-  async verify(conversation: string) {
-    return (await this.caller.ask('verify', { params: await this.#at(conversation), long: true })).broken;
+  async verify(conversation: string, { head }: { head?: string } = {}) {
+    if (head !== undefined) checkHead(head);
+    return this.caller.ask('verify', { params: await this.#at(conversation), query: { head }, long: true });
   }
 
   async agents({ login }: { login?: boolean } = {}) {

@@ -88,7 +88,7 @@ export const HANDLERS: {
     checkMachine(principal, options);
     return engine.import(exported, options);
   },
-  verify: async ({ engine, params }) => ({ broken: await engine.verify(params.conversation) }),
+  verify: async ({ engine, params, query }) => engine.verify(params.conversation, query),
 
   // ── turns ──
   async submit({ engine, principal, params, body: { prompt, ...options } }) {

@@ -1,4 +1,4 @@
-import type { ConversationEvent } from '../../core/event.ts';
+import type { ChainCheck, ConversationEvent } from '../../core/event.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { Summary } from '../../core/summary.ts';
 
@@ -24,8 +24,8 @@ export interface HistoryStore {
   summary(owner: string, conversation: string): Promise<Summary>;
   /** Turns whose prompt or answer has all the words, the best of them. `query` is words, never an expression. */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
-  /** Walks the chain of a conversation's events, also of an erased one. Null: whole. Else the first number that does not fit. */
-  verify(owner: string, conversation: string): Promise<number | null>;
+  /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */
+  verify(owner: string, conversation: string, head?: string): Promise<ChainCheck>;
 }
 
 export interface SearchHit {

@@ -12,7 +12,7 @@ import {
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, verifiedOwner } from './conversations/erase.ts';
-import { START, verifyPage } from './conversations/verify.ts';
+import { foundIn, START, verifyPage } from './conversations/verify.ts';
 import { Bell } from './file/bell.ts';
 import type { Database } from './file/database.ts';
 import { storageFault, whileBusy } from './file/faults.ts';
@@ -149,15 +149,14 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     summary: (owner, id) => read((from) => summary(from, owner, id, clock.monotonic())),
     usage: (owner, page) => read((from) => usageDays(from, owner, page)),
     search: (owner, query, limit) => read((from) => search(from, owner, query, limit)),
-    async verify(owner, id) {
+    async verify(owner, id, head) {
       const under = await read((from) => verifiedOwner(from, owner, id));
       const end = await read((from) => conversationRow(from, under, id).next_seq - 1);
       for (let walk = START; ; ) {
         const at = walk;
         const step = await read((from) => verifyPage(from, under, id, at, end));
-        if ('whole' in step) return null;
-        if ('broken' in step) return step.broken;
-        walk = step.next;
+        if ('next' in step) walk = step.next;
+        else return read((from) => foundIn(from, under, id, { ...step, end }, head));
         await breathe();
       }
     },

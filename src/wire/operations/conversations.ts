@@ -12,6 +12,7 @@ import { MEBIBYTE, type Operation } from './operation.ts';
 const optional = z.exactOptional;
 const Name = z.string().min(1).max(512);
 const Directory = z.string().min(1).max(4_096);
+const ChainHead = z.string().min(1).max(80);
 const inOne = { params: InConversation } as const;
 
 export const conversations = {
@@ -171,10 +172,16 @@ export const conversations = {
   verify: {
     method: 'GET',
     path: '/conversations/{conversation}/verify',
-    summary: 'Walks the chain of events; `broken` is the first number that does not fit, null when the chain is whole.',
+    summary:
+      'Checks the chain of events: `broken` is the first number that does not fit, `head` the end of the chain. ' +
+      '`kept` says whether the chain goes through the head that was given.',
     scope: 'read',
     ...inOne,
+    query: z.strictObject({ head: optional(ChainHead) }),
     status: 200,
-    answer: named('Verified', z.strictObject({ broken: Count.nullable() })),
+    answer: named(
+      'Verified',
+      z.strictObject({ broken: Count.nullable(), head: ChainHead, kept: optional(z.boolean()) }),
+    ),
   },
 } as const satisfies Record<string, Operation>;

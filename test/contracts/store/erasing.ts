@@ -29,9 +29,10 @@ export function erasing(world: World): void {
     const { store, site } = world;
     const { conversation, fence, turn } = await said(world);
     expect(await site.contents()).toContain(SECRET);
+    const { head } = await store.verify(ANN, conversation);
     await store.eraseConversation(ANN, conversation);
     expect(await site.contents()).not.toContain(SECRET);
-    expect(await store.verify(ANN, conversation)).toBeNull();
+    expect(await store.verify(ANN, conversation, head)).toEqual({ broken: null, head, kept: true });
     expect(await codeOf(store.verify('bob', conversation))).toBe('not_found');
     expect(await store.findConversation(ANN, conversation)).toBeNull();
     expect(await store.findTurn(ANN, turn)).toBeNull();
@@ -40,7 +41,7 @@ export function erasing(world: World): void {
     expect(await store.usage(ANN)).toHaveLength(1);
     expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('not_found');
     await site.damage({ kind: 'time', conversation, seq: 3 });
-    expect(await store.verify(ANN, conversation)).toBe(3);
+    expect((await store.verify(ANN, conversation)).broken).toBe(3);
     expect(await codeOf(store.commit(fence, 900, [update(null, 'late')]))).toBe('lease_lost');
     expect(await codeOf(store.begin(fence, ['scripted']))).toBe('lease_lost');
     expect(await store.renew([fence], 1_000)).toEqual([fence]);
@@ -113,7 +114,7 @@ export function erasing(world: World): void {
     await store.eraseConversation(ANN, conversation);
     const [record] = await store.recordsAfter(ANN, fork.id, { after: 0, limit: 9 });
     expect(JSON.stringify(record?.prompt)).toContain(long.trim().slice(0, 5_000));
-    expect(await store.verify(ANN, fork.id)).toBeNull();
+    expect((await store.verify(ANN, fork.id)).broken).toBeNull();
     expect(await store.findTurn(ANN, turn)).toBeNull();
   });
 

@@ -68,8 +68,23 @@ export function finding(world: World): void {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     for (let i = 0; i < 700; i += 100) await holder.write(...Array.from({ length: 100 }, () => update(turn.id, 'ä')));
-    expect(await store.verify(ANN, conversation)).toBeNull();
-    expect(await store.verify(ANN, await newConversation(store))).toBeNull();
+    expect((await store.verify(ANN, conversation)).broken).toBeNull();
+    expect((await store.verify(ANN, await newConversation(store))).broken).toBeNull();
+  });
+
+  test('a head that was kept is found in the chain again, however much was added since', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const { head } = await store.verify(ANN, conversation);
+    const other = await store.verify(ANN, await newConversation(store));
+    const seq = await holder.write(update(turn.id, 'more'), update(turn.id, 'and more'));
+    const now = await store.verify(ANN, conversation, head);
+    expect(now).toMatchObject({ broken: null, kept: true });
+    expect(now.head).toMatch(new RegExp(`^${seq}:[0-9a-f]{64}$`));
+    const digest = (of: string) => of.split(':')[1];
+    for (const wrong of [other.head, `${seq + 1}:${digest(now.head)}`, `1:${digest(now.head)}`]) {
+      expect(await store.verify(ANN, conversation, wrong), wrong).toEqual({ ...now, kept: false });
+    }
   });
 
   test.each([
@@ -85,8 +100,9 @@ export function finding(world: World): void {
     await holder.write(update(turn.id, 'a'), update(turn.id, 'b'), update(turn.id, 'c'));
     const untouched = (await begun(store)).conversation;
     await site.damage({ kind, conversation, seq });
-    expect(await store.verify(ANN, conversation)).toBe(seq);
-    expect(await store.verify(ANN, untouched)).toBeNull();
+    const { head } = await store.verify(ANN, untouched);
+    expect(await store.verify(ANN, conversation, head)).toMatchObject({ broken: seq, kept: false });
+    expect((await store.verify(ANN, untouched)).broken).toBeNull();
   });
 }
 

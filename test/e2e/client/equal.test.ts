@@ -92,7 +92,7 @@ async function story(engine: Engine, home: string) {
       inPages<UsageRow>((last) => engine.usage({ limit: 1, ...(last && { before: last }) })),
     ),
     none: await engine.usage({ since: '2999-01-01' }),
-    whole: await engine.verify(key),
+    whole: (await engine.verify(key)).broken,
     agents: await engine.agents(),
     foreign: (await other.list()).length,
   };

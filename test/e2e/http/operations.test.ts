@@ -38,7 +38,7 @@ test('every operation of the table, each answer as the document has it', async (
   expect((await caller.ok('GET', `${at}/view`)).turns).toHaveLength(2);
   expect(await caller.ok('GET', `${at}/sessions`)).toMatchObject({ sessions: [{ watermark: 2 }] });
   expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
-  expect(await caller.ok('GET', `${at}/verify`)).toEqual({ broken: null });
+  expect(await caller.ok('GET', `${at}/verify`)).toMatchObject({ broken: null });
   expect((await caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(2);
   expect((await caller.ok('GET', '/conversations?q=osprey')).conversations).toHaveLength(1);
   expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 2, agent: 'scripted' }]);
@@ -69,7 +69,7 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.ok('POST', '/conversations/fork/warm'); // its session is alive, and ends with it
   expect(await caller.ok('DELETE', '/conversations/fork')).toEqual({ erased: forked });
   for (const name of ['fork', forked]) expect((await caller.get(`/conversations/${name}`)).status).toBe(404);
-  expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toEqual({ broken: null });
+  expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toMatchObject({ broken: null });
   const hanged = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
   expect((await caller.ask('DELETE', at)).status).toBe(409);
   await caller.ok('POST', `/turns/${hanged.turn.id}/cancel`);

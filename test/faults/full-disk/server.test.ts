@@ -25,6 +25,6 @@ test('on a full disk the server answers 507, still reads, and goes on when there
   makeRoom();
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'Which codewords have you seen?' });
   expect((await caller.finished(turn)).reply).toContain('osprey');
-  expect(await caller.ok('GET', '/conversations/chat/verify')).toEqual({ broken: null });
+  expect(await caller.ok('GET', '/conversations/chat/verify')).toMatchObject({ broken: null });
   await home[Symbol.asyncDispose]();
 });

@@ -67,7 +67,7 @@ export class World {
         await this.#advance(0, this.#current({ id }));
       }
       await checkConversation(this.#store(0), this.#current({ id }), this.#clock.time);
-      same('the chain', await this.#store(0).verify('owner', id), null);
+      same('the chain', (await this.#store(0).verify('owner', id)).broken, null);
       const { events, turns } = this.#current({ id });
       for (const turn of turns) {
         const count = (what: string) => events.filter(([kind, of]) => kind === what && of === turn.id).length;

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, begun, update } from '../../../../test/contracts/store/world.ts';
-import { payloadDigest } from './chain.ts';
+import { NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
 
 test('a payload can be erased, and the chain still be checked', async () => {
   const file = join(temporaryFolder(), 'store.db');
@@ -18,15 +18,43 @@ test('a payload can be erased, and the chain still be checked', async () => {
   const digest = Buffer.from(payloadDigest(row.salt, row.payload), 'hex');
   const erase = db.prepare('UPDATE events SET payload = NULL, salt = NULL, digest = ? WHERE no = ?');
   erase.run(digest, row.no);
-  expect(await store.verify(ANN, conversation)).toBeNull();
+  expect((await store.verify(ANN, conversation)).broken).toBeNull();
   expect((await store.events(ANN, conversation, { after: seq - 1, limit: 1 }))[0]).toMatchObject({
     seq,
     kind: 'turn.update',
   });
   erase.run(Buffer.alloc(32), row.no);
-  expect(await store.verify(ANN, conversation)).toBe(seq);
+  expect((await store.verify(ANN, conversation)).broken).toBe(seq);
   db.close();
 });
+
+test('a chain that was computed again fits, and only a head that was kept elsewhere shows it', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openAt(file);
+  const { conversation, turn, holder } = await begun(store);
+  await holder.write(update(turn.id, 'as it was'), update(turn.id, 'more'));
+  const { head } = await store.verify(ANN, conversation);
+  forge(file, conversation, 'as it was', 'as it never was');
+  const forged = await store.verify(ANN, conversation);
+  expect(forged.broken).toBeNull();
+  expect(await store.verify(ANN, conversation, head)).toEqual({ ...forged, kept: false });
+});
+
+/** What somebody can do who may write the database: another payload, and every link after it made to fit. */
+function forge(file: string, conversation: string, before: string, after: string): void {
+  const db = new DatabaseSync(file);
+  const rows = db
+    .prepare('SELECT e.*, t.id AS turn FROM events e LEFT JOIN turns t ON t.no = e.turn ORDER BY e.seq')
+    .all() as unknown as (EventRow & { conv: number; seq: number; kind: string; turn: string | null; at: number })[];
+  let chain = NO_CHAIN;
+  for (const row of rows) {
+    const payload = row.payload.replace(before, after);
+    chain = nextChain(chain, payloadDigest(row.salt, payload), { conversation, ...row });
+    db.prepare('UPDATE events SET payload = ?, chain = ? WHERE no = ?').run(payload, chain, row.no);
+  }
+  db.prepare('UPDATE leases SET chain = ?').run(chain);
+  db.close();
+}
 
 interface EventRow {
   no: number;

@@ -1,3 +1,4 @@
+import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import type { Database } from '../file/database.ts';
 import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
 import { conversationRow } from './conversations.ts';
@@ -16,6 +17,7 @@ interface ChainRow {
 const PAGE = `
   SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
   FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.conv = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT 500`;
+const CHAIN_AT = 'SELECT chain FROM events WHERE conv = ? AND seq = ?';
 const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 
 export interface Walk {
@@ -26,7 +28,8 @@ export interface Walk {
 
 export const START: Walk = { seq: 0, chain: NO_CHAIN };
 
-export type Step = { readonly whole: true } | { readonly broken: number } | { readonly next: Walk };
+/** `broken` null: whole to the end. */
+export type Step = { readonly broken: number | null } | { readonly next: Walk };
 
 /** Checks one page of the chain after `from`, up to `end`. The hot row knows how it must end: a lost tail is seen too. */
 export function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
@@ -41,7 +44,22 @@ export function verifyPage(db: Database, owner: string, id: string, from: Walk, 
   }
   if (rows.length > 0 && seq < end) return { next: { seq, chain } };
   if (seq < end) return { broken: seq + 1 };
-  return endsAs(db, no, end, chain) ? { whole: true } : { broken: end };
+  return endsAs(db, no, end, chain) ? { broken: null } : { broken: end };
+}
+
+/** What the walk to `end` has found. `head`: one that was kept elsewhere. */
+export function foundIn(db: Database, owner: string, id: string, walked: Walked, head?: string): ChainCheck {
+  const { no } = conversationRow(db, owner, id);
+  const { broken, end } = walked;
+  const headAt = (seq: number) => `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
+  if (head === undefined) return { broken, head: headAt(end) };
+  const kept = broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head;
+  return { broken, head: headAt(end), kept };
+}
+
+interface Walked {
+  readonly broken: number | null;
+  readonly end: number;
 }
 
 function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
