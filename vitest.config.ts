@@ -1,13 +1,23 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import LongestFirst from './scripts/test-order.js';
 
+// Tests start hundreds of Node processes. Each of them would compile the same sources again.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/throughline-tests');
+
+/**
+ * Files that get a process of their own: these run for long, change the working directory, or mock a module. All other files share
+ * a few processes, because starting one takes longer than most of them. A file that shares one must put back what it changes.
+ */
+const ALONE = ['test/agents/**/*.test.ts', 'test/faults/**/*.test.ts', 'src/host/data-home.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Processes and not threads: tests start children, open databases and change the environment.
     pool: 'forks',
-    // One more than the cores of a small machine: much of the time is spent waiting for agents to start, and to end.
-    maxWorkers: 3,
+    // More than there are cores: much of the time is spent waiting for agents to start, and to end.
+    maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: LongestFirst },
     // Limits for what hangs, and not for what is slow: a busy machine may take ten times as long. What waits for something (`until`)
     // gives up before that, and says what it waited for.
@@ -16,5 +26,17 @@ export default defineConfig({
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 120_000 } },
     globals: false,
+    projects: [
+      { extends: true, test: { name: 'alone', include: ALONE } },
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          isolate: false,
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', ...ALONE],
+        },
+      },
+    ],
   },
 });
