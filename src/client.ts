@@ -24,18 +24,18 @@ export async function connect(options: ClientOptions = {}): Promise<ThroughlineC
 }
 
 export type { ContentBlock, Prompt } from './core/content.ts';
-export type { Conversation } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
-export type { ConversationEvent, EventKind, EventPayloads } from './core/event.ts';
-export type { Permission, PermissionOption } from './core/permission.ts';
-export type { Receipt } from './core/receipt.ts';
-export type { Session } from './core/session.ts';
-export type { Summary } from './core/summary.ts';
+export type { EventKind } from './core/event.ts';
+export type { PermissionOption } from './core/permission.ts';
+export type { PublicConversation as Conversation, PublicSummary as Summary } from './core/public/conversation.ts';
+export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
+export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
+export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
 export type { Task, TaskEvent, TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
-export type { Turn, TurnState } from './core/turn.ts';
+export type { TurnState } from './core/turn.ts';
 export type { Usage } from './core/usage.ts';
 export type { ThroughlineClient } from './library/client.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
-export type { ConversationView, Engine, Hint } from './ports/engine.ts';
+export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';
 export type { Tasks } from './ports/tasks.ts';

@@ -62,7 +62,9 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
   const { engine, parts } = await compose({ home, settings: { agents: { demo: agent } } });
   const made = parts.agents.get('demo')?.agent;
   if (made === undefined) throw new Error('The agent is missing.');
-  return { engine, agent: made, cwd, sandbox: await parts.sandboxes.open('control', { cwd }) };
+  const pidOf = async (sessionId: string) =>
+    (await parts.store.findSessions(engine.owner, sessionId))[0]?.process?.pid ?? null;
+  return { engine, agent: made, cwd, pidOf, sandbox: await parts.sandboxes.open('control', { cwd }) };
 }
 
 /** What the demo conversation of a server needs. */

@@ -44,24 +44,29 @@ async function openServer({ server, token, home, owner, ...rest }: ServerOptions
 }
 
 export type { ContentBlock, Prompt } from './core/content.ts';
-export type { Conversation } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
-export type { ConversationEvent, EventKind, EventPayloads } from './core/event.ts';
-export type { Permission, PermissionOption } from './core/permission.ts';
+export type { EventKind } from './core/event.ts';
+export type { PermissionOption } from './core/permission.ts';
 export type { ExportedConversation } from './core/portable.ts';
-export type { Proof, Receipt, Tried } from './core/receipt.ts';
+export type {
+  PublicConversation as Conversation,
+  PublicLock as Lock,
+  PublicSummary as Summary,
+} from './core/public/conversation.ts';
+export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
+export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
+export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
+export type { Proof, Tried } from './core/receipt.ts';
 export type { RecordPart, TurnRecord } from './core/record.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore-settings.ts';
-export type { Session } from './core/session.ts';
-export type { Lock, Summary } from './core/summary.ts';
 export type { Decision, Task, TaskEvent, TaskState, TaskTurn } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
-export type { Turn, TurnState } from './core/turn.ts';
+export type { TurnState } from './core/turn.ts';
 export type { Update } from './core/update.ts';
 export type { Usage } from './core/usage.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
 export type { TrackedRequest, TrackedSession } from './library/tracker/tracked-requests.ts';
 export type { CompletedRequest, ConversationTracker } from './library/tracker/tracker.ts';
-export type { Engine } from './ports/engine.ts';
+export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';
 export type { Tasks } from './ports/tasks.ts';

@@ -58,8 +58,8 @@ const measure: Measure = async ({ quick }) => {
 async function had(engine: Engine, key: string, prompt: Parameters<Engine['submit']>[1]): Promise<void> {
   const { turn, seq } = await engine.submit(key, prompt);
   if (hasEnded(turn.state)) return;
-  for await (const event of engine.follow(turn.conversation, { after: seq })) {
-    if (event.kind === 'turn.ended' && event.turn === turn.id) return;
+  for await (const event of engine.follow(turn.conversationId, { after: seq })) {
+    if (event.kind === 'turn.ended' && event.turnId === turn.id) return;
   }
 }
 

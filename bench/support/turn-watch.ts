@@ -27,11 +27,11 @@ export class TurnWatch {
 
   async #follow(engine: Engine, conversation: string, after: number): Promise<void> {
     for await (const event of engine.follow(conversation, { after, signal: this.#stop.signal })) {
-      if (event.turn === null) continue;
-      if (event.kind === 'turn.update') entry(this.#first, event.turn).resolve(performance.now());
+      if (event.turnId === null) continue;
+      if (event.kind === 'turn.update') entry(this.#first, event.turnId).resolve(performance.now());
       if (event.kind !== 'turn.ended') continue;
       if (event.payload.outcome !== 'completed') throw new Error(JSON.stringify(event.payload.failure));
-      entry(this.#ended, event.turn).resolve(performance.now());
+      entry(this.#ended, event.turnId).resolve(performance.now());
     }
   }
 }

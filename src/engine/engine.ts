@@ -5,7 +5,9 @@ import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } fr
 import { checkHead } from '../core/event.ts';
 import { given } from '../core/given.ts';
 import { checkName } from '../core/names.ts';
-import type { Receipt } from '../core/receipt.ts';
+import { type PublicConversation, toPublicConversation, toPublicSummary } from '../core/public/conversation.ts';
+import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
+import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
 import { hasEnded, type Turn } from '../core/turn.ts';
 import { checkUsagePage } from '../core/usage-page.ts';
@@ -19,6 +21,7 @@ import type {
   SubmitOptions,
   Submitted,
 } from '../ports/engine.ts';
+import type { Enqueued } from '../ports/store/turns.ts';
 import { checkAgent, listAgents } from './intake/agents.ts';
 import { ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
@@ -27,8 +30,8 @@ import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
 import { Changes } from './reading/changes.ts';
 import { follow } from './reading/follow.ts';
 import { hints } from './reading/hints.ts';
-import { Room } from './reading/room.ts';
-import { answerOf, showConversation } from './reading/views.ts';
+import { SizeLimit } from './reading/size-limit.ts';
+import { answerOf, search, showConversation } from './reading/views.ts';
 import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
 
@@ -79,67 +82,74 @@ class EmbeddedEngine implements Engine {
 
   // ── conversations ──
 
-  async ensure(spec: ConversationSpec): Promise<Conversation> {
+  async ensure(spec: ConversationSpec): Promise<PublicConversation> {
     checkAgent(this.#parts, spec.agent);
-    return ensureConversation(this.#parts, this.owner, spec);
+    return toPublicConversation(await ensureConversation(this.#parts, this.owner, spec));
   }
 
-  conversation(idOrKey: string): Promise<Conversation> {
-    return findConversation(this.#store, this.owner, idOrKey);
+  async conversation(idOrKey: string): Promise<PublicConversation> {
+    return toPublicConversation(await this.#find(idOrKey));
   }
 
-  async list(page: Parameters<Engine['list']>[0] = {}): Promise<Conversation[]> {
-    return this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
+  async list(page: Parameters<Engine['list']>[0] = {}): Promise<PublicConversation[]> {
+    const found = await this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
+    return found.map(toPublicConversation);
   }
 
-  async rename(conversation: string, title: string): Promise<Conversation> {
+  async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
-    const { id } = await this.conversation(conversation);
-    return this.#store.setTitle(this.owner, id, title.trim(), 'caller');
+    const { id } = await this.#find(conversation);
+    return toPublicConversation(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
   }
 
   async erase(conversation: string): Promise<void> {
-    const { id } = await this.conversation(conversation);
+    const { id } = await this.#find(conversation);
     await this.#store.eraseConversation(this.owner, id);
   }
 
   // ── turns ──
 
-  submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
-    return submit(this.#machinery, this.owner, conversation, prompt, options);
+  async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
+    return toSubmitted(await submit(this.#machinery, this.owner, conversation, prompt, options));
   }
 
-  async turn(id: string): Promise<Turn> {
-    const turn = await this.#store.findTurn(this.owner, id);
-    if (turn === null) throw noSuchTurn(id);
-    return turn;
+  async turn(id: string): Promise<PublicTurn> {
+    return toPublicTurn(await this.#findTurn(id));
   }
 
   async answerOf(turn: string) {
-    return answerOf(this.#store, this.owner, await this.turn(turn));
+    return answerOf(this.#store, this.owner, await this.#findTurn(turn));
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<Turn[]> {
-    const { id } = await this.conversation(conversation);
-    return this.#store.turns(this.owner, id, { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) });
+  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<PublicTurn[]> {
+    const { id } = await this.#find(conversation);
+    const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
+    return (await this.#store.turns(this.owner, id, range)).map(toPublicTurn);
   }
 
-  async cancel(turn: string): Promise<Turn> {
+  async cancel(turn: string): Promise<PublicTurn> {
     const cancelled = await this.#store.requestCancel(this.owner, turn, this.#by);
     // Its worker may be dead: then this process ends the turn.
     if (!hasEnded(cancelled.state)) this.#machinery.worker.want(this.owner, cancelled.conversation, turn);
-    return cancelled;
+    return toPublicTurn(cancelled);
   }
 
   async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
-    return retry(this.#machinery, this.owner, await this.turn(turn), options.requestId ?? null);
+    const ended = await this.#findTurn(turn);
+    return toSubmitted(await retry(this.#machinery, this.owner, ended, options.requestId ?? null));
   }
 
   // ── watching ──
 
-  follow(conversation: string, { after, signal }: { after?: number; signal?: AbortSignal } = {}) {
-    const find = async () => ({ id: (await this.conversation(conversation)).id, after: checkAfter(after) });
-    return follow(this.#store, this.#machinery.changes, this.owner, find, signal);
+  async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
+    const { id } = await this.#find(conversation);
+    const { signal } = options;
+    yield* follow(this.#store, this.#machinery.changes, {
+      owner: this.owner,
+      id,
+      after: checkAfter(options.after),
+      signal,
+    });
   }
 
   hints(options: { signal?: AbortSignal } = {}) {
@@ -149,67 +159,69 @@ class EmbeddedEngine implements Engine {
   async warm(
     conversation: string,
     options: { agent?: string; restore?: RestoreOverride } = {},
-  ): Promise<Receipt | null> {
+  ): Promise<PublicReceipt | null> {
     checkAgent(this.#parts, options.agent);
-    const { id } = await this.conversation(conversation);
+    const { id } = await this.#find(conversation);
     const restore = parseRestore(options.restore);
-    return this.#machinery.worker.withHeld(id, (held, shutdown) =>
+    const receipt = await this.#machinery.worker.withHeld(id, (held, shutdown) =>
       warm(held, options.agent ?? null, restore, shutdown),
     );
+    return receipt && toPublicReceipt(receipt);
   }
 
   async show(conversation: string, options: Bounded = {}) {
-    return showConversation(this.#store, await this.conversation(conversation), options);
+    return showConversation(this.#store, await this.#find(conversation), options);
   }
 
   async summary(conversation: string) {
-    return this.#store.summary(this.owner, (await this.conversation(conversation)).id);
+    return toPublicSummary(await this.#store.summary(this.owner, (await this.#find(conversation)).id));
   }
 
   async sessions(conversation: string, { most }: Bounded = {}) {
-    const { id } = await this.conversation(conversation);
-    return new Room(most).taking(await this.#store.sessions(this.owner, id));
+    const { id } = await this.#find(conversation);
+    return new SizeLimit(most).checked(toPublicSessions(await this.#store.sessions(this.owner, id)));
   }
 
   async receipts(conversation: string, { most }: Bounded = {}) {
-    const { id } = await this.conversation(conversation);
-    return new Room(most).taking(await this.#store.receipts(this.owner, id));
+    const { id } = await this.#find(conversation);
+    return new SizeLimit(most).checked((await this.#store.receipts(this.owner, id)).map(toPublicReceipt));
   }
 
   async permission(id: string) {
     const found = await this.#store.findPermission(this.owner, id);
     if (found === null) throw noSuchPermission(id);
-    return found;
+    return toPublicPermission(found);
   }
 
   async permissions({ conversation, open, after, limit }: PermissionFilter = {}) {
-    const id = conversation === undefined ? undefined : (await this.conversation(conversation)).id;
+    const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    return this.#store.permissions(this.owner, given({ conversation: id, open }), page);
+    const found = await this.#store.permissions(this.owner, given({ conversation: id, open }), page);
+    return found.map(toPublicPermission);
   }
 
   async answer(permission: string, optionId: string) {
     // That whoever asked has died nobody may have noticed yet; then there is none to hear the answer.
     await freeDead(conversationLeases(this.#store), this.#parts.processes);
-    return this.#store.answer(this.owner, permission, optionId, this.#by);
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#by));
   }
 
   // ── copies, search, the rest ──
 
-  async fork(conversation: string, options: ForkOptions = {}): Promise<Conversation> {
-    return forkConversation(this.#parts, await this.conversation(conversation), options);
+  async fork(conversation: string, options: ForkOptions = {}): Promise<PublicConversation> {
+    return toPublicConversation(await forkConversation(this.#parts, await this.#find(conversation), options));
   }
 
   async export(conversation: string, options: Bounded = {}) {
-    return exportConversation(this.#store, await this.conversation(conversation), options);
+    return exportConversation(this.#store, await this.#find(conversation), options);
   }
 
-  import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
-    return importConversation(this.#parts, this.owner, exported, options);
+  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
+    return toPublicConversation(await importConversation(this.#parts, this.owner, exported, options));
   }
 
   async search(query: string, options: { limit?: number } = {}) {
-    return this.#store.search(this.owner, checkText(query, 'search'), checkLimit(options.limit, 20));
+    return search(this.#store, this.owner, checkText(query, 'search'), checkLimit(options.limit, 20));
   }
 
   async usage(page: Parameters<Engine['usage']>[0] = {}) {
@@ -232,4 +244,19 @@ class EmbeddedEngine implements Engine {
   close(options: { graceMs?: number } = {}): Promise<void> {
     return this.#machinery.close(Math.min(options.graceMs ?? 5_000, LONGEST_TIMER_MS));
   }
+
+  /** As it is stored; what callers are given is made from it. */
+  #find(idOrKey: string): Promise<Conversation> {
+    return findConversation(this.#store, this.owner, idOrKey);
+  }
+
+  async #findTurn(id: string): Promise<Turn> {
+    const turn = await this.#store.findTurn(this.owner, id);
+    if (turn === null) throw noSuchTurn(id);
+    return turn;
+  }
+}
+
+function toSubmitted({ turn, seq, duplicate }: Enqueued): Submitted {
+  return { turn: toPublicTurn(turn), seq, duplicate };
 }

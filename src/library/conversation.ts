@@ -1,11 +1,10 @@
 import type { Prompt } from '../core/content.ts';
-import type { Conversation } from '../core/conversation.ts';
 import { ThroughlineError } from '../core/errors.ts';
-import type { ConversationEvent } from '../core/event.ts';
 import { checkOptions, type OptionNames } from '../core/known-options.ts';
-import type { Receipt } from '../core/receipt.ts';
-import type { Summary } from '../core/summary.ts';
-import type { Turn } from '../core/turn.ts';
+import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
+import type { PublicEvent } from '../core/public/event.ts';
+import type { PublicReceipt } from '../core/public/session.ts';
+import type { PublicTurn } from '../core/public/turn.ts';
 import type {
   ConversationSpec,
   ConversationView,
@@ -32,13 +31,13 @@ const SEND_OPTIONS: OptionNames<SendOptions> = {
 /** What `ask` comes back with. */
 export interface Answer {
   readonly reply: string;
-  readonly turn: Turn;
+  readonly turn: PublicTurn;
   /** How the session was given its context. */
-  readonly receipt: Receipt;
+  readonly receipt: PublicReceipt;
 }
 
 /** A turn that was sent: iterate it for its events, from its acceptance to its end. */
-export interface Sending extends AsyncIterable<ConversationEvent> {
+export interface Sending extends AsyncIterable<PublicEvent> {
   /** The turn as it was accepted. Rejects when it was not. */
   readonly accepted: Promise<Submitted>;
 }
@@ -47,7 +46,7 @@ export interface Sending extends AsyncIterable<ConversationEvent> {
 export class ConversationHandle {
   readonly #engine: Engine;
   readonly #spec: ConversationSpec;
-  #ensured: Promise<Conversation> | null = null;
+  #ensured: Promise<PublicConversation> | null = null;
 
   constructor(engine: Engine, spec: ConversationSpec) {
     this.#engine = engine;
@@ -55,7 +54,7 @@ export class ConversationHandle {
   }
 
   /** Makes the conversation if there is none; its id, head and settings. */
-  async get(): Promise<Conversation> {
+  async get(): Promise<PublicConversation> {
     const { id } = await this.#ensure();
     return this.#engine.conversation(id);
   }
@@ -96,11 +95,11 @@ export class ConversationHandle {
   }
 
   /** An agent named for the handle is the one that is warmed up. */
-  async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<Receipt | null> {
+  async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<PublicReceipt | null> {
     return this.#engine.warm((await this.#ensure()).id, { ...this.#named(), ...options });
   }
 
-  async summary(): Promise<Summary> {
+  async summary(): Promise<PublicSummary> {
     return this.#engine.summary((await this.#ensure()).id);
   }
 
@@ -108,7 +107,7 @@ export class ConversationHandle {
     return this.#engine.show((await this.#ensure()).id);
   }
 
-  async *follow(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<ConversationEvent> {
+  async *follow(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<PublicEvent> {
     yield* this.#engine.follow((await this.#ensure()).id, options);
   }
 
@@ -120,7 +119,7 @@ export class ConversationHandle {
     return handle;
   }
 
-  #ensure(): Promise<Conversation> {
+  #ensure(): Promise<PublicConversation> {
     this.#ensured ??= this.#engine.ensure(this.#spec).catch((error: unknown) => {
       this.#ensured = null;
       throw error;
@@ -132,12 +131,12 @@ export class ConversationHandle {
     return this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
   }
 
-  async *#eventsOf(accepted: Promise<Submitted>): AsyncGenerator<ConversationEvent> {
+  async *#eventsOf(accepted: Promise<Submitted>): AsyncGenerator<PublicEvent> {
     const { turn, seq } = await accepted;
     const over = new AbortController();
     try {
-      for await (const event of this.#engine.follow(turn.conversation, { after: seq - 1, signal: over.signal })) {
-        if (event.turn !== turn.id) continue;
+      for await (const event of this.#engine.follow(turn.conversationId, { after: seq - 1, signal: over.signal })) {
+        if (event.turnId !== turn.id) continue;
         yield event;
         if (event.kind === 'turn.ended') return;
       }

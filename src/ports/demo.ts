@@ -25,6 +25,8 @@ export interface DemoParts {
   readonly sandbox: OpenSandbox;
   /** Where the agent keeps its sessions: files whose names begin with the session's id. */
   readonly sessionFiles: string;
+  /** The process that holds a session of the agent; null: none does. */
+  pidOf(sessionId: string): Promise<number | null>;
   /** Ends what was started beside the engine. */
   close(): Promise<void>;
 }

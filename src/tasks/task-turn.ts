@@ -1,9 +1,10 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/pages.ts';
+import type { PublicTurn } from '../core/public/turn.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
+import { hasEnded } from '../core/turn.ts';
 import type { Update } from '../core/update.ts';
 import { addUsage, NO_USAGE } from '../core/usage.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
@@ -65,7 +66,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
 }
 
 /** Of a turn that was stopped while it waited there is no receipt, but every wait is an event, with how many there were by then. */
-async function waitsOf(store: Store, owner: string, turn: Turn): Promise<TaskTurn['lockWaits']> {
+async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<TaskTurn['lockWaits']> {
   const read = (last: ConversationEvent | undefined) => store.turnEvents(owner, turn.id, { after: last?.seq ?? 0 });
   let waits = { count: 0, ms: 0 };
   for await (const { kind, payload } of inPages(read)) {
@@ -77,7 +78,7 @@ async function waitsOf(store: Store, owner: string, turn: Turn): Promise<TaskTur
 /** What the caller's settings or the state of the agents can cause; the rest is the storage's fault, or ours. */
 const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
 
-async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<Turn> {
+async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<PublicTurn> {
   if (hasEnded(turn.state)) return turn;
   const leave = new AbortController();
   const cancel = () => void engine.cancel(turn.id).catch((error) => leave.abort(error));
@@ -88,8 +89,8 @@ async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submi
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
   try {
-    for await (const event of engine.follow(turn.conversation, { after: seq, signal: leave.signal })) {
-      if (event.turn !== turn.id) continue;
+    for await (const event of engine.follow(turn.conversationId, { after: seq, signal: leave.signal })) {
+      if (event.turnId !== turn.id) continue;
       if (event.kind === 'turn.ended') break;
       if (event.kind === 'turn.update' && enough?.(event.payload.update)) cancel();
     }

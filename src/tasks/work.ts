@@ -1,6 +1,6 @@
-import type { Conversation } from '../core/conversation.ts';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
+import { toPublicTurn } from '../core/public/turn.ts';
 import type { Budget, Decision, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
   decideAfter,
@@ -69,7 +69,7 @@ export class TaskWork {
     }
   }
 
-  async #untilAtRest(conversation: Conversation): Promise<void> {
+  async #untilAtRest(conversation: string): Promise<void> {
     while (this.#task.state === 'running') {
       if (this.#stop.aborted) return this.#cancelled(await this.#begun());
       const before = decideBefore(this.#standing());
@@ -93,9 +93,9 @@ export class TaskWork {
     return turns;
   }
 
-  async #iterate(conversation: Conversation): Promise<void> {
+  async #iterate(conversation: string): Promise<void> {
     this.#watch.work.begin(this.#affordable([]));
-    const turn = await this.#have(conversation.id, this.#task.agent, 'work', () => this.#submit(conversation.id));
+    const turn = await this.#have(conversation, this.#task.agent, 'work', () => this.#submit(conversation));
     const turns = [turn];
     const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
     if (this.#stop.aborted) return this.#cancelled(turns);
@@ -106,18 +106,18 @@ export class TaskWork {
   }
 
   /** The conversation is the task's own or its milestone's. What was stored before is found again by its key. */
-  async #open(): Promise<Conversation> {
+  async #open(): Promise<string> {
     const { id, milestone, agent, cwd, sandbox, progress } = this.#task;
     const place = { ...(cwd !== null && { cwd }), ...(sandbox !== null && { sandbox }) };
     const key = milestone === null ? `task/${id}` : `milestone/${milestone}`;
-    const conversation =
+    const { id: conversation } =
       progress.conversation === null
         ? await this.#engine.ensure({ key, agent, ...place })
         : await this.#engine.conversation(progress.conversation);
     if (progress.conversation === null || this.#left !== null) {
-      const opened = { kind: 'task.opened', payload: { conversation: conversation.id } } as const;
+      const opened = { kind: 'task.opened', payload: { conversation } } as const;
       const events = progress.conversation === null ? [opened] : [];
-      await this.#commit({ progress: { ...progress, conversation: conversation.id }, gate: null, events });
+      await this.#commit({ progress: { ...progress, conversation }, gate: null, events });
     }
     return conversation;
   }
@@ -148,7 +148,7 @@ export class TaskWork {
    * A gate that cannot be had says nothing about the turn, which is over and has cost something. A judge that there is no
    * budget for is a decision. The judge's own turns are added to `turns`.
    */
-  async #judged(conversation: Conversation, turns: TaskTurn[]): Promise<GateResult | Decision | null> {
+  async #judged(conversation: string, turns: TaskTurn[]): Promise<GateResult | Decision | null> {
     try {
       return await this.#judge(conversation, turns);
     } catch (error) {
@@ -158,7 +158,7 @@ export class TaskWork {
     }
   }
 
-  #judge(conversation: Conversation, turns: TaskTurn[]): Promise<GateResult | null> {
+  #judge(conversation: string, turns: TaskTurn[]): Promise<GateResult | null> {
     const started = (process: ProcessIdentity) =>
       this.#commit({ progress: this.#task.progress, gate: process, events: [] });
     const have = async (id: string, agent: string, submit: () => Promise<Submitted>) => {
@@ -258,7 +258,7 @@ const CAUSED = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_un
 
 /** A turn that there is already, in place of its submission. */
 function asBegun(turn: Turn): () => Promise<Submitted> {
-  return async () => ({ turn, seq: 0, duplicate: true });
+  return async () => ({ turn: toPublicTurn(turn), seq: 0, duplicate: true });
 }
 
 function turnedEvents(turns: readonly TaskTurn[]): TaskEventDraft[] {

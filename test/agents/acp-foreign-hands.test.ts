@@ -6,6 +6,7 @@ import type { Throughline } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
 import { ask, start, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
+import { sentTo } from '../e2e/support/stored.ts';
 import { type AcpAgentSettings, claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { FIRST, SECOND, THIRD } from './agent-home.ts';
@@ -28,12 +29,12 @@ describe.each(AGENTS)('%s', (_, settings, way, why) => {
     const cwd = home.directory('work');
     const tl = await home.open();
     await tl.conversation('chat', { cwd }).ask(FIRST);
-    await broken(tl, 'First of all.', way);
+    await broken(home, tl, 'First of all.', way);
     await tl.close();
     const again = await home.open();
     const { receipt } = await again.conversation('chat').ask(SECOND);
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', carried: 2 });
-    await broken(again, 'Once more.', way);
+    await broken(home, again, 'Once more.', way);
     await again.close();
     await elsewhere(home, receipt.sessionId ?? '', cwd);
     const later = await home.open();
@@ -48,13 +49,13 @@ describe.each(AGENTS)('%s', (_, settings, way, why) => {
 });
 
 /** A turn that is stopped in the middle of its answer. */
-async function broken(tl: Throughline, words: string, way: Way): Promise<void> {
+async function broken(home: AcpHome, tl: Throughline, words: string, way: Way): Promise<void> {
   const { turn } = await tl.conversation('chat').send(`${words}\nmodel: stream 10000 25ms`).accepted;
   const isText = async () =>
-    (await allEvents(tl.engine, 'chat')).some(({ kind, turn: of }) => kind === 'turn.update' && of === turn.id);
+    (await allEvents(tl.engine, 'chat')).some(({ kind, turnId }) => kind === 'turn.update' && turnId === turn.id);
   await until('it answers', isText);
   if (way === 'cancelled') await tl.engine.cancel(turn.id);
-  else process.kill((await tl.engine.turn(turn.id)).sent?.process?.pid ?? 0, 'SIGKILL');
+  else process.kill(sentTo(home, turn.id).pid, 'SIGKILL');
   expect((await ended(tl.engine, turn)).state).toBe(way === 'killed' ? 'interrupted' : 'cancelled');
 }
 

@@ -6,6 +6,7 @@ import type { Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type ModelRequest } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-sandbox.ts';
 import { allEvents } from '../e2e/support/conversations.ts';
+import { killAgent } from '../e2e/support/stored.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
 import { exportedOf } from './long-conversation.ts';
@@ -47,7 +48,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       const tl = await home.open();
       await threeTurns(tl);
       const [session] = await tl.engine.sessions('chat');
-      if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+      killAgent(home);
       await tl.close();
       const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
       home.expectCodewords('amber', 'birch', 'cedar', 'denim');

@@ -52,7 +52,7 @@ describe('an agent that says more than the protocol knows', () => {
     const { reply, turn } = await chat.ask('Two.');
     expect(reply).toBe('Heard: Two.');
     const events = (await allEvents(tl.engine, 'chat')).filter(
-      (one) => one.kind === 'turn.update' && one.turn === turn.id,
+      (one) => one.kind === 'turn.update' && one.turnId === turn.id,
     );
     expect(events.map((one) => (one.payload as { update: unknown }).update)).toEqual([
       { sessionUpdate: 'session_info_update', title: 'Afterwards' },

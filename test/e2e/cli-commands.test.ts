@@ -136,7 +136,7 @@ test('our own references of sessions are in no JSON', async () => {
   expect(sent).toHaveLength(10);
   for (const one of sent) {
     expect(one).toMatchObject({ rung: expect.any(String), at: expect.any(Number) });
-    expect(one).not.toHaveProperty('session');
+    for (const internal of ['session', 'process', 'position', 'prompt']) expect(one).not.toHaveProperty(internal);
   }
 });
 

@@ -12,7 +12,7 @@ const QUESTION = '/ask write the notes\n/tool write notes.log';
 /** Whether the tool ran: it writes a line into the conversation's working directory. */
 async function toolRan(key: string): Promise<boolean> {
   const { conversation } = await home.show(key);
-  const file = join(home.path, 'home', 'sandboxes', conversation.sandbox, 'work', 'notes.log');
+  const file = join(home.path, 'home', 'sandboxes', conversation.id, 'work', 'notes.log');
   return existsSync(file) && readFileSync(file, 'utf8').startsWith('write ');
 }
 

@@ -140,7 +140,7 @@ describe('throughline send --json', () => {
     expect(lines.map((event) => event.seq)).toEqual(lines.map((_, index) => lines[0].seq + index));
     expect(result).toMatchObject({
       kind: 'result',
-      turn: { id: lines[0].turn, n: 1, state: 'completed', agent: 'scripted' },
+      turn: { id: lines[0].turnId, n: 1, state: 'completed', agent: 'scripted' },
       reply: 'Noted: hello',
       receipt: { turn: 1, rung: 'new', carried: 0, dropped: 0, tried: [] },
     });

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { BASE_PATH } from '../../wire/operations/operation.ts';
+import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../wire/operations/operation.ts';
 import { Absence, type Patience } from './absence.ts';
 import { Away, checkAnswer, closed, lost, unknownOutcome, unreachable } from './faults.ts';
 import { Stop } from './stop.ts';
@@ -101,8 +101,9 @@ export class Connection {
   /** One try, up to the beginning of a good answer. */
   async send({ method, path, headers, body }: Request, stop: Stop): Promise<Incoming> {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const ours = { [INTERFACE_HEADER]: INTERFACE, ...type };
     const text = body === undefined ? null : JSON.stringify(body);
-    const request = { method, path: `${BASE_PATH}${path}`, headers: { ...headers, ...type }, body: text };
+    const request = { method, path: `${BASE_PATH}${path}`, headers: { ...headers, ...ours }, body: text };
     const answer = await this.orAway(stop, () => this.transport.send({ ...request, signal: stop.signal }));
     await this.orAway(stop, () => checkAnswer(answer, this.transport));
     this.#met = true;

@@ -1,15 +1,14 @@
 import { checkAfter, checkLimit, checkText } from '../../core/arguments.ts';
 import { parsePrompt } from '../../core/content.ts';
-import type { Conversation } from '../../core/conversation.ts';
 import { noSuchConversation } from '../../core/errors.ts';
-import type { ConversationEvent } from '../../core/event.ts';
 import { checkHead } from '../../core/event.ts';
 import { checkName } from '../../core/names.ts';
 import { inPages } from '../../core/pages.ts';
-import type { Permission } from '../../core/permission.ts';
 import { parseExport } from '../../core/portable.ts';
+import type { PublicConversation } from '../../core/public/conversation.ts';
+import type { PublicEvent } from '../../core/public/event.ts';
+import type { PublicPermission, PublicTurn } from '../../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore-settings.ts';
-import type { Turn } from '../../core/turn.ts';
 import { checkUsagePage } from '../../core/usage-page.ts';
 import type {
   ConversationSpec,
@@ -45,7 +44,7 @@ export class HttpEngine implements Engine {
 
   // ── conversations ──
 
-  async ensure(spec: ConversationSpec): Promise<Conversation> {
+  async ensure(spec: ConversationSpec): Promise<PublicConversation> {
     const { key, title, sandbox, cwd, restore } = spec;
     for (const [name, value] of Object.entries({ key, title, sandbox })) {
       if (value !== undefined) checkName(value, name);
@@ -56,18 +55,18 @@ export class HttpEngine implements Engine {
     return this.caller.ask('ensureConversation', { body, repeatable: key !== undefined });
   }
 
-  async conversation(idOrKey: string): Promise<Conversation> {
+  async conversation(idOrKey: string): Promise<PublicConversation> {
     return this.caller.ask('getConversation', { params: await this.#at(idOrKey) });
   }
 
-  async list(page: Parameters<Engine['list']>[0] = {}): Promise<Conversation[]> {
+  async list(page: Parameters<Engine['list']>[0] = {}): Promise<PublicConversation[]> {
     const { before } = page;
     const limit = checkLimit(page.limit, 50);
     const query = { limit, before: before && `${before.updatedAt}_${before.id}` };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
-  async rename(conversation: string, title: string): Promise<Conversation> {
+  async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
     return this.caller.ask('renameConversation', { params: await this.#at(conversation), body: { title } });
   }
@@ -89,7 +88,7 @@ export class HttpEngine implements Engine {
     );
   }
 
-  async turn(id: string): Promise<Turn> {
+  async turn(id: string): Promise<PublicTurn> {
     return this.caller.ask('getTurn', { params: turnIn(id) });
   }
 
@@ -97,12 +96,12 @@ export class HttpEngine implements Engine {
     return this.caller.ask('answerOf', { params: turnIn(turn) });
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<Turn[]> {
+  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<PublicTurn[]> {
     const query = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
     return (await this.caller.ask('listTurns', { params: await this.#at(conversation), query })).turns;
   }
 
-  async cancel(turn: string): Promise<Turn> {
+  async cancel(turn: string): Promise<PublicTurn> {
     return this.caller.ask('cancel', { params: turnIn(turn) });
   }
 
@@ -116,7 +115,7 @@ export class HttpEngine implements Engine {
   async *follow(
     conversation: string,
     options: { after?: number; signal?: AbortSignal } = {},
-  ): AsyncGenerator<ConversationEvent> {
+  ): AsyncGenerator<PublicEvent> {
     const query = { after: checkAfter(options.after) };
     const asked = { params: await this.#at(conversation), query };
     for await (const message of this.caller.messages('follow', asked, options.signal)) {
@@ -127,7 +126,7 @@ export class HttpEngine implements Engine {
 
   async *hints(options: { signal?: AbortSignal } = {}): AsyncGenerator<Hint> {
     for await (const message of this.caller.messages('hints', {}, options.signal)) {
-      yield message === AGAIN ? { conversation: null, seq: null } : JSON.parse(message.data);
+      yield message === AGAIN ? { conversationId: null, seq: null } : JSON.parse(message.data);
     }
   }
 
@@ -153,17 +152,17 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listSessions', { params: await this.#at(conversation) })).receipts;
   }
 
-  async permission(id: string): Promise<Permission> {
+  async permission(id: string): Promise<PublicPermission> {
     return this.caller.ask('getPermission', { params: permissionIn(id) });
   }
 
-  async permissions({ conversation, limit, ...filter }: PermissionFilter = {}): Promise<Permission[]> {
+  async permissions({ conversation, limit, ...filter }: PermissionFilter = {}): Promise<PublicPermission[]> {
     const there = conversation === undefined ? {} : await this.#at(conversation);
     const query = { ...filter, ...there, limit: checkLimit(limit, 100) };
     return (await this.caller.ask('listPermissions', { query })).permissions;
   }
 
-  async answer(permission: string, optionId: string): Promise<Permission> {
+  async answer(permission: string, optionId: string): Promise<PublicPermission> {
     let lost = false;
     const onLost = () => {
       lost = true;
@@ -180,7 +179,7 @@ export class HttpEngine implements Engine {
 
   // ── copies, search, the rest ──
 
-  async fork(conversation: string, options: ForkOptions = {}): Promise<Conversation> {
+  async fork(conversation: string, options: ForkOptions = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
     return this.caller.ask('fork', { params: await this.#at(conversation), body: options, repeatable: false });
   }
@@ -189,7 +188,7 @@ export class HttpEngine implements Engine {
     return this.caller.ask('exportConversation', { params: await this.#at(conversation), long: true });
   }
 
-  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<Conversation> {
+  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
     parseExport(exported);
     return this.caller.ask('importConversation', { body: { exported, ...options }, long: true, repeatable: false });
@@ -223,7 +222,7 @@ export class HttpEngine implements Engine {
   /** A path cannot hold a name of dots alone: such a conversation is found by looking through all of them. */
   async #at(idOrKey: string): Promise<{ conversation: string }> {
     if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noSuchConversation) };
-    const all = inPages<Conversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));
+    const all = inPages<PublicConversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));
     for await (const { key, id } of all) if (key === idOrKey) return { conversation: id };
     throw noSuchConversation(idOrKey);
   }

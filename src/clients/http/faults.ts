@@ -26,19 +26,24 @@ export async function checkAnswer(answer: Incoming, { where }: Transport): Promi
       hint: 'Look at the address; "throughline serve" prints its own.',
     });
   }
-  if (spoken !== INTERFACE) {
-    throw new ThroughlineError(
-      'unreachable',
-      `The server at ${where} is of another version: it speaks interface ${spoken}, and this client ${INTERFACE}.`,
-      { hint: 'Bring both to the same version; a server that was updated has to be started again.' },
-    );
-  }
+  if (spoken !== INTERFACE) throw otherInterface(where, spoken);
   if (answer.status < 300) return;
   const { code, detail, hint } = problemIn(await answer.text());
   if (code === 'closed') throw new Away('it is about to end', { undone: true });
   if (code === 'too_many') throw new Away('it has too many readers', { undone: true });
   if (code === 'unauthenticated') throw unknownToken(where);
   throw new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
+}
+
+function otherInterface(where: string, spoken: string): ThroughlineError {
+  const isOlder = Number(spoken) < Number(INTERFACE);
+  const message =
+    `The server at ${where} is ${isOlder ? 'older' : 'newer'} than this client: ` +
+    `it speaks interface ${spoken}, and this client speaks interface ${INTERFACE}.`;
+  const hint = isOlder
+    ? 'Update Throughline on the server and restart it: a running server keeps its old version.'
+    : 'Update Throughline here to the version of the server.';
+  return new ThroughlineError('unreachable', message, { hint });
 }
 
 function problemIn(text: string): { code: ProblemCode; detail: string; hint?: string } {

@@ -4,8 +4,8 @@ import type { TurnRecord } from '../../core/record.ts';
 import type { Bounded } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
-import { Room } from '../reading/room.ts';
-import { allRecords, sessionViews } from '../reading/views.ts';
+import { SizeLimit } from '../reading/size-limit.ts';
+import { allRecords, sessionsAsOpened } from '../reading/views.ts';
 import { checkFreeKey, newConversation } from './conversations.ts';
 
 export async function exportConversation(
@@ -13,13 +13,13 @@ export async function exportConversation(
   conversation: Conversation,
   { most }: Bounded = {},
 ): Promise<ExportedConversation> {
-  const room = new Room(most);
+  const limit = new SizeLimit(most);
   const records: TurnRecord[] = [];
   for await (const record of allRecords(store, conversation)) {
-    room.take(record);
+    limit.add(record);
     records.push(record);
   }
-  const sessions = sessionViews(await store.sessions(conversation.owner, conversation.id));
+  const sessions = sessionsAsOpened(await store.sessions(conversation.owner, conversation.id));
   const { key, title, agent, restore } = conversation;
   return {
     format: EXPORT_FORMAT,

@@ -6,8 +6,8 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/given.ts';
 import { parseRestore } from '../../core/restore-settings.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn.ts';
-import type { SubmitOptions, Submitted } from '../../ports/engine.ts';
-import type { NewTurn } from '../../ports/store/turns.ts';
+import type { SubmitOptions } from '../../ports/engine.ts';
+import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent } from './agents.ts';
@@ -26,7 +26,7 @@ export async function submit(
   conversation: string,
   prompt: unknown,
   options: SubmitOptions,
-): Promise<Submitted> {
+): Promise<Enqueued> {
   const blocks = parsePrompt(prompt);
   checkAgent(by.parts, options.agent);
   const found =
@@ -42,7 +42,7 @@ export async function submit(
 }
 
 /** The same for the prompt of a turn that has ended. The session that it named is not named again. */
-export async function retry(by: Acceptance, owner: string, ended: Turn, requestId: string | null): Promise<Submitted> {
+export async function retry(by: Acceptance, owner: string, ended: Turn, requestId: string | null): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
   checkDriver(found);
@@ -59,7 +59,7 @@ async function accept(
   { parts, worker }: Acceptance,
   conversation: Conversation,
   turn: Omit<NewTurn, 'id' | 'conversation' | 'defaultAgent' | 'agents'>,
-): Promise<Submitted> {
+): Promise<Enqueued> {
   if (turn.requestId !== null) checkText(turn.requestId, 'request id');
   const { owner, id } = conversation;
   const known = { defaultAgent: parts.settings.defaultAgent, agents: [...parts.agents.keys()] };

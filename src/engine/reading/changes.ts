@@ -1,27 +1,27 @@
 import type { Store } from '../../ports/store.ts';
 
-/** Waits for a conversation to move. A bell is a hint only: everybody who waits is also woken every `pollMs`. */
+/** Tells readers that a conversation has changed. A notification may get lost, so every reader is also woken every `pollMs`. */
 export class Changes {
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
   readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
   readonly #pollMs: number;
   readonly #stop: () => void;
-  /** One for all: a turn waits many times. Null: nobody watches. */
+  /** One timer for all watches: a turn waits many times. Null: nobody watches. */
   #poll: NodeJS.Timeout | null = null;
   #waiting = 0;
 
   constructor(store: Store, pollMs: number) {
     this.#pollMs = pollMs;
-    this.#stop = store.listen((moved, own) => this.#ring(moved, own));
+    this.#stop = store.listen((moved, own) => this.#notify(moved, own));
   }
 
-  /** `deafToOwn`: for the holder of its lease, who knows what it has written itself. */
-  watch(conversation: string, deafToOwn = false): Watch {
+  /** `ignoreOwn`: for the holder of the lease, who knows what it has written itself. */
+  watch(conversation: string, ignoreOwn = false): Watch {
     const watches = this.#watches.get(conversation) ?? new Set();
     this.#watches.set(conversation, watches);
     const watch = new Watch(
-      deafToOwn,
+      ignoreOwn,
       (by) => this.#wait(by),
       () => {
         watches.delete(watch);
@@ -30,20 +30,20 @@ export class Changes {
       },
     );
     watches.add(watch);
-    this.#poll ??= setInterval(() => this.#ringAll(), this.#pollMs);
+    this.#poll ??= setInterval(() => this.#notifyAll(), this.#pollMs);
     this.#wait(0);
     return watch;
   }
 
-  /** Calls back on every bell, with the conversations that moved; null: any may have. */
+  /** Calls back on every change, with the conversations that changed; null: any may have. */
   onAny(listener: (moved: readonly string[] | null) => void): () => void {
     this.#any.add(listener);
     return () => this.#any.delete(listener);
   }
 
   /**
-   * One read for all who ask for the same at the same moment: readers of a conversation are woken together. What was read before
-   * the bell is not given to those it wakes, and nothing is kept for longer than this turn of the event loop.
+   * One read for all readers that ask for the same at the same moment: readers of a conversation are woken together. A read from
+   * before a notification is not shared with those it wakes, and nothing is kept longer than this turn of the event loop.
    */
   together<T>(conversation: string, after: number, read: () => Promise<T>): Promise<T> {
     const known = this.#reads.get(conversation);
@@ -59,10 +59,10 @@ export class Changes {
   close(): void {
     this.#stop();
     this.#stopPolling();
-    this.#ringAll();
+    this.#notifyAll();
   }
 
-  /** Only somebody who waits keeps the process from ending. */
+  /** The process may end while nobody waits. */
   #wait(by: number): void {
     this.#waiting += by;
     if (this.#waiting > 0) this.#poll?.ref();
@@ -74,48 +74,48 @@ export class Changes {
     this.#poll = null;
   }
 
-  #ringAll(): void {
-    for (const watches of this.#watches.values()) for (const watch of watches) watch.ring();
+  #notifyAll(): void {
+    for (const watches of this.#watches.values()) for (const watch of watches) watch.notify();
   }
 
-  #ring(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
+  #notify(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
     if (moved === null) this.#reads.clear();
     else for (const id of moved) this.#reads.delete(id);
-    if (moved === null) this.#ringAll();
-    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.ring(own?.has(id));
+    if (moved === null) this.#notifyAll();
+    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.notify(own?.has(id));
     for (const listener of this.#any) listener(moved);
   }
 }
 
-/** One reader's view of the bell. A ring between two waits is not lost: the next wait ends at once. */
+/** One reader of one conversation. A notification between two waits is not lost: the next wait ends at once. */
 export class Watch {
-  readonly #deafToOwn: boolean;
+  readonly #ignoreOwn: boolean;
   readonly #onWait: (by: 1 | -1) => void;
   readonly #onClose: () => void;
-  #rung = false;
+  #notified = false;
   #wake: (() => void) | null = null;
 
-  constructor(deafToOwn: boolean, onWait: (by: 1 | -1) => void, onClose: () => void) {
-    this.#deafToOwn = deafToOwn;
+  constructor(ignoreOwn: boolean, onWait: (by: 1 | -1) => void, onClose: () => void) {
+    this.#ignoreOwn = ignoreOwn;
     this.#onWait = onWait;
     this.#onClose = onClose;
   }
 
-  ring(own = false): void {
-    if (own && this.#deafToOwn) return;
-    this.#rung = true;
+  notify(own = false): void {
+    if (own && this.#ignoreOwn) return;
+    this.#notified = true;
     this.#wake?.();
   }
 
-  /** Resolves at the next ring, at once when there was one since the last wait, or when the signal aborts. */
+  /** Resolves at the next notification, at once when there was one since the last wait, or when the signal aborts. */
   async next(signal?: AbortSignal): Promise<void> {
-    if (!this.#rung && !signal?.aborted) {
+    if (!this.#notified && !signal?.aborted) {
       await new Promise<void>((resolve) => {
         const done = () => {
           signal?.removeEventListener('abort', done);
           this.#wake = null;
           this.#onWait(-1);
-          // Whoever wrote goes on first: a prompt leaves before its followers read that it was sent.
+          // The writer goes on first: a prompt is sent before its followers read that it was.
           process.nextTick(resolve);
         };
         signal?.addEventListener('abort', done);
@@ -123,7 +123,7 @@ export class Watch {
         this.#onWait(1);
       });
     }
-    this.#rung = false;
+    this.#notified = false;
   }
 
   close(): void {

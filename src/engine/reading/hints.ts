@@ -3,12 +3,12 @@ import type { Hint } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Changes } from './changes.ts';
 
-/** What is said about one conversation within this time is said once: a streaming answer moves it many times a second. */
+/** Several changes of a conversation within this time are one hint: a streaming answer changes it many times a second. */
 const GATHER_MS = 100;
-/** Of more than these, only that there are many is said: whoever listens slowly must not cost without bound. */
+/** More conversations than these become one hint that any may have changed, so that a slow reader costs little memory. */
 const MOST = 1_000;
 
-/** Says which of the owner's conversations have news. What belongs to others is dropped here, and never seen. */
+/** Yields which of the owner's conversations have changed. Those of other owners are left out. */
 export async function* hints(
   store: Store,
   changes: Changes,
@@ -23,24 +23,24 @@ export async function* hints(
     else for (const id of ids) moved.add(id);
     wake();
   });
-  const ring = () => wake();
-  signal?.addEventListener('abort', ring);
+  const onAbort = () => wake();
+  signal?.addEventListener('abort', onAbort);
   try {
     while (!signal?.aborted) {
       if (moved.size === 0 && !any) await new Promise<void>((resolve) => (wake = resolve));
       const [ids, all] = [moved, any];
       [moved, any] = [new Set(), false];
-      if (all) yield { conversation: null, seq: null };
+      if (all) yield { conversationId: null, seq: null };
       else {
         for (const id of ids) {
           const conversation = await store.findConversation(owner, id);
-          if (conversation?.id === id) yield { conversation: id, seq: conversation.lastSeq };
+          if (conversation?.id === id) yield { conversationId: id, seq: conversation.lastSeq };
         }
       }
       await delay(GATHER_MS, undefined, { signal: signal ?? AbortSignal.any([]) }).catch(() => {});
     }
   } finally {
     stopListening();
-    signal?.removeEventListener('abort', ring);
+    signal?.removeEventListener('abort', onAbort);
   }
 }

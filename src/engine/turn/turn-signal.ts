@@ -48,7 +48,7 @@ export class TurnSignal {
 
   /** For what the turn itself has written, of which the bell does not tell here. */
   lookAgain(): void {
-    this.#watch.ring();
+    this.#watch.notify();
   }
 
   close(): void {

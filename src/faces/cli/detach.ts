@@ -24,7 +24,7 @@ export async function sendDetached(command: Command, key: string, prompt: string
     child.stderr.destroy();
     child.unref();
     if (output.json) output.value(event);
-    else output.line(event.turn);
+    else output.line(event.turnId);
     output.note(`turn ${event.payload.n} is accepted; "throughline follow ${key}" shows it`);
     return DONE;
   }

@@ -1,12 +1,13 @@
-import type { ConversationEvent, EventKind, EventPayloads } from '../../core/event.ts';
+import type { EventKind } from '../../core/event.ts';
+import type { PublicEvent, PublicEventPayloads } from '../../core/public/event.ts';
 import { chunkText, tokensSpent, type Update } from '../../core/update.ts';
 import { receiptLine, turns } from './receipt-line.ts';
 import { oneLine } from './terminal-text.ts';
 
 /** Each kind of event in words; a new kind does not compile until it has some. */
-const WORDS: { readonly [K in EventKind]: (payload: EventPayloads[K]) => string } = {
+const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => string } = {
   'conversation.created': ({ agent }) => `conversation made${agent ? ` for ${agent}` : ''}`,
-  'conversation.forked': ({ conversation, n }) => `forked from ${conversation} after turn ${n}`,
+  'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,
   'conversation.imported': ({ turns: count }) => `imported with ${turns(count)}`,
   'conversation.titled': ({ title }) => `titled "${title}"`,
   'turn.queued': ({ n, agent, preview }) => `turn ${n} for ${agent}: ${preview}`,
@@ -17,19 +18,19 @@ const WORDS: { readonly [K in EventKind]: (payload: EventPayloads[K]) => string 
   'turn.retrying': ({ n, failure }) => `turn ${n} is tried again: ${failure.message}`,
   'turn.cancel_requested': ({ n, by }) => `turn ${n} is to stop, says ${by}`,
   'turn.ended': ({ n, outcome, failure }) => `turn ${n} ${outcome}${failure ? `: ${failure.message}` : ''}`,
-  'session.opened': ({ id, agent, origin }) => `session ${id} of ${agent} (${origin})`,
-  'session.changed': ({ id, state, reason }) => `session ${id} is ${state}${reason ? `: ${reason}` : ''}`,
+  'session.opened': ({ sessionId, agent, origin }) => `session ${sessionId} of ${agent} (${origin})`,
+  'session.changed': ({ sessionId, state, reason }) => `session ${sessionId} is ${state}${reason ? `: ${reason}` : ''}`,
   'session.locked': ({ waits, ms }) => `the session is in use elsewhere; wait ${waits}, ${ms} ms`,
   'restore.progress': ({ rung, done, total }) => `restoring by ${rung}: ${done} of ${total}`,
   'restore.tried': ({ rung, failure }) => `${rung} did not work: ${failure}`,
   'restore.receipt': (receipt) => receiptLine(receipt),
-  'permission.asked': ({ id, title }) => `asks for permission: ${title} (${id})`,
+  'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
   'permission.withdrawn': ({ reason }) => `the question is withdrawn: ${reason}`,
 };
 
 /** One event in one line. */
-export function eventLine({ kind, payload }: ConversationEvent): string {
+export function eventLine({ kind, payload }: PublicEvent): string {
   return oneLine((WORDS[kind] as (payload: unknown) => string)(payload));
 }
 

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ConversationEvent, EventPayloads } from '../../core/event.ts';
+import type { PublicEvent, PublicEventPayloads } from '../../core/public/event.ts';
 import type { PermissionMode } from '../../core/turn.ts';
 import type { Engine } from '../../ports/engine.ts';
 import { askPermission } from './ask-permission.ts';
@@ -24,18 +24,18 @@ export class PermissionClerk {
     this.#mode = mode;
   }
 
-  see(event: ConversationEvent): void {
+  see(event: PublicEvent): void {
     switch (event.kind) {
       case 'permission.asked':
         this.#asked(event.payload);
         break;
       case 'permission.answered':
         this.#output.note(`answered: ${event.payload.optionId}, by ${event.payload.by}`);
-        this.#asking.get(event.payload.id)?.abort();
+        this.#asking.get(event.payload.permissionId)?.abort();
         break;
       case 'permission.withdrawn':
         this.#output.note(`permission denied: ${event.payload.reason}`);
-        this.#asking.get(event.payload.id)?.abort();
+        this.#asking.get(event.payload.permissionId)?.abort();
         break;
     }
   }
@@ -44,26 +44,28 @@ export class PermissionClerk {
     for (const asking of this.#asking.values()) asking.abort();
   }
 
-  #asked(question: EventPayloads['permission.asked']): void {
-    const { id, title, options } = question;
+  #asked(question: PublicEventPayloads['permission.asked']): void {
+    const { permissionId, title, options } = question;
     if (this.#mode === 'deny') this.#output.note(`permission asked: ${title}`);
     else if (atTerminal(this.#output)) this.#askHere(question);
     else {
       const known = `${optionList(options)}, or allow, deny`;
-      this.#output.ask(`Waiting for permission: ${title}. Answer with "throughline answer ${id} OPTION": ${known}.`);
+      this.#output.ask(
+        `Waiting for permission: ${title}. Answer with "throughline answer ${permissionId} OPTION": ${known}.`,
+      );
     }
   }
 
-  #askHere(question: EventPayloads['permission.asked']): void {
+  #askHere(question: PublicEventPayloads['permission.asked']): void {
     const asking = new AbortController();
-    this.#asking.set(question.id, asking);
+    this.#asking.set(question.permissionId, asking);
     this.#queue = this.#queue.then(() => this.#ask(question, asking.signal)).catch((error) => this.#couldNot(error));
   }
 
-  async #ask(question: EventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
+  async #ask(question: PublicEventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
     const optionId = await askPermission(question, { output: this.#output, input: process.stdin, signal });
     process.stdin.pause();
-    if (optionId !== null && !signal.aborted) await this.#engine.answer(question.id, optionId);
+    if (optionId !== null && !signal.aborted) await this.#engine.answer(question.permissionId, optionId);
   }
 
   /** Somebody was faster: the first answer wins, and its event says so. */

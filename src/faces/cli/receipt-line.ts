@@ -1,11 +1,12 @@
-import type { Receipt, Tried } from '../../core/receipt.ts';
+import type { PublicReceipt } from '../../core/public/session.ts';
+import type { Tried } from '../../core/receipt.ts';
 
 /** A receipt in one line: how the session came to its context, what was carried and dropped, how far it is proved, why so. */
-export function receiptLine(receipt: Receipt): string {
+export function receiptLine(receipt: PublicReceipt): string {
   return [how(receipt), ...extras(receipt)].join(', ') + why(receipt.tried);
 }
 
-function how(receipt: Receipt): string {
+function how(receipt: PublicReceipt): string {
   const { rung, carried, dropped, proof } = receipt;
   const counts = `${turns(carried)} carried, ${dropped} dropped, proof ${proof}`;
   switch (rung) {
@@ -22,7 +23,7 @@ function how(receipt: Receipt): string {
   }
 }
 
-function extras({ unsettled, modelCalls, toolsRan, lockWaits }: Receipt): string[] {
+function extras({ unsettled, modelCalls, toolsRan, lockWaits }: PublicReceipt): string[] {
   const result: string[] = [];
   if (unsettled) result.push('told that its last turn did not complete');
   if (modelCalls > 0) result.push(`${modelCalls} model ${modelCalls === 1 ? 'call' : 'calls'} for restoring`);

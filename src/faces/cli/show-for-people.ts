@@ -1,5 +1,5 @@
 import { promptText } from '../../core/content.ts';
-import type { Receipt } from '../../core/receipt.ts';
+import type { PublicReceipt } from '../../core/public/session.ts';
 import type { ConversationView, TurnView } from '../../ports/engine.ts';
 import { type Output, styled } from './output.ts';
 import { receiptLine, turns } from './receipt-line.ts';
@@ -13,7 +13,7 @@ export function showForPeople(
 ): void {
   const { key, id, title, createdAt, historyCount, parent } = conversation;
   output.line(styled('bold', oneLine(key ?? id)), title ? `  ${oneLine(title)}` : '');
-  const from = parent ? `, forked from ${parent.conversation} after turn ${parent.n}` : '';
+  const from = parent ? `, forked from ${parent.conversationId} after turn ${parent.n}` : '';
   const lived = sessions.length === 1 ? '1 session' : `${sessions.length} sessions`;
   output.line(styled('dim', `${id}, ${time(createdAt)}, ${turns(historyCount)} in ${lived}${from}`));
   const receiptOf = new Map(receipts.map((receipt) => [receipt.turn, receipt]));
@@ -26,7 +26,7 @@ export function showForPeople(
 }
 
 /** Where a turn was answered in another session than the one before, or in none. */
-function seam({ sessionId }: TurnView, before: string | null, receipt: Receipt | null, output: Output): void {
+function seam({ sessionId }: TurnView, before: string | null, receipt: PublicReceipt | null, output: Output): void {
   if (receipt === null || (sessionId !== null && sessionId === before)) return;
   const where = sessionId === null ? 'no session' : `session ${oneLine(sessionId)}`;
   output.line();

@@ -1,5 +1,5 @@
-import type { ConversationEvent, EventPayloads } from '../../core/event.ts';
-import type { Receipt } from '../../core/receipt.ts';
+import type { PublicEvent, PublicEventPayloads } from '../../core/public/event.ts';
+import type { PublicReceipt } from '../../core/public/session.ts';
 import type { ToolCallFields, Update } from '../../core/update.ts';
 import { type Output, styled } from './output.ts';
 import { receiptLine, turns } from './receipt-line.ts';
@@ -11,18 +11,18 @@ export class TurnView {
   readonly #output: Output;
   #reply = new ReplyStream();
   readonly #tools = new Map<string, string>();
-  receipt: Receipt | null = null;
+  receipt: PublicReceipt | null = null;
 
   constructor(output: Output) {
     this.#output = output;
   }
 
-  see(event: ConversationEvent): void {
+  see(event: PublicEvent): void {
     if (event.kind === 'restore.receipt') this.receipt = event.payload;
     if (!this.#output.json) this.#show(event);
   }
 
-  #show(event: ConversationEvent): void {
+  #show(event: PublicEvent): void {
     const output = this.#output;
     switch (event.kind) {
       case 'turn.started':
@@ -63,19 +63,19 @@ export class TurnView {
   }
 
   /** What the failed attempt had said stays on the screen; the answer begins anew below it. */
-  #tryAgain({ failure }: EventPayloads['turn.retrying']): void {
+  #tryAgain({ failure }: PublicEventPayloads['turn.retrying']): void {
     this.#output.endText();
     this.#output.note(styled('dim', `trying again: ${failure.message}`));
     this.#reply = new ReplyStream();
   }
 
-  #end({ reply }: EventPayloads['turn.ended']): void {
+  #end({ reply }: PublicEventPayloads['turn.ended']): void {
     this.#output.text(this.#reply.rest(reply));
     this.#output.endText();
     if (this.receipt) this.#output.note(styled('dim', receiptLine(this.receipt)));
   }
 }
 
-function progressLine({ rung, done, total }: EventPayloads['restore.progress']): string {
+function progressLine({ rung, done, total }: PublicEventPayloads['restore.progress']): string {
   return `restoring by ${rung}: ${done} of ${turns(total)} …`;
 }

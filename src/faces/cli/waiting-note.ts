@@ -1,4 +1,5 @@
-import type { Turn } from '../../core/turn.ts';
+import { processLabel } from '../../core/public/conversation.ts';
+import type { PublicTurn } from '../../core/public/turn.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Output } from './output.ts';
 import { oneLine } from './terminal-text.ts';
@@ -7,17 +8,17 @@ import { oneLine } from './terminal-text.ts';
 const PATIENCE_MS = 2_000;
 
 /** Says why a turn does not start, when it does not. The function returned is called when it does. */
-export function noteWhenWaiting(engine: Engine, turn: Turn, output: Output): () => void {
+export function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () => void {
   // That the reason could not be found out is no reason to stop waiting.
   const timer = setTimeout(() => void say(engine, turn, output).catch(() => {}), PATIENCE_MS);
   return () => clearTimeout(timer);
 }
 
-async function say(engine: Engine, turn: Turn, output: Output): Promise<void> {
-  const { lock } = await engine.summary(turn.conversation);
+async function say(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
+  const { lock } = await engine.summary(turn.conversationId);
   if (lock !== null) {
-    if (lock.pid !== process.pid)
-      output.note(`Waiting: process ${lock.pid} holds the conversation, and runs what came first.`);
+    if (lock.holder !== processLabel(process.pid))
+      output.note(`Waiting: ${lock.holder} holds the conversation, and runs what came first.`);
     return;
   }
   const known = (await engine.agents()).some((agent) => agent.name === turn.agent);

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ConversationEvent } from '../../core/event.ts';
-import type { PermissionMode, Turn } from '../../core/turn.ts';
+import type { PublicEvent } from '../../core/public/event.ts';
+import type { PublicTurn } from '../../core/public/turn.ts';
+import type { PermissionMode } from '../../core/turn.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 import type { Cli } from './cli.ts';
 import { EXIT, exitOfTurn } from './exit-codes.ts';
@@ -10,7 +11,6 @@ import { PermissionClerk } from './permission-clerk.ts';
 import { onStopSignals } from './stop-signals.ts';
 import { TurnView } from './turn-view.ts';
 import { noteWhenWaiting } from './waiting-note.ts';
-import { shownEvent, shownTurn } from './without-references.ts';
 
 /** How long a killed engine may take before we leave without it. */
 const KILL_MS = 3_000;
@@ -31,8 +31,8 @@ export async function watchTurn(
   try {
     for await (const event of events(engine, turn, seq - 1, leaving.signal)) {
       // Turns before ours may still be running. A program gets every event, and with it numbers without gaps.
-      if (output.json) output.value(shownEvent(event));
-      if (event.turn !== turn.id) continue;
+      if (output.json) output.value(event);
+      if (event.turnId !== turn.id) continue;
       if (event.kind !== 'turn.queued') started();
       view.see(event);
       clerk.see(event);
@@ -41,7 +41,7 @@ export async function watchTurn(
       if (output.json) {
         // An engine that is being closed may no longer tell; then the turn is shown as it was accepted.
         const now = await engine.turn(turn.id).catch(() => turn);
-        output.value({ kind: 'result', turn: shownTurn(now), reply, receipt: view.receipt });
+        output.value({ kind: 'result', turn: now, reply, receipt: view.receipt });
       }
       if (failure) output.failure({ ...failure, message: `Turn ${turn.n}: ${failure.message}` });
       return exitOfTurn(outcome, failure);
@@ -51,13 +51,13 @@ export async function watchTurn(
     clerk.close();
     stopListening();
   }
-  const hint = `"throughline follow ${turn.conversation}" shows what becomes of it.`;
+  const hint = `"throughline follow ${turn.conversationId}" shows what becomes of it.`;
   output.failure({ code: 'interrupted', message: `Stopped before the end of turn ${turn.n}.`, hint });
   return EXIT.interrupted;
 }
 
 /** The first Ctrl-C cancels the turn, the second leaves at once; SIGTERM gives it a while to end. */
-function stopOnSignals(engine: Engine, turn: Turn, output: Output, leaving: AbortController): () => void {
+function stopOnSignals(engine: Engine, turn: PublicTurn, output: Output, leaving: AbortController): () => void {
   return onStopSignals({
     cancel() {
       output.note('Cancelling; once more to kill.');
@@ -78,12 +78,12 @@ function stopOnSignals(engine: Engine, turn: Turn, output: Output, leaving: Abor
 /** Events until we leave; that an engine was closed for leaving is no fault. */
 async function* events(
   engine: Engine,
-  { conversation }: Turn,
+  { conversationId }: PublicTurn,
   after: number,
   signal: AbortSignal,
-): AsyncGenerator<ConversationEvent> {
+): AsyncGenerator<PublicEvent> {
   try {
-    yield* engine.follow(conversation, { after, signal });
+    yield* engine.follow(conversationId, { after, signal });
   } catch (error) {
     if (!(error instanceof ThroughlineError && error.code === 'closed')) throw error;
   }

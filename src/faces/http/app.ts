@@ -85,6 +85,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     const header = (name: string) => c.req.header(name);
     checkHost(header, c.env.door);
     checkOrigin(header, c.env.door);
+    checkInterface(header(INTERFACE_HEADER));
     if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, METHODS);
     await next();
   });
@@ -186,6 +187,17 @@ function describe(version: string) {
 function methodNotAllowed(method: string, allowed: readonly string[]): Refusal {
   return new Refusal('method_not_allowed', `${method} is not for this address.`, {
     headers: { allow: allowed.join(', ') },
+  });
+}
+
+/** A client of another version is told so before anything is done for it. One that names no interface is trusted. */
+function checkInterface(spoken: string | undefined): void {
+  if (spoken === undefined || spoken === INTERFACE) return;
+  const isOlder = Number(spoken) < Number(INTERFACE);
+  throw new Refusal('invalid', `This server speaks interface ${INTERFACE}, and not interface ${spoken.slice(0, 20)}.`, {
+    hint: isOlder
+      ? 'Update the client to the version of this server.'
+      : 'Update Throughline on the server and restart it, or use an older client.',
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../core/conversation.ts';
+import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import {
@@ -142,7 +142,7 @@ function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; se
   if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
 }
 
-async function withWords(engine: Engine, words: string, limit = 20): Promise<Conversation[]> {
+async function withWords(engine: Engine, words: string, limit = 20): Promise<PublicConversation[]> {
   const hits = await engine.search(words, { limit });
-  return Promise.all([...new Set(hits.map((hit) => hit.conversation))].map((id) => engine.conversation(id)));
+  return Promise.all([...new Set(hits.map((hit) => hit.conversationId))].map((id) => engine.conversation(id)));
 }

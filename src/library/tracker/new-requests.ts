@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Lock } from '../../core/summary.ts';
+import type { PublicLock } from '../../core/public/conversation.ts';
 import { hasEnded, type Turn } from '../../core/turn.ts';
 import type { Held } from './locks.ts';
 import { type Desk, endRequest, giveSession } from './open-requests.ts';
@@ -96,9 +96,9 @@ async function interruptAll(desk: Desk, held: Held, left: Turn | null): Promise<
   }
 }
 
-function busy({ key, id }: Conversation, open: Turn | null, holder: Lock | null): ThroughlineError {
+function busy({ key, id }: Conversation, open: Turn | null, lock: PublicLock | null): ThroughlineError {
   const by = open?.requestId ? `the request "${open.requestId}"` : 'another request';
-  const until = holder ? ` (process ${holder.pid}, ${Math.ceil(holder.expiresIn / 1000)} s left unless renewed)` : '';
+  const until = lock ? ` (${lock.holder}, ${Math.ceil(lock.expiresIn / 1000)} s left unless renewed)` : '';
   return new ThroughlineError('conflict', `"${key ?? id}" is busy with ${by}${until}.`, {
     hint: 'Wait for its end; one conversation has one writer at a time.',
   });

@@ -1,8 +1,8 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { inPages } from '../../core/pages.ts';
+import { type PublicLock, toPublicLock } from '../../core/public/conversation.ts';
 import { isUsable, type Session } from '../../core/session.ts';
-import type { Lock } from '../../core/summary.ts';
 import { hasEnded, type Turn } from '../../core/turn.ts';
 import type { Store } from '../../ports/store.ts';
 
@@ -22,7 +22,7 @@ export interface TrackedSession {
   readonly agentId: string | null;
   readonly lastActivity: number;
   readonly requestCount: number;
-  readonly lock: Lock | null;
+  readonly lock: PublicLock | null;
 }
 
 /** A request with its conversation. */
@@ -72,8 +72,9 @@ export class TrackedRequests {
     return null;
   }
 
-  async lock(conversation: string): Promise<Lock | null> {
-    return (await this.#store.summary(this.#owner, conversation)).lock;
+  async lock(conversation: string): Promise<PublicLock | null> {
+    const { lock } = await this.#store.summary(this.#owner, conversation);
+    return lock && toPublicLock(lock);
   }
 
   /** The sessions of a conversation, most recently used first. */

@@ -1,7 +1,7 @@
 import { parsePrompt, titleOf } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { checkName } from '../../core/names.ts';
-import type { Lock } from '../../core/summary.ts';
+import type { PublicLock } from '../../core/public/conversation.ts';
 import { hasEnded } from '../../core/turn.ts';
 import { parseUsage, type Usage } from '../../core/usage.ts';
 import type { TrackerParts } from './locks.ts';
@@ -116,7 +116,7 @@ export class ConversationTracker {
   }
 
   /** Who holds the agent's conversation; null: nobody. A dead holder's lock is free at once, a silent one's when it expires. */
-  async lockStatus(agentId: string): Promise<Lock | null> {
+  async lockStatus(agentId: string): Promise<PublicLock | null> {
     const conversation = await this.#requests.conversation(agentId);
     return conversation === null ? null : this.#requests.lock(conversation.id);
   }

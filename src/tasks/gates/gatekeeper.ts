@@ -1,5 +1,4 @@
-import type { Conversation } from '../../core/conversation.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Task, TaskTurn } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
@@ -12,7 +11,7 @@ import { runCommandGate } from './command-gate.ts';
 
 export interface Judging {
   readonly task: Task;
-  readonly conversation: Conversation;
+  readonly conversation: string;
   /** The turn of work that is judged. */
   readonly turn: string;
   /** Aborts with a `StopReason`. */
@@ -43,7 +42,7 @@ export class Gatekeeper {
     const { gate } = task;
     if (gate === null) return null;
     const monotonic = () => this.#parts.clock.monotonic();
-    const sandbox = await this.#opened(conversation);
+    const sandbox = await this.#opened(task.owner, conversation);
     if (gate.kind === 'command') {
       const result = await runCommandGate({ gate, sandbox, signal: stop, started, monotonic });
       if (stop.aborted && stop.reason !== 'cancelled') throw new Stopped();
@@ -55,13 +54,19 @@ export class Gatekeeper {
   }
 
   /** That a directory cannot be used is no fault of the storage that tasks are in: trying again would be no use. */
-  async #opened({ sandbox, cwd }: Conversation): Promise<OpenSandbox> {
+  async #opened(owner: string, conversation: string): Promise<OpenSandbox> {
     try {
-      this.#sandbox ??= await this.#parts.sandboxes.open(sandbox, { cwd });
+      this.#sandbox ??= await this.#open(owner, conversation);
       return this.#sandbox;
     } catch (cause) {
       if (!(cause instanceof ThroughlineError)) throw cause;
       throw new ThroughlineError('refused', cause.message, { cause });
     }
+  }
+
+  async #open(owner: string, conversation: string): Promise<OpenSandbox> {
+    const found = await this.#parts.store.findConversation(owner, conversation);
+    if (found === null) throw noSuchConversation(conversation);
+    return this.#parts.sandboxes.open(found.sandbox, { cwd: found.cwd });
   }
 }

@@ -26,12 +26,12 @@ export interface Operation {
 
 export const BASE_PATH = '/v1';
 /**
- * Which interface this is, said in a header of every answer: a client of another one hears of it before it misunderstands
- * anything. Rises whenever one side would no longer understand the other.
+ * The number of this interface, in a header of every answer and of every request of our clients. It rises by one whenever one
+ * side would no longer understand the other. A server refuses requests with another number before it does anything.
  */
-export const INTERFACE = '1';
+export const INTERFACE = '2';
 export const INTERFACE_HEADER = 'throughline-interface';
-/** With the token of the data home: on whose behalf, percent-encoded. */
+/** With the token of the data home: the owner to act for, percent-encoded. */
 export const OWNER_HEADER = 'throughline-owner';
 export const MEBIBYTE = 1_048_576;
 

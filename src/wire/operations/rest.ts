@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { Day, Flag, LastUsage, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Time } from '../values/common.ts';
-import { Agent, Hint, SearchHit, UsageRow, WhoAsks } from '../values/rest.ts';
+import { SearchHit } from '../values/conversation.ts';
+import { Agent, Hint, UsageRow, WhoAsks } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
 export const rest = {

@@ -2,10 +2,9 @@ import * as z from 'zod';
 import { After, Flag, InConversation, InPermission, InTurn, Limit } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Count, Id, RestoreOverride } from '../values/common.ts';
-import { Permission } from '../values/permission.ts';
 import { Prompt } from '../values/prompt.ts';
 import { Receipt } from '../values/session.ts';
-import { PermissionMode, Turn } from '../values/turn.ts';
+import { Permission, PermissionMode, Turn } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;

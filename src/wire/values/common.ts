@@ -1,13 +1,12 @@
 import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore-settings.ts';
 import type { Usage as UsageValue } from '../../core/usage.ts';
 import { named } from '../registry.ts';
 
 /*
- * The values of this program as they travel. `satisfies` holds each schema to the type it stands for: a field that is added
- * there and not here does not compile.
+ * Schemas of the public values (`core/public/`). `satisfies` checks each schema against its type: a field that is added there
+ * and not here does not compile.
  */
 
 export const Count = z.int().min(0);
@@ -42,14 +41,3 @@ export const RestoreOverride = named(
     allowTools: z.exactOptional(z.boolean()),
   }),
 ) satisfies z.ZodType<RestoreOverrideValue>;
-
-export const Process = named(
-  'Process',
-  z.strictObject({
-    pid: z.int(),
-    started: z.string(),
-    boot: z.string(),
-    namespace: z.string(),
-    mark: z.exactOptional(z.string()),
-  }),
-) satisfies z.ZodType<ProcessIdentity>;

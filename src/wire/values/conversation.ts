@@ -1,10 +1,11 @@
 import * as z from 'zod';
-import { type Conversation as ConversationValue, TITLE_SOURCES } from '../../core/conversation.ts';
-import type { Summary as SummaryValue } from '../../core/summary.ts';
+import { TITLE_SOURCES } from '../../core/conversation.ts';
+import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
+import type { SearchHit as HitValue } from '../../ports/engine.ts';
 import { named } from '../registry.ts';
 import { Count, RestoreOverride, Time, Usage } from './common.ts';
 
-export const Parent = z.strictObject({ conversation: z.string(), n: Count, hash: z.string() });
+export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
 export const Conversation = named(
   'Conversation',
@@ -16,9 +17,7 @@ export const Conversation = named(
     titleSource: z.enum(TITLE_SOURCES),
     agent: z.string().nullable(),
     driver: z.enum(['worker', 'tracker']),
-    sandbox: z.string(),
     cwd: z.string().nullable(),
-    place: z.string(),
     restore: RestoreOverride,
     parent: Parent.nullable(),
     head: Count,
@@ -27,14 +26,14 @@ export const Conversation = named(
     createdAt: Time,
     updatedAt: Time,
   }),
-) satisfies z.ZodType<ConversationValue>;
+) satisfies z.ZodType<PublicConversation>;
 
 const Moment = z.strictObject({ n: Count, at: Time });
 
 export const Summary = named(
   'Summary',
   z.strictObject({
-    conversation: z.string(),
+    conversationId: z.string(),
     key: z.string().nullable(),
     title: z.string(),
     contexts: Count,
@@ -43,7 +42,18 @@ export const Summary = named(
     sessions: Count,
     changes: Count,
     open: Count,
-    lock: z.strictObject({ holder: z.string(), pid: z.int(), epoch: Count, expiresIn: z.number() }).nullable(),
+    lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
     usage: Usage,
   }),
-) satisfies z.ZodType<SummaryValue>;
+) satisfies z.ZodType<PublicSummary>;
+
+export const SearchHit = named(
+  'SearchHit',
+  z.strictObject({
+    conversationId: z.string(),
+    key: z.string().nullable(),
+    title: z.string(),
+    n: Count,
+    snippet: z.string(),
+  }),
+) satisfies z.ZodType<HitValue>;

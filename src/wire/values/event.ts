@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
-import type { EventKind, EventPayloads, ConversationEvent as EventValue } from '../../core/event.ts';
+import type { EventKind } from '../../core/event.ts';
+import type { PublicEvent, PublicEventPayloads } from '../../core/public/event.ts';
 import { RUNGS } from '../../core/restore-settings.ts';
 import type { Update as UpdateValue } from '../../core/update.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Parent } from './conversation.ts';
-import { PermissionOption } from './permission.ts';
 import { Receipt, SessionOrigin, SessionState, Tried } from './session.ts';
-import { Sent, TurnEnd } from './turn.ts';
+import { PermissionOption, Sent, TurnEnd } from './turn.ts';
 
 /** An ACP `session/update` value, passed on as the agent gave it. */
 const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
@@ -43,40 +43,43 @@ const PAYLOADS = {
     usage: Usage,
   }),
   'session.opened': z.strictObject({
-    id: z.string(),
+    sessionId: z.string(),
     agent: z.string(),
     origin: SessionOrigin,
     parent: z.string().nullable(),
   }),
   'session.changed': z.strictObject({
-    id: z.string(),
+    sessionId: z.string(),
     state: SessionState,
     watermark: Count,
     reason: z.string().nullable(),
   }),
-  'session.locked': z.strictObject({ id: z.string().nullable(), waits: Count, ms: z.number() }),
+  'session.locked': z.strictObject({ sessionId: z.string().nullable(), waits: Count, ms: z.number() }),
   'restore.progress': z.strictObject({ rung: z.enum(RUNGS), done: Count, total: Count }),
   'restore.tried': Tried,
   'restore.receipt': Receipt,
   'permission.asked': z.strictObject({
-    id: z.string(),
+    permissionId: z.string(),
     title: z.string(),
     toolCall: z.unknown(),
     options: z.array(PermissionOption),
   }),
-  'permission.answered': z.strictObject({ id: z.string(), optionId: z.string(), by: z.string() }),
-  'permission.withdrawn': z.strictObject({ id: z.string(), reason: z.string() }),
-} satisfies { [K in EventKind]: z.ZodType<EventPayloads[K]> };
+  'permission.answered': z.strictObject({ permissionId: z.string(), optionId: z.string(), by: z.string() }),
+  'permission.withdrawn': z.strictObject({ permissionId: z.string(), reason: z.string() }),
+} satisfies { [K in EventKind]: z.ZodType<PublicEventPayloads[K]> };
 
 const kinds = Object.entries(PAYLOADS).map(([kind, payload]) =>
   z.strictObject({
-    conversation: z.string(),
+    conversationId: z.string(),
     seq: Count,
     kind: z.literal(kind),
-    turn: z.string().nullable(),
+    turnId: z.string().nullable(),
     at: Time,
     payload,
   }),
 );
 
-export const ConversationEvent = named('Event', z.union(kinds)) as unknown as z.ZodType<EventValue>;
+const union = z.discriminatedUnion('kind', kinds as [(typeof kinds)[number]]);
+
+/** Every event of the interface, told apart by `kind`. */
+export const ConversationEvent = named('ConversationEvent', union) as unknown as z.ZodType<PublicEvent>;

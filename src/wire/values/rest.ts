@@ -2,24 +2,12 @@ import * as z from 'zod';
 import { SCOPES } from '../../core/key.ts';
 import type { AgentTraits } from '../../core/traits.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
-import type { SearchHit as HitValue } from '../../ports/store/history.ts';
 import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { named } from '../registry.ts';
 import { Count, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
-import { Receipt, SessionView } from './session.ts';
+import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
-
-export const SearchHit = named(
-  'SearchHit',
-  z.strictObject({
-    conversation: z.string(),
-    key: z.string().nullable(),
-    title: z.string(),
-    n: Count,
-    snippet: z.string(),
-  }),
-) satisfies z.ZodType<HitValue>;
 
 export const UsageRow = named(
   'UsageRow',
@@ -57,7 +45,7 @@ export const ConversationView = named(
   z.strictObject({
     conversation: Conversation,
     turns: z.array(TurnView),
-    sessions: z.array(SessionView),
+    sessions: z.array(Session),
     receipts: z.array(Receipt),
   }),
 ) satisfies z.ZodType<ViewValue>;
@@ -65,7 +53,7 @@ export const ConversationView = named(
 /** Says which conversation to look at again; null: any may have changed. */
 export const Hint = named(
   'Hint',
-  z.strictObject({ conversation: z.string().nullable(), seq: Count.nullable() }),
+  z.strictObject({ conversationId: z.string().nullable(), seq: Count.nullable() }),
 ) satisfies z.ZodType<HintValue>;
 
 /** `by`: `token`, `page`, or `key ID`. Only the token acts for other owners, too. */

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Receipt as ReceiptValue, Tried as TriedValue } from '../../core/receipt.ts';
+import type { PublicReceipt, PublicSession } from '../../core/public/session.ts';
+import type { Tried as TriedValue } from '../../core/receipt.ts';
 import { RUNGS } from '../../core/restore-settings.ts';
-import { SESSION_ORIGINS, SESSION_STATES, type Session as SessionValue } from '../../core/session.ts';
-import type { SessionView as SessionViewValue } from '../../ports/engine.ts';
+import { SESSION_ORIGINS, SESSION_STATES } from '../../core/session.ts';
 import { named } from '../registry.ts';
-import { Count, Process, Time, Usage } from './common.ts';
+import { Count, Time, Usage } from './common.ts';
 
 export const SessionState = z.enum(SESSION_STATES);
 export const SessionOrigin = z.enum(SESSION_ORIGINS);
@@ -14,30 +14,20 @@ const Proof = z.enum(['proved', 'consistent', 'counted', 'none', 'refuted']);
 export const Session = named(
   'Session',
   z.strictObject({
-    ref: z.string(),
     id: z.string(),
-    conversation: z.string(),
+    conversationId: z.string(),
     agent: z.string(),
     origin: SessionOrigin,
     parent: z.string().nullable(),
     watermark: Count,
     dropped: Count,
     state: SessionState,
-    position: z.string().nullable(),
-    mirrored: Count,
-    memo: z.string().nullable(),
-    process: Process.nullable(),
     turns: Count,
     usage: Usage,
     openedAt: Time,
     usedAt: Time,
   }),
-) satisfies z.ZodType<SessionValue>;
-
-export const SessionView = named(
-  'SessionView',
-  Session.omit({ ref: true, memo: true }),
-) satisfies z.ZodType<SessionViewValue>;
+) satisfies z.ZodType<PublicSession>;
 
 export const Tried = z.strictObject({
   rung: ReceiptRung,
@@ -68,4 +58,4 @@ export const Receipt = named(
     lockWaits: z.strictObject({ count: Count, ms: z.number() }),
     ms: z.number(),
   }),
-) satisfies z.ZodType<ReceiptValue>;
+) satisfies z.ZodType<PublicReceipt>;

@@ -1,6 +1,7 @@
 // The API fails until Claude gives up; the engine asks once more.
 import { expect, test } from 'vitest';
 import { ended } from '../../e2e/support/conversations.ts';
+import { killAgent } from '../../e2e/support/stored.ts';
 import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, codeword, FIRST, FOURTH, SECOND } from '../claude-home.ts';
 
 /** Claude asks twice, and then gives up. */
@@ -23,8 +24,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     // While it is warm, and after a death that left it no time to write a word.
     await chat.ask(SECOND);
     home.expectTold(FIRST, failing, SECOND);
-    const [session] = await tl.engine.sessions('chat');
-    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    killAgent(home);
     await tl.close();
     const again = await (await home.open()).conversation('chat').ask(FOURTH);
     home.expectTold(FIRST, failing, SECOND, FOURTH);
@@ -38,7 +38,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     await tl.conversation('chat').ask(FIRST);
     await tl.conversation('chat').ask(failing);
     const [session] = await tl.engine.sessions('chat');
-    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    killAgent(home);
     await tl.close();
     const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
     home.expectTold(FIRST, failing, SECOND);
@@ -92,7 +92,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     // Settled: nothing is told again, also after a death.
     const [session] = await tl.engine.sessions('chat');
     expect(session).toMatchObject({ id: before?.id, state: 'live', watermark: 7 });
-    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    killAgent(home);
     await tl.close();
     const again = await (await home.open()).conversation('chat').ask(codeword('hazel'));
     expect(again.receipt).toMatchObject({ rung: 'resume', carried: 7, delivered: 0, sessionId: before?.id });

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAlive } from '../../contracts/liveness.ts';
 import { allEvents, until } from '../../e2e/support/conversations.ts';
+import { storedSessions } from '../../e2e/support/stored.ts';
 import { ALLOW_BASH, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
 
 const background = (command: string) =>
@@ -29,9 +30,9 @@ export function byItself(adapter: ClaudeAdapter): void {
     const chat = tl.conversation('chat', { cwd });
     await chat.ask(FIRST);
     await chat.ask(background('until [ -e go ]; do sleep 0.1; done'));
-    const [before] = await tl.engine.sessions('chat');
+    const before = storedSessions(home)[0]?.process?.pid ?? expect.unreachable();
     writeFileSync(join(cwd, 'go'), '');
-    await until('Claude is gone', () => !isAlive(before?.process?.pid ?? 0));
+    await until('Claude is gone', () => !isAlive(before));
     const { reply, receipt } = await chat.ask('Which codewords have you seen?');
     expect(reply).toContain('amber');
     expect(receipt).toMatchObject({ carried: 2, dropped: 0, proof: 'proved' });
@@ -46,7 +47,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     for (const prompt of [FIRST, SECOND]) await tl.conversation('chat').ask(prompt);
     const [session] = await tl.engine.sessions('chat');
     await tl.close();
-    wakeUp(home.transcripts()[0] ?? '', session?.position ?? '');
+    wakeUp(home.transcripts()[0] ?? '', storedSessions(home)[0]?.position ?? '');
     const again = await home.open();
     const { reply, receipt } = await again.conversation('chat').ask('Which codewords have you seen?');
     expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });

@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { conversationOf } from '../../../src/testing/index.ts';
+import { killAgent, storedSessions } from '../../e2e/support/stored.ts';
 import { type InstalledClaude, runClaude } from '../claude.ts';
 import {
   type ClaudeAdapter,
@@ -22,7 +23,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     const tl = await home.open();
     await threeTurns(tl);
     const [session] = await tl.engine.sessions('chat');
-    if (session?.process) process.kill(session.process.pid, 'SIGKILL');
+    killAgent(home);
     await tl.close();
     const again = await home.open();
     const { receipt } = await again.conversation('chat').ask(FOURTH);
@@ -35,7 +36,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
-    const [session] = await tl.engine.sessions('chat');
+    const copied = storedSessions(home)[0]?.mirrored ?? 0;
     await tl.close();
     const [file = ''] = home.transcripts();
     const before = readFileSync(file);
@@ -51,7 +52,6 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     }
     home.expectTold(FIRST, SECOND, THIRD, FOURTH);
     // What Claude writes as its process ends comes after our copy was made, and is no part of the conversation.
-    const copied = session?.mirrored ?? 0;
     expect(copied).toBeGreaterThan(before.length / 2);
     expect(readFileSync(file).subarray(0, copied).equals(before.subarray(0, copied))).toBe(true);
   });

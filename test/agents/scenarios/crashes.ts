@@ -6,6 +6,7 @@ import { conversationOf } from '../../../src/testing/index.ts';
 import { until } from '../../contracts/agent-sandbox.ts';
 import { isAlive } from '../../contracts/liveness.ts';
 import { ended } from '../../e2e/support/conversations.ts';
+import { killAgent, sentTo } from '../../e2e/support/stored.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
 
 export function crashes(adapter: ClaudeAdapter): void {
@@ -42,7 +43,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 60')).accepted;
     await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
     const [session] = await tl.engine.sessions('chat');
-    process.kill(session?.process?.pid ?? expect.unreachable(), 'SIGKILL');
+    killAgent(home);
     const { state, failure } = await ended(tl.engine, turn);
     expect({ state, message: failure?.message }).toEqual({
       state: 'interrupted',
@@ -60,7 +61,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     await using home = await ClaudeHome.make(adapter);
     const host = await home.host();
     const { turn } = await host.calls.ask('chat', FIRST);
-    const claude = turn.sent?.process ?? expect.unreachable();
+    const claude = sentTo(home, turn.id);
     const { pid } = claude;
     onTestFinished(async () => void (await systemProcesses.end(claude)));
     // It would notice that its input has ended; one that hangs does not.

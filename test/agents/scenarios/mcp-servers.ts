@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import { ended, until } from '../../e2e/support/conversations.ts';
+import { sentTo } from '../../e2e/support/stored.ts';
 import { type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
 import { startWebNotes } from '../mcp-web-notes.ts';
 
@@ -81,7 +82,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     const { turn } = await tl.conversation('chat').ask(READ);
     if (process.platform === 'linux') {
       for (const what of ['cmdline', 'environ']) {
-        expect(readFileSync(`/proc/${turn.sent?.process?.pid}/${what}`, 'latin1')).not.toContain(TOKEN);
+        expect(readFileSync(`/proc/${sentTo(home, turn.id).pid}/${what}`, 'latin1')).not.toContain(TOKEN);
       }
     }
     expect(JSON.stringify(await tl.engine.agents())).not.toContain(TOKEN);

@@ -28,7 +28,7 @@ test('a goal is worked on by the server, in the directory that the command means
   expect(existsSync(join(folder, 'made'))).toBe(true);
   expect(existsSync(away.THROUGHLINE_HOME as string)).toBe(false);
   const [conversation] = await home.lines('list');
-  expect((await home.lines('summary', conversation.key))[0].lock).toMatchObject({ pid: server.pid });
+  expect((await home.lines('summary', conversation.key))[0].lock).toMatchObject({ holder: `process ${server.pid}` });
 });
 
 test('a file has its directories beside it, and its faults their lines', async () => {

@@ -14,14 +14,14 @@ beforeAll(async () => {
 afterAll(() => home.remove());
 
 /** Which process has the conversation. */
-async function holder(key: string): Promise<number | null> {
+async function holder(key: string): Promise<string | null> {
   const [{ lock }] = await home.lines('summary', key);
-  return lock?.pid ?? null;
+  return lock?.holder ?? null;
 }
 
 test('the server does the work, and keeps the session warm for the next command', async () => {
   expect(await home.ok('send', 'notes', 'The codeword is osprey')).toBe('Noted: The codeword is osprey\n');
-  expect(await holder('notes')).toBe(server.pid);
+  expect(await holder('notes')).toBe(`process ${server.pid}`);
   const lines = await home.lines('send', 'notes', 'Which codewords have you seen?');
   expect(lines.at(-1)).toMatchObject({ kind: 'result', turn: { n: 2 }, receipt: { rung: 'live', carried: 1 } });
   const view = await home.show('notes');

@@ -55,7 +55,7 @@ async function story(engine: Engine, home: string) {
   const asking = await engine.submit(key, '/ask May I?\n/say done', { requestId: 'r3', permissions: 'ask' });
   const { payload } = await event(engine, key, 'permission.asked', { turn: asking.turn.id });
   const open = await engine.permissions({ conversation: key, open: true });
-  const answered = await engine.answer(payload.id, 'allow');
+  const answered = await engine.answer(payload.permissionId, 'allow');
   await ended(engine, asking.turn);
   const hanging = await engine.submit(key, '/say begun\n/hang', { requestId: 'r4' });
   await event(engine, key, 'turn.update', { turn: hanging.turn.id });

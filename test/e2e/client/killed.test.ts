@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/node-transport.ts';
-import type { ConversationEvent } from '../../../src/core/event.ts';
+import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { until } from '../../faults/harness/until.ts';
 import { CliHome } from '../cli-process.ts';
 import { serveProcess } from '../http/support/served-process.ts';
@@ -23,11 +23,11 @@ test('killed while prompts come in and are followed: none is lost, none comes tw
   const transport = socketTransport(server.socket);
   const engine = await connect({ transport, token: server.token, timing: { longestMs: 100 } });
   const stop = new AbortController();
-  const seen = new Map<string, ConversationEvent[]>();
+  const seen = new Map<string, PublicEvent[]>();
   const reading: Promise<void>[] = [];
   for (const key of KEYS) {
     await engine.ensure({ key });
-    const events: ConversationEvent[] = [];
+    const events: PublicEvent[] = [];
     seen.set(key, events);
     reading.push(follow(key, events));
   }
@@ -59,7 +59,7 @@ test('killed while prompts come in and are followed: none is lost, none comes tw
   await Promise.all(reading);
   await engine.close();
 
-  async function follow(key: string, into: ConversationEvent[]): Promise<void> {
+  async function follow(key: string, into: PublicEvent[]): Promise<void> {
     for await (const event of engine.follow(key, { signal: stop.signal })) into.push(event);
   }
 });

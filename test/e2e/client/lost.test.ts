@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/node-transport.ts';
-import type { ConversationEvent } from '../../../src/core/event.ts';
+import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
 import { until } from '../../faults/harness/until.ts';
 import { ServedHome, type ServedOptions, TOKEN } from '../http/support/served-home.ts';
@@ -53,10 +53,10 @@ test('an answer whose reply is lost has been given; one that somebody else gave 
   const asking = await engine.submit('chat', '/ask May I?\n/ask And this?', { permissions: 'ask' });
   const { payload: first, seq } = await event(engine, 'chat', 'permission.asked');
   world.proxy.loseReplies = 1;
-  expect(await engine.answer(first.id, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
+  expect(await engine.answer(first.permissionId, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
   const { payload: second } = await event(engine, 'chat', 'permission.asked', { after: seq });
-  await world.home.engine.answer(second.id, 'allow');
-  await refusedWith('conflict', engine.answer(second.id, 'allow'), /answered already/);
+  await world.home.engine.answer(second.permissionId, 'allow');
+  await refusedWith('conflict', engine.answer(second.permissionId, 'allow'), /answered already/);
   await ended(engine, asking.turn);
   await engine.close();
 });
@@ -79,7 +79,7 @@ test('a reader behind a proxy that cuts at random has every event once, as it ha
   const { id } = await engine.ensure({ key: 'chat' });
   world.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
   const stop = new AbortController();
-  const seen: ConversationEvent[] = [];
+  const seen: PublicEvent[] = [];
   const reading = (async () => {
     for await (const one of engine.follow(id, { signal: stop.signal })) seen.push(one);
   })();
@@ -105,14 +105,14 @@ test('hints that may have been missed are one for everything', async () => {
   const first = hints.next();
   await until('the reader of hints has come', () => world.home.metrics.readers > 0);
   await engine.rename(id, 'Moved');
-  expect((await first).value).toEqual({ conversation: id, seq: 2 });
+  expect((await first).value).toEqual({ conversationId: id, seq: 2 });
   world.proxy.cutWithin = { bytes: 0, random: new Random(1) };
   world.proxy.loseReplies = 1;
   await world.home.engine.rename(id, 'Moved again');
   const next = hints.next();
   await until('the connection is cut', () => world.proxy.loseReplies === 0);
   world.proxy.cutWithin = null;
-  expect((await next).value).toEqual({ conversation: null, seq: null });
+  expect((await next).value).toEqual({ conversationId: null, seq: null });
   await engine.close();
 });
 
@@ -153,13 +153,13 @@ test('a taker that does not take is not read for, and loses nothing', async () =
   const engine = await connect({ transport: counting, token: TOKEN });
   const { id } = await engine.ensure({ key: 'chat' });
   const events = engine.follow(id)[Symbol.asyncIterator]();
-  const taken = [(await events.next()).value as ConversationEvent];
+  const taken = [(await events.next()).value as PublicEvent];
   const loud = Array.from({ length: 30 }, (_, i) => `/think ${i}\n/say ${'é🦆'.repeat(17_000)}`).join('\n');
   await ended(home.engine, (await home.engine.submit(id, loud)).turn);
   await until('the server has cut it off', () => home.metrics.readers === 0);
   expect(read).toBeLessThan(200_000);
   const all = await allEvents(home.engine, id);
-  while (taken.length < all.length) taken.push((await events.next()).value as ConversationEvent);
+  while (taken.length < all.length) taken.push((await events.next()).value as PublicEvent);
   expect(taken).toEqual(all);
   expect(read).toBeGreaterThan(3_000_000);
   await engine.close();

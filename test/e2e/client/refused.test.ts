@@ -129,12 +129,23 @@ describe('a key', () => {
 });
 
 describe('a server', () => {
-  test('of another version is not misunderstood', async () => {
-    using other = await answering(404, { 'throughline-interface': '2' });
+  test.each([
+    [
+      '1',
+      /older than this client: it speaks interface 1, and this client speaks interface 2/,
+      /on the server and restart/,
+    ],
+    [
+      '3',
+      /newer than this client: it speaks interface 3, and this client speaks interface 2/,
+      /Update Throughline here/,
+    ],
+  ])('of another version is not misunderstood: interface %s', async (spoken, what, todo) => {
+    using other = await answering(404, { 'throughline-interface': spoken });
     const { code, message, hint } = await failing(connect({ url: other.url, token: 'x' }));
     expect(code).toBe('unreachable');
-    expect(message).toMatch(/of another version: it speaks interface 2, and this client 1/);
-    expect(hint).toMatch(/same version/);
+    expect(message).toMatch(what);
+    expect(hint).toMatch(todo);
   });
 
   test.each([200, 404, 502])('that is none of ours and answers %i is called so', async (status) => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ended, event, expectSound, known, letGo, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
 
 async function both(home: Home) {
   const [tl, other] = await Promise.all([home.open(), home.host()]);
@@ -50,7 +51,7 @@ test('an agent that ignores the cancel is ended, and the conversation goes on wi
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', 'The codeword is birch.\n/say beginning\n/hang!');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
-  const pid = (await engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable();
+  const pid = sentTo(home, turn.id).pid;
   await other.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled' });
   expect(() => process.kill(pid, 0)).toThrow();

@@ -50,7 +50,7 @@ test('readers of other conversations are not woken into seeing foreign events', 
   const tl = await home.open();
   for (const key of ['one', 'two']) await tl.engine.ensure({ key });
   await Promise.all([run(tl.engine, 'one', 'Hello.'), run(tl.engine, 'two', 'Hello.')]);
-  const ids = new Set((await allEvents(tl.engine, 'one')).map(({ conversation }) => conversation));
+  const ids = new Set((await allEvents(tl.engine, 'one')).map(({ conversationId }) => conversationId));
   expect(ids.size).toBe(1);
 });
 

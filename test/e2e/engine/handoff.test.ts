@@ -109,8 +109,8 @@ test('a fork and its parent keep apart from the turn where they parted', async (
   expect(forked.receipt).toMatchObject({ rung: 'transcript', carried: 2 });
   expect(known((await parent.ask(WHICH)).reply)).toEqual(['amber', 'birch', 'cobalt']);
   const [own, others] = [await fork.show(), await parent.show()];
-  expect(own.conversation.parent).toMatchObject({ conversation: others.conversation.id, n: 2 });
-  expect(own.conversation.sandbox).not.toBe(others.conversation.sandbox);
+  expect(own.conversation.parent).toMatchObject({ conversationId: others.conversation.id, n: 2 });
+  expect(home.query<{ n: number }>('SELECT count(DISTINCT sandbox) AS n FROM conversations')).toEqual([{ n: 2 }]);
   expect(own.sessions.map(({ id }) => id)).not.toContain(others.sessions[0]?.id);
   await refusedWith('invalid', tl.engine.fork('parent', { turn: 9 }), /not in the history/);
   await refusedWith('conflict', tl.engine.fork('parent', { key: 'fork' }));

@@ -5,12 +5,13 @@ import { expect, test } from 'vitest';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { allEvents, ended, event, expectSound, known, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { storedSessions } from '../support/stored.ts';
 
 const WORDS = ['birch', 'cedar', 'dogwood', 'elder', 'fir'] as const;
 
 async function chat(home: Home) {
   const { engine } = await home.open({ retryMs: 10 });
-  const { sandbox } = await engine.ensure({ key: 'chat' });
+  const { id: sandbox } = await engine.ensure({ key: 'chat' });
   /** All that a session was told, as the agent has it in its storage. */
   const context = (session: string | null): string =>
     readFileSync(join(home.sandboxes, sandbox, 'state', 'scripted', `${session}.jsonl`), 'utf8')
@@ -85,8 +86,9 @@ test('one or two do not cost the session; the third does, and the receipt and th
   });
   expect(await engine.sessions('chat')).toMatchObject([
     { id: turn.sessionId, state: 'live', watermark: 5 },
-    { id: first.sessionId, state: 'closed', watermark: 1, process: null },
+    { id: first.sessionId, state: 'closed', watermark: 1 },
   ]);
+  expect(storedSessions(home)[1]?.process).toBeNull();
   const closed = (await allEvents(engine, 'chat')).findLast(
     (one) => one.kind === 'session.changed' && one.payload.state === 'closed',
   );
@@ -116,7 +118,7 @@ test('an agent that keeps nothing without its process begins another with the hi
   const { reply, receipt } = await run(engine, 'chat', 'How many messages?');
   expect(reply).toBe('I was given 1 prompts; a conversation record was delivered.');
   expect(receipt).toMatchObject({ rung: 'transcript', carried: 6, delivered: 6 });
-  expect((await engine.sessions('chat')).filter(({ process }) => process !== null)).toHaveLength(1);
+  expect(storedSessions(home).filter(({ process }) => process !== null)).toHaveLength(1);
 });
 
 test('what another agent has answered since is new to the session: one cancelled turn does not cost it', async () => {

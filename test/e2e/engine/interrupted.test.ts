@@ -15,10 +15,11 @@ import {
   WHICH,
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
 
 async function chat(home: Home, tuning = {}) {
   const tl = await home.open({ retryMs: 10, ...tuning });
-  const { sandbox } = await tl.engine.ensure({ key: 'chat' });
+  const { id: sandbox } = await tl.engine.ensure({ key: 'chat' });
   return { tl, engine: tl.engine, log: join(home.sandboxes, sandbox, 'work', 'effects.log') };
 }
 
@@ -129,7 +130,7 @@ test('closing interrupts a turn that takes longer, and the turns behind it are r
   const { turn } = await engine.submit('chat', '/say the beginning\n/hang');
   const queued = await engine.submit('chat', WHICH);
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
-  const pid = (await engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable();
+  const pid = sentTo(home, turn.id).pid;
   await tl.close({ graceMs: 20 });
   expect(() => process.kill(pid, 0)).toThrow();
   const next = await home.open({ claims: 'all' });
@@ -156,7 +157,7 @@ test('a turn whose process was killed is ended by the next, with what the agentâ
   await runner.calls.ask('chat', 'The codeword is amber.');
   const { turn } = await runner.engine.submit('chat', '/say the beginning\n/slow-tool write effects.log 60000');
   await event(engine, 'chat', 'turn.sent', { turn: turn.id });
-  const agent = (await engine.turn(turn.id)).sent?.process ?? expect.unreachable();
+  const agent = sentTo(home, turn.id);
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   await until('the tool has begun', () => effects(log) === 1);
   await runner.kill();

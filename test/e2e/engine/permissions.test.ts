@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import { allEvents, effects, ended, event, refusedWith, run, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
 
 const ASK = '/ask May I write?\n/tool write effects.log';
 
@@ -11,8 +12,8 @@ async function asking(home: Home, tl: Throughline, prompt = ASK) {
   const conversation = await tl.engine.ensure({ key: 'chat' });
   const { turn } = await tl.engine.submit('chat', prompt);
   const asked = await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
-  const log = join(home.sandboxes, conversation.sandbox, 'work', 'effects.log');
-  return { turn, asked, id: asked.payload.id, log };
+  const log = join(home.sandboxes, conversation.id, 'work', 'effects.log');
+  return { turn, asked, id: asked.payload.permissionId, log };
 }
 
 test('a question waits for its answer, which may come from another process', async () => {
@@ -70,7 +71,7 @@ test('a question that nobody answers in time is a no', async () => {
   expect(effects(log)).toBe(0);
   expect(await tl.engine.permissions()).toMatchObject([{ id, state: 'withdrawn', optionId: null, answeredBy: null }]);
   const withdrawn = await event(tl.engine, 'chat', 'permission.withdrawn');
-  expect(withdrawn.payload).toEqual({ id, reason: 'nobody answered in time' });
+  expect(withdrawn.payload).toEqual({ permissionId: id, reason: 'nobody answered in time' });
 });
 
 test('where nobody can answer the question is denied at once', async () => {
@@ -106,7 +107,7 @@ test('a question is withdrawn when its agent dies', async () => {
   await using home = new Home();
   const tl = await home.open();
   const { turn } = await asking(home, tl);
-  process.kill((await tl.engine.turn(turn.id)).sent?.process?.pid ?? expect.unreachable(), 'SIGKILL');
+  process.kill(sentTo(home, turn.id).pid, 'SIGKILL');
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'agent_died' } });
   expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
 });
@@ -131,7 +132,7 @@ test('a question whose process was killed takes no answer: nobody would hear it'
   const { turn } = await runner.engine.submit('chat', ASK);
   const asked = await event(tl.engine, 'chat', 'permission.asked');
   await runner.kill();
-  await refusedWith('conflict', tl.engine.answer(asked.payload.id, 'allow'));
+  await refusedWith('conflict', tl.engine.answer(asked.payload.permissionId, 'allow'));
   const { reply } = await run(tl.engine, 'chat', 'Hello.');
   expect(reply).not.toBe('');
   expect((await tl.engine.turn(turn.id)).state).toBe('interrupted');
@@ -144,9 +145,9 @@ test('a question outlives whoever was watching: a new reader finds it again and 
   const { turn, asked } = await asking(home, tl); // its follower has gone
   const reader = await home.host(); // as after a reload
   const seen = await reader.calls.followUntil('chat', asked.seq - 1, 'permission.asked');
-  expect(seen).toMatchObject([{ seq: asked.seq, payload: { id: asked.payload.id } }]);
+  expect(seen).toMatchObject([{ seq: asked.seq, payload: { permissionId: asked.payload.permissionId } }]);
   const rest = reader.calls.followUntil('chat', asked.seq, 'turn.ended');
-  await reader.engine.answer(asked.payload.id, 'allow');
+  await reader.engine.answer(asked.payload.permissionId, 'allow');
   expect((await rest).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['permission.answered', 'turn.ended']));
   expect((await tl.engine.turn(turn.id)).state).toBe('completed');
 });

@@ -22,7 +22,7 @@ test('a worker does not take its own conversation over: the turn that it runs go
   const other = engine.submit('other', 'Hello.');
   standStill();
   expect((await ended(engine, (await other).turn)).state).toBe('completed');
-  await engine.answer(asked.payload.id, 'allow');
+  await engine.answer(asked.payload.permissionId, 'allow');
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 1 });
   expect((await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.started')).toHaveLength(1);
   await expectSound(engine, 'chat');

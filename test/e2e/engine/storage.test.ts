@@ -6,6 +6,7 @@ import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
 
 /** A store whose disk is full as long as `isFull` says so, for everything that a running turn writes. */
 function fullWhile(isFull: () => boolean, written: (writes: readonly Write[]) => void = () => {}) {
@@ -61,7 +62,7 @@ test('a disk that stays full ends the agent, and the turn is interrupted once th
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', '/stream 100000 5');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
-  const { pid } = (await engine.turn(turn.id)).sent?.process ?? expect.unreachable();
+  const { pid } = sentTo(home, turn.id);
   full = true;
   await until('the agent was ended', () => {
     try {
@@ -81,7 +82,7 @@ test('a disk that stays full ends the agent, and the turn is interrupted once th
 test('a database that another program keeps locked for a while delays a turn, and nothing is lost', async () => {
   await using home = new Home();
   const { engine } = await home.open();
-  const { sandbox } = await engine.ensure({ key: 'chat' });
+  const { id: sandbox } = await engine.ensure({ key: 'chat' });
   const { turn } = await engine.submit('chat', '/stream 60 5\n/tool write done.log');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   const intruder = new DatabaseSync(home.file);

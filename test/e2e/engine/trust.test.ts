@@ -99,7 +99,7 @@ test('a hollow resume in which a tool has begun is interrupted, and the tool doe
   let log = '';
   const effect = () => until('the tool has had its effect', () => effects(log) === 1);
   const engine = await home.engine({ agent: (agent) => provedLate(agent, effect) });
-  log = join(home.sandboxes, (await engine.conversation('chat')).sandbox, 'work', 'effects.log');
+  log = join(home.sandboxes, (await engine.conversation('chat')).id, 'work', 'effects.log');
   const { turn, receipt } = await run(engine, 'chat', '/slow-tool write effects.log 60000');
   expect(effects(log)).toBe(1);
   expect(turn).toMatchObject({ state: 'interrupted', attempt: 1, failure: { code: 'context_refuted' } });

@@ -3,6 +3,7 @@ import type { Throughline } from '../../../src/index.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { event, known, letGo, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo, storedSessions } from '../support/stored.ts';
 
 const isAlive = (pid: number) => {
   try {
@@ -12,25 +13,25 @@ const isAlive = (pid: number) => {
   }
 };
 
-async function say(tl: Throughline, key: string) {
+async function say(home: Home, tl: Throughline, key: string) {
   const { turn, receipt } = await tl.conversation(key).ask(`The codeword is ${key}.`);
-  return { rung: receipt.rung, pid: turn.sent?.process?.pid ?? expect.unreachable() };
+  return { rung: receipt.rung, pid: sentTo(home, turn.id).pid };
 }
 
 test('a session stays open between turns, and the lock with it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const first = await say(tl, 'one');
+  const first = await say(home, tl, 'one');
   expect(isAlive(first.pid)).toBe(true);
-  expect(await say(tl, 'one')).toEqual({ rung: 'live', pid: first.pid });
-  expect((await tl.conversation('one').summary()).lock).toMatchObject({ pid: process.pid });
+  expect(await say(home, tl, 'one')).toEqual({ rung: 'live', pid: first.pid });
+  expect((await tl.conversation('one').summary()).lock).toMatchObject({ holder: `process ${process.pid}` });
 });
 
 test.each(['this', 'another'])('an agent is not kept when %s process erases its conversation', async (which) => {
   await using home = new Home();
   const tl = await home.open({ leaseMs: 300 });
   const eraser = which === 'this' ? tl.engine : (await home.host()).engine;
-  const { pid } = await say(tl, 'one');
+  const { pid } = await say(home, tl, 'one');
   expect(isAlive(pid)).toBe(true);
   await eraser.erase('one');
   await until('its process is gone', () => !isAlive(pid));
@@ -62,7 +63,7 @@ test('an agent is not kept when its lease turns out to be lost in the moment bef
   const engine = await home.engine({ store }, { leaseMs: 300 });
   await engine.ensure({ key: 'one' });
   const { turn } = await run(engine, 'one', 'Hello.');
-  const pid = turn.sent?.process?.pid ?? expect.unreachable();
+  const pid = sentTo(home, turn.id).pid;
   await engine.submit('one', 'Hello again.');
   await noticed.promise;
   await until('its process is gone', () => !isAlive(pid));
@@ -89,20 +90,21 @@ test('beyond the limit the least recently used session is let go first', async (
   await using home = new Home();
   const tl = await home.open({ maxWarm: 2 });
   const pids: Record<string, number> = {};
-  for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await say(tl, key)).pid;
+  for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await say(home, tl, key)).pid;
   await letGo(tl.engine, 'two');
   await until('its process is gone', () => !isAlive(pids.two ?? 0));
   expect([isAlive(pids.one ?? 0), isAlive(pids.three ?? 0)]).toEqual([true, true]);
-  expect((await tl.conversation('two').show()).sessions).toMatchObject([{ state: 'dormant', process: null }]);
-  expect((await say(tl, 'one')).rung).toBe('live');
-  expect((await say(tl, 'two')).rung).toBe('resume');
+  expect((await tl.conversation('two').show()).sessions).toMatchObject([{ state: 'dormant' }]);
+  expect(storedSessions(home).filter((session) => session.process === null)).toHaveLength(1);
+  expect((await say(home, tl, 'one')).rung).toBe('live');
+  expect((await say(home, tl, 'two')).rung).toBe('resume');
   await letGo(tl.engine, 'three');
 });
 
 test('a session that nobody uses for a while is let go, and resumed when it is needed', async () => {
   await using home = new Home();
   const tl = await home.open({ idleMs: 60 });
-  const { pid } = await say(tl, 'one');
+  const { pid } = await say(home, tl, 'one');
   await letGo(tl.engine, 'one');
   expect(isAlive(pid)).toBe(false);
   const { reply, receipt } = await tl.conversation('one').ask(WHICH);
@@ -113,7 +115,7 @@ test('a session that nobody uses for a while is let go, and resumed when it is n
 test('an agent that keeps nothing without its process loses its session when it is let go, and says so', async () => {
   await using home = new Home({ claude: { memory: 'process' } });
   const tl = await home.open({ idleMs: 60 });
-  await say(tl, 'one');
+  await say(home, tl, 'one');
   await letGo(tl.engine, 'one');
   expect((await tl.conversation('one').show()).sessions).toMatchObject([{ state: 'lost' }]);
   const { reply, receipt } = await tl.conversation('one').ask(WHICH);
@@ -124,7 +126,7 @@ test('an agent that keeps nothing without its process loses its session when it 
 test('a warm session that died is found out before anything is sent to it', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const { pid } = await say(tl, 'one');
+  const { pid } = await say(home, tl, 'one');
   process.kill(pid, 'SIGKILL');
   await until('it is gone', () => !isAlive(pid));
   const { reply, turn } = await tl.conversation('one').ask(WHICH);

@@ -23,7 +23,7 @@ test('a running turn is not woken by what it writes itself', async () => {
   // Thoughts and words in turn are not joined, however much of them comes at once.
   const { turn } = await engine.submit('chat', `${'/think Hm.\n/say Well.\n'.repeat(5)}/stream 40 10`);
   await event(engine, 'chat', 'turn.ended', { turn: turn.id });
-  const own = (await allEvents(engine, 'chat')).filter((one) => one.turn === turn.id && one.kind === 'turn.update');
+  const own = (await allEvents(engine, 'chat')).filter((one) => one.turnId === turn.id && one.kind === 'turn.update');
   expect(own.length).toBeGreaterThan(5);
   expect(looks).toBeLessThanOrEqual(1); // for what came before it listened
 });
@@ -56,7 +56,7 @@ test.each(['this', 'another'])('a turn that has asked is woken by an answer from
   const { turn } = await engine.submit('chat', '/ask May I?\n/say thank you');
   const { payload } = await event(engine, 'chat', 'permission.asked', { turn: turn.id });
   await looked.promise; // and found no answer: another look needs a reason
-  await answerer.answer(payload.id, 'allow');
+  await answerer.answer(payload.permissionId, 'allow');
   expect((await ended(engine, turn)).state).toBe('completed');
 });
 

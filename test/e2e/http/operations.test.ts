@@ -45,7 +45,7 @@ test('every operation of the table, each answer as the document has it', async (
   expect((await caller.ok('GET', '/agents')).agents).toMatchObject([{ name: 'scripted', isDefault: true }]);
 
   const fork = await caller.post(`${at}/fork`, { turn: 1, key: 'fork' });
-  expect(fork).toMatchObject({ status: 201, body: { parent: { conversation: made.id, n: 1 } } });
+  expect(fork).toMatchObject({ status: 201, body: { parent: { conversationId: made.id, n: 1 } } });
   const exported = await caller.ok('GET', `${at}/export`);
   const imported = await caller.post('/imports', { exported, key: 'imported' });
   expect(imported).toMatchObject({ status: 201, body: { key: 'imported', historyCount: 2 } });
@@ -79,7 +79,7 @@ test('every operation of the table, each answer as the document has it', async (
   const hint = hints.next();
   await until('the reader of hints has come', () => home.metrics.readers > 0);
   await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
-  expect((await hint).value?.data).toEqual({ conversation: imported.body.id, seq: expect.any(Number) });
+  expect((await hint).value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
   await hints.return();
   // Those of tasks have a test of their own.
   const others = Object.keys(OPERATIONS).filter((name) => !(name in tasks));
@@ -88,7 +88,7 @@ test('every operation of the table, each answer as the document has it', async (
   /** Waits for the question. */
   async function open(by: typeof caller): Promise<string> {
     for await (const { data } of by.events(`${at}/events`)) {
-      if (data.kind === 'permission.asked') return data.payload.id;
+      if (data.kind === 'permission.asked') return data.payload.permissionId;
     }
     throw new Error('Nothing was asked.');
   }

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
 import { CliHome } from '../cli-process.ts';
+import { sentTo } from '../support/stored.ts';
 import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';
 
@@ -210,8 +211,7 @@ test('a child knows no secret of the server, and neither the log nor any command
   await caller.finished(turn);
   await served.caller.with({ authorization: 'Bearer a-wrong-guess' }).get('/conversations?q=swordfish');
   await served.caller.with({ authorization: '', cookie: `${name}=${cookie}` }).get('/conversations');
-  const { sessions } = await caller.ok('GET', '/conversations/chat/sessions');
-  const agent = sessions[0].process.pid;
+  const agent = sentTo({ path: join(home.path, 'home') }, turn.id).pid;
   const code = served.link.split('code=')[1] as string;
   const secrets = { token: served.token, key: key.split('.')[1] as string, cookie, code, guess: 'a-wrong-guess' };
   const places = {

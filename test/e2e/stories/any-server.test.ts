@@ -82,10 +82,10 @@ test('what one user has is not found by another, under any name', async () => {
   const server = await twoServers(home);
   const { turn } = await server(0).as('alice').calls.ask('chat', 'The codeword is amber.');
   const bob = server(1).as('bob').engine;
-  for (const name of ['chat', turn.conversation]) await refusedWith('not_found', bob.show(name));
+  for (const name of ['chat', turn.conversationId]) await refusedWith('not_found', bob.show(name));
   await refusedWith('not_found', bob.turn(turn.id));
   await refusedWith('not_found', bob.cancel(turn.id));
-  await refusedWith('not_found', bob.submit(turn.conversation, WHICH));
+  await refusedWith('not_found', bob.submit(turn.conversationId, WHICH));
   expect(await bob.list()).toEqual([]);
   expect(await bob.search('amber')).toEqual([]);
   await refusedWith(
@@ -94,7 +94,9 @@ test('what one user has is not found by another, under any name', async () => {
       .as('bob')
       .calls.ask('chat', WHICH, {}, { session: turn.sessionId ?? '' }),
   );
-  expect(await server(1).as('alice').engine.search('amber')).toMatchObject([{ conversation: turn.conversation, n: 1 }]);
+  expect(await server(1).as('alice').engine.search('amber')).toMatchObject([
+    { conversationId: turn.conversationId, n: 1 },
+  ]);
 });
 
 test('while one server keeps the session warm, requests that reach the other are answered by it', async () => {

@@ -135,7 +135,7 @@ test.each([
   await talk(home, 5, '\n/tool write effects.log');
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const log = join(home.sandboxes, (await chat.get()).sandbox, 'work', 'effects.log');
+  const log = join(home.sandboxes, (await chat.get()).id, 'work', 'effects.log');
   expect(effects(log)).toBe(5);
   const { reply, receipt } = await chat.ask(`/tool write effects.log\n${WHICH}`, REPLAY);
   expect(effects(log)).toBe(6);
@@ -148,7 +148,7 @@ test('a replay that could run tools is refused, unless that is accepted, and the
   await talk(home, 2, '\n/tool write effects.log');
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const log = join(home.sandboxes, (await chat.get()).sandbox, 'work', 'effects.log');
+  const log = join(home.sandboxes, (await chat.get()).id, 'work', 'effects.log');
   await refusedWith('restore_failed', chat.ask(WHICH, REPLAY), /could run tools again/);
   expect(effects(log)).toBe(2);
   const { receipt } = await chat.ask(WHICH, { restore: { rung: 'replay', allowTools: true } });

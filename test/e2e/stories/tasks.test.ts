@@ -6,6 +6,7 @@ import type { Turn } from '../../../src/core/turn.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { allEvents, ended, event, known, letGo, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { storedSessions } from '../support/stored.ts';
 
 // Story 2: tasks whose sessions we name. The id that was set got ignored, and the one that was borrowed was never given back.
 
@@ -101,7 +102,8 @@ test('another process sees the session while its agent is still starting', async
   await tl.engine.ensure({ key: 'task' });
   const { turn } = await tl.engine.submit('task', 'Hello.');
   await until('the session is there', async () => (await other.engine.sessions('task')).length === 1);
-  expect(await other.engine.sessions('task')).toMatchObject([{ origin: 'new', watermark: 0, turns: 0, process: null }]);
+  expect(await other.engine.sessions('task')).toMatchObject([{ origin: 'new', watermark: 0, turns: 0 }]);
+  expect(storedSessions(home)).toMatchObject([{ process: null }]);
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
   await other.engine.cancel(turn.id);
   expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
@@ -160,13 +162,13 @@ function lockOf(home: Home, sandbox: string, { sessionId }: Pick<Turn, 'sessionI
 test('a retry waits until the session is unlocked, and the receipt counts the waits', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 600_000 } });
   const tl = await home.open({ maxWarm: 0, lock: PATIENT });
-  const { sandbox } = await tl.engine.ensure({ key: 'task' });
+  const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
   expect(failed.turn.state).toBe('failed');
   await letGo(tl.engine, 'task'); // else a retry that comes at once finds it still open
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
-  expect(locked.payload).toMatchObject({ id: failed.turn.sessionId, waits: 1, ms: 20 });
+  expect(locked.payload).toMatchObject({ sessionId: failed.turn.sessionId, waits: 1, ms: 20 });
   rmSync(lockOf(home, sandbox, failed.turn));
   await ended(tl.engine, turn);
   const { receipt } = await tl.engine.answerOf(turn.id);
@@ -178,7 +180,7 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
 test('an open session that was only locked has missed nothing and seen nothing twice', async () => {
   await using home = new Home({ claude: { ids: 'assigned', lockMs: 1 } });
   const tl = await home.open({ lock: PATIENT });
-  const { sandbox } = await tl.engine.ensure({ key: 'task' });
+  const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const first = await run(tl.engine, 'task', 'The codeword is amber.');
   const lock = lockOf(home, sandbox, first.turn);
   writeFileSync(lock, String(Date.now() + 600_000));

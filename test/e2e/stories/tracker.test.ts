@@ -89,8 +89,11 @@ test('a session tells whose it is, when it was last used, how often, and who hol
   expect(await t.getSession('abc789')).toBeNull();
   await t.trackRequest('req1', 'agent456', null);
   await t.updateRequestSession('req1', 'abc789');
-  expect(await t.lockStatus('agent456')).toMatchObject({ pid: process.pid });
-  expect(await t.getSession('abc789')).toMatchObject({ agentId: 'agent456', lock: { pid: process.pid } });
+  expect(await t.lockStatus('agent456')).toMatchObject({ holder: `process ${process.pid}` });
+  expect(await t.getSession('abc789')).toMatchObject({
+    agentId: 'agent456',
+    lock: { holder: `process ${process.pid}` },
+  });
   await t.completeRequest('req1');
   await t.trackRequest('req2', 'agent456', 'abc789');
   await t.completeRequest('req2');

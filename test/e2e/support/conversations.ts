@@ -2,8 +2,10 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { ErrorCode } from '../../../src/core/errors.ts';
-import type { ConversationEvent, EventKind } from '../../../src/core/event.ts';
-import { hasEnded, type Turn } from '../../../src/core/turn.ts';
+import type { EventKind } from '../../../src/core/event.ts';
+import type { PublicEvent } from '../../../src/core/public/event.ts';
+import type { PublicTurn } from '../../../src/core/public/turn.ts';
+import { hasEnded } from '../../../src/core/turn.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { until } from '../../contracts/agent-sandbox.ts';
 
@@ -19,11 +21,11 @@ export function known(reply: string): string[] {
 }
 
 /** Waits until a turn has ended, by the events alone. */
-export async function ended(engine: Engine, { id, conversation }: Turn): Promise<Turn> {
+export async function ended(engine: Engine, { id, conversationId }: PublicTurn): Promise<PublicTurn> {
   const turn = await engine.turn(id);
   if (hasEnded(turn.state)) return turn;
-  for await (const event of engine.follow(conversation)) {
-    if (event.kind === 'turn.ended' && event.turn === id) break;
+  for await (const event of engine.follow(conversationId)) {
+    if (event.kind === 'turn.ended' && event.turnId === id) break;
   }
   return engine.turn(id);
 }
@@ -46,18 +48,18 @@ export async function event<K extends EventKind>(
   conversation: string,
   kind: K,
   options: { after?: number; turn?: string } = {},
-): Promise<Extract<ConversationEvent, { kind: K }>> {
+): Promise<Extract<PublicEvent, { kind: K }>> {
   for await (const one of engine.follow(conversation, { after: options.after ?? 0 })) {
-    if (one.kind !== kind || (options.turn !== undefined && one.turn !== options.turn)) continue;
-    return one as Extract<ConversationEvent, { kind: K }>;
+    if (one.kind !== kind || (options.turn !== undefined && one.turnId !== options.turn)) continue;
+    return one as Extract<PublicEvent, { kind: K }>;
   }
   throw new Error(`no ${kind}`);
 }
 
 /** All events so far. */
-export async function allEvents(engine: Engine, conversation: string): Promise<ConversationEvent[]> {
+export async function allEvents(engine: Engine, conversation: string): Promise<PublicEvent[]> {
   const { lastSeq } = await engine.conversation(conversation);
-  const seen: ConversationEvent[] = [];
+  const seen: PublicEvent[] = [];
   if (lastSeq === 0) return seen;
   for await (const one of engine.follow(conversation)) {
     seen.push(one);
@@ -80,7 +82,7 @@ export async function refusedWith(code: ErrorCode, promise: Promise<unknown>, wh
 export async function expectSound(engine: Engine, conversation: string): Promise<void> {
   const events = await allEvents(engine, conversation);
   expect(events.map((one) => one.seq)).toEqual(events.map((_, i) => i + 1));
-  const ends = events.filter((one) => one.kind === 'turn.ended').map((one) => one.turn);
+  const ends = events.filter((one) => one.kind === 'turn.ended').map((one) => one.turnId);
   expect(new Set(ends).size).toBe(ends.length);
   expect((await engine.verify(conversation)).broken).toBeNull();
 }

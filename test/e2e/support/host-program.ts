@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { ConversationEvent } from '../../../src/core/event.ts';
+import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { type Answer, open, type SendOptions, type Throughline, ThroughlineError } from '../../../src/index.ts';
 import type { ConversationSpec } from '../../../src/ports/engine.ts';
 
@@ -16,8 +16,8 @@ const calls = (tl: Throughline) => ({
     options: SendOptions = {},
   ): Promise<Answer> => tl.conversation(key, spec).ask(prompt, options),
   /** Follows until an event of this kind has come, and gives all it saw. */
-  followUntil: async (key: string, after: number, kind: string): Promise<ConversationEvent[]> => {
-    const seen: ConversationEvent[] = [];
+  followUntil: async (key: string, after: number, kind: string): Promise<PublicEvent[]> => {
+    const seen: PublicEvent[] = [];
     for await (const event of tl.engine.follow(key, { after })) {
       seen.push(event);
       if (event.kind === kind) break;
@@ -43,7 +43,7 @@ const calls = (tl: Throughline) => ({
     return heapUsed + external;
   },
 });
-let stalled: AsyncIterator<ConversationEvent> | undefined;
+let stalled: AsyncIterator<PublicEvent> | undefined;
 export type HostCalls = ReturnType<typeof calls>;
 
 const tl = await open(JSON.parse(process.argv[2] ?? '{}'));

@@ -33,7 +33,7 @@ test('a gate runs where the agent works, with nothing of our environment that is
   try {
     const gate = 'pwd > where; env > environment; test -f made';
     const task = only(await tl.tasks.run({ goal: 'Make it.\n/tool touch made', gate }));
-    const { sandbox } = await tl.engine.conversation(`task/${task.id}`);
+    const { id: sandbox } = await tl.engine.conversation(`task/${task.id}`);
     const work = join(home.sandboxes, sandbox, 'work');
     expect(readFileSync(join(work, 'where'), 'utf8').trim()).toBe(work);
     expect(readFileSync(join(work, 'environment'), 'utf8')).not.toContain('sk-secret');

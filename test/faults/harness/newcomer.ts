@@ -1,4 +1,4 @@
-import type { Turn } from '../../../src/core/turn.ts';
+import type { PublicTurn } from '../../../src/core/public/turn.ts';
 import type { EngineSettings } from '../../../src/engine/parts.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
@@ -9,9 +9,9 @@ import type { Place } from './place.ts';
 export interface Newcomer extends AsyncDisposable {
   readonly engine: Engine;
   /** Submits, making the conversation if there is none, and waits for the end. */
-  run(key: string, prompt: string, options?: SubmitOptions): Promise<Turn & { reply: string }>;
+  run(key: string, prompt: string, options?: SubmitOptions): Promise<PublicTurn & { reply: string }>;
   /** Waits for the end of a turn. */
-  end(turn: string): Promise<Turn & { reply: string }>;
+  end(turn: string): Promise<PublicTurn & { reply: string }>;
 }
 
 export async function newcomer(
@@ -20,11 +20,11 @@ export async function newcomer(
   clock?: Clock,
 ): Promise<Newcomer> {
   const engine = await assemble({ home, mark, engine: settings, ...(clock ? { clock } : {}) });
-  async function end(id: string): Promise<Turn & { reply: string }> {
-    const { conversation } = await engine.turn(id);
+  async function end(id: string): Promise<PublicTurn & { reply: string }> {
+    const { conversationId } = await engine.turn(id);
     const over = AbortSignal.timeout(120_000);
-    for await (const { kind, turn, payload } of engine.follow(conversation, { signal: over })) {
-      if (kind === 'turn.ended' && turn === id) return { ...(await engine.turn(id)), reply: payload.reply };
+    for await (const { kind, turnId, payload } of engine.follow(conversationId, { signal: over })) {
+      if (kind === 'turn.ended' && turnId === id) return { ...(await engine.turn(id)), reply: payload.reply };
     }
     throw new Error(`turn ${id} is still ${(await engine.turn(id)).state}`);
   }

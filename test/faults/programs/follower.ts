@@ -18,8 +18,8 @@ const { engine } = await open({ home, settings: settingsFor(mark), engine: setti
 ready();
 await Promise.all(
   Object.entries(from).map(async ([key, after]) => {
-    for await (const { seq, kind, turn, payload } of engine.follow(key, { after })) {
-      say({ event: key, seq, kind, turn, ...(kind === 'turn.ended' ? { end: payload } : {}) });
+    for await (const { seq, kind, turnId, payload } of engine.follow(key, { after })) {
+      say({ event: key, seq, kind, turn: turnId, ...(kind === 'turn.ended' ? { end: payload } : {}) });
     }
   }),
 );

@@ -46,9 +46,9 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
         `${server.url}/v1/conversations/${key}/events`,
         { authorization: `Bearer ${server.token}` },
         (event) => {
-          if (event.turn === null) return;
-          if (event.kind === 'turn.update') streaming.add(event.turn);
-          if (event.kind === 'turn.ended') ended.set(event.turn, (ended.get(event.turn) ?? 0) + 1);
+          if (event.turnId === null) return;
+          if (event.kind === 'turn.update') streaming.add(event.turnId);
+          if (event.kind === 'turn.ended') ended.set(event.turnId, (ended.get(event.turnId) ?? 0) + 1);
         },
       ),
   );

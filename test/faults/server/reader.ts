@@ -49,5 +49,5 @@ export class Reader {
 export interface ReadEvent {
   readonly seq: number;
   readonly kind: string;
-  readonly turn: string | null;
+  readonly turnId: string | null;
 }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { inPages } from '../../../core/pages.ts';
-import { hasEnded, type Turn } from '../../../core/turn.ts';
+import type { PublicTurn } from '../../../core/public/turn.ts';
+import { hasEnded } from '../../../core/turn.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
-import { shownTurn } from '../without-references.ts';
 
 /** A running turn is ended by the process that runs it; so long we wait to see it. */
 const WAIT_MS = 10_000;
@@ -25,7 +25,7 @@ async function cancel(target: string, { output, withEngine }: Cli): Promise<void
     for (const turn of turns.toReversed()) await engine.cancel(turn.id);
     for (const turn of turns) {
       const now = hasEnded(turn.state) ? turn : await ended(engine, turn);
-      if (output.json) output.value(shownTurn(now));
+      if (output.json) output.value(now);
       else if (hasEnded(now.state))
         output.line(`turn ${now.n} ${hasEnded(turn.state) ? 'was over: ' : ''}${now.state}`);
       else output.line(`turn ${now.n} was asked to stop and has not ended yet`);
@@ -36,7 +36,7 @@ async function cancel(target: string, { output, withEngine }: Cli): Promise<void
 }
 
 /** A turn by its id, else the open turns of a conversation: those after its head. */
-async function turnsOf(engine: Engine, target: string): Promise<Turn[]> {
+async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
   try {
     return [await engine.turn(target)];
   } catch (error) {
@@ -47,20 +47,20 @@ async function turnsOf(engine: Engine, target: string): Promise<Turn[]> {
       hint: 'See "throughline list" and "throughline show KEY".',
     });
   });
-  const later = await Array.fromAsync(inPages<Turn>((last) => engine.turns(id, { after: last?.n ?? head })));
+  const later = await Array.fromAsync(inPages<PublicTurn>((last) => engine.turns(id, { after: last?.n ?? head })));
   return later.filter(({ state }) => !hasEnded(state));
 }
 
-async function ended(engine: Engine, turn: Turn): Promise<Turn> {
+async function ended(engine: Engine, turn: PublicTurn): Promise<PublicTurn> {
   const signal = AbortSignal.timeout(WAIT_MS);
   const now = await engine.turn(turn.id);
   if (hasEnded(now.state)) return now;
-  const { lastSeq } = await engine.conversation(turn.conversation);
+  const { lastSeq } = await engine.conversation(turn.conversationId);
   // It may have ended between the two reads: then no event of it comes any more.
   const again = await engine.turn(turn.id);
   if (hasEnded(again.state)) return again;
-  for await (const event of engine.follow(turn.conversation, { after: lastSeq, signal })) {
-    if (event.kind === 'turn.ended' && event.turn === turn.id) break;
+  for await (const event of engine.follow(turn.conversationId, { after: lastSeq, signal })) {
+    if (event.kind === 'turn.ended' && event.turnId === turn.id) break;
   }
   return engine.turn(turn.id);
 }

@@ -7,7 +7,6 @@ import { DONE, EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../option-values.ts';
 import { styled } from '../output.ts';
 import { onStopSignals } from '../stop-signals.ts';
-import { shownEvent } from '../without-references.ts';
 
 interface FollowFlags {
   readonly after: number;
@@ -46,7 +45,7 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
       let last = untilIdle ? await lastWhenIdle(engine, id) : null;
       if (last !== null && after >= last) return DONE;
       for await (const event of engine.follow(id, { after, signal: stop.signal })) {
-        if (output.json) output.value(shownEvent(event));
+        if (output.json) output.value(event);
         else output.line(styled('dim', `${String(event.seq).padStart(5)}  `), eventLine(event));
         // Looked at again at the last one: a turn may have come meanwhile.
         const mayBeLast = event.kind === 'turn.ended' || (last !== null && event.seq >= last);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Conversation } from '../../../core/conversation.ts';
 import { inPages } from '../../../core/pages.ts';
+import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
@@ -19,7 +19,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const read = (last: Conversation | undefined, wanted: number) =>
+    const read = (last: PublicConversation | undefined, wanted: number) =>
       engine.list({ limit: wanted, ...(last && { before: last }) });
     let none = true;
     for await (const conversation of inPages(read, limit)) {

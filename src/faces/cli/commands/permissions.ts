@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { inPages } from '../../../core/pages.ts';
-import type { Permission } from '../../../core/permission.ts';
+import type { PublicPermission } from '../../../core/public/turn.ts';
 import { optionList } from '../choose-option.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
@@ -19,7 +19,9 @@ export function define(command: Command, cli: Cli): void {
 async function permissions(key: string | undefined, all: boolean, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const filter = { ...(key !== undefined && { conversation: key }), ...(!all && { open: true }) };
-    const found = inPages<Permission>((last) => engine.permissions({ ...filter, ...(last && { after: last.id }) }));
+    const found = inPages<PublicPermission>((last) =>
+      engine.permissions({ ...filter, ...(last && { after: last.id }) }),
+    );
     let none = true;
     for await (const permission of found) {
       none = false;

@@ -19,7 +19,8 @@ async function search(words: readonly string[], limit: number, { output, withEng
     const hits = await engine.search(words.join(' '), { limit });
     for (const hit of hits) {
       if (output.json) output.value(hit);
-      else output.line(styled('bold', oneLine(hit.key ?? hit.conversation)), ` turn ${hit.n}: ${oneLine(hit.snippet)}`);
+      else
+        output.line(styled('bold', oneLine(hit.key ?? hit.conversationId)), ` turn ${hit.n}: ${oneLine(hit.snippet)}`);
     }
     if (hits.length === 0) output.note('Nothing was found.');
     return DONE;

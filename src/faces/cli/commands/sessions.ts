@@ -8,7 +8,6 @@ import { directory } from '../option-values.ts';
 import { styled } from '../output.ts';
 import { oneLine } from '../terminal-text.ts';
 import { time } from '../time.ts';
-import { shownSession } from '../without-references.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -40,13 +39,11 @@ async function either(key: string | undefined, { agent, cwd }: { agent?: string;
 async function sessions(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const lineage = await engine.sessions(key);
-    const ids = new Map(lineage.map(({ ref, id }) => [ref, id]));
     // Oldest first, as they were lived in.
     for (const session of lineage.toReversed()) {
-      const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
-      if (output.json) output.value(shownSession(session, parent));
+      if (output.json) output.value(session);
       else {
-        const { id, agent, origin, watermark, state, openedAt } = session;
+        const { id, agent, origin, parent, watermark, state, openedAt } = session;
         const from = parent === null ? '' : ` from ${oneLine(parent)}`;
         output.line(
           styled('bold', oneLine(id)),

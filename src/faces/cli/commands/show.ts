@@ -5,7 +5,6 @@ import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
 import { showForPeople } from '../show-for-people.ts';
-import { shownTurn } from '../without-references.ts';
 
 export function define(command: Command, cli: Cli): void {
   command.argument('<key>', 'the conversation: its key or id').action((key: string) => show(key, cli));
@@ -28,5 +27,5 @@ async function show(key: string, { output, withEngine }: Cli): Promise<void> {
 }
 
 function withTexts(view: ConversationView) {
-  return { ...view, turns: view.turns.map((turn) => ({ ...shownTurn(turn), promptText: promptText(turn.prompt) })) };
+  return { ...view, turns: view.turns.map((turn) => ({ ...turn, promptText: promptText(turn.prompt) })) };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Summary } from '../../../core/summary.ts';
+import type { PublicSummary } from '../../../core/public/conversation.ts';
 import type { Cli } from '../cli.ts';
 import { addExamples } from '../examples.ts';
 import { DONE } from '../exit-codes.ts';
@@ -28,13 +28,13 @@ async function summary(key: string, { output, withEngine }: Cli): Promise<void> 
 }
 
 function forPeople(
-  { key, conversation, title, contexts, first, last, sessions, changes, open, lock, usage }: Summary,
+  { key, conversationId, title, contexts, first, last, sessions, changes, open, lock, usage }: PublicSummary,
   output: Output,
 ) {
-  output.line(styled('bold', oneLine(key ?? conversation)), `  ${oneLine(title)}`);
+  output.line(styled('bold', oneLine(key ?? conversationId)), `  ${oneLine(title)}`);
   const from = first && last ? `, from turn ${first.n} (${time(first.at)}) to turn ${last.n} (${time(last.at)})` : '';
   output.line(`${turns(contexts)} completed${from}; ${open} open`);
   output.line(`sessions: ${sessions}, changes between them: ${changes}`);
-  output.line(lock ? `held by process ${lock.pid}` : 'held by nobody');
+  output.line(lock ? `held by ${lock.holder}` : 'held by nobody');
   output.line(`used: ${usageLine(usage)}`);
 }

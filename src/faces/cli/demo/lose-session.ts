@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Engine } from '../../../ports/engine.ts';
+import type { DemoParts } from '../../../ports/demo.ts';
 
 export interface Loss {
   readonly sessionId: string;
@@ -10,10 +10,10 @@ export interface Loss {
 }
 
 /** The worst that happens to a session: its process is killed and its files are gone. Files of others are left alone. */
-export async function loseSession(engine: Engine, key: string, sessionFiles: string): Promise<Loss> {
+export async function loseSession({ engine, pidOf, sessionFiles }: DemoParts, key: string): Promise<Loss> {
   const [session] = await engine.sessions(key);
-  const pid = session?.process?.pid;
-  if (session === undefined || pid === undefined) throw new Error('The session has no process to kill.');
+  const pid = session === undefined ? null : await pidOf(session.id);
+  if (session === undefined || pid === null) throw new Error('The session has no process to kill.');
   process.kill(pid, 'SIGKILL');
   while (isAlive(pid)) await delay(5);
   const files = (await readdir(sessionFiles)).filter((name) => name.startsWith(session.id));

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Receipt } from '../../../core/receipt.ts';
+import type { PublicReceipt } from '../../../core/public/session.ts';
 import type { DemoParts } from '../../../ports/demo.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import { drawCodeword } from './codeword.ts';
@@ -19,21 +19,22 @@ export type DemoStep =
       readonly prompt: string;
       readonly remembered: boolean;
       readonly reply: string;
-      readonly receipt: Receipt | null;
+      readonly receipt: PublicReceipt | null;
     };
 
 /**
  * Tells the agent a codeword, loses its session, and asks for the codeword: without Throughline and with it. The codeword
  * is random and each answer is compared with it: nothing here is for show.
  */
-export async function* runDemo({ engine, agent, sandbox, cwd, sessionFiles }: DemoParts): AsyncGenerator<DemoStep> {
+export async function* runDemo(parts: DemoParts): AsyncGenerator<DemoStep> {
+  const { engine, agent, sandbox, cwd } = parts;
   const codeword = drawCodeword();
   const prompt = `The codeword is ${codeword}`;
   await engine.ensure({ key: KEY, ...(cwd === null ? {} : { cwd }) });
   const told = await ask(engine, prompt);
   yield { step: 'told', codeword, prompt, reply: told.reply };
 
-  const loss = await loseSession(engine, KEY, sessionFiles);
+  const loss = await loseSession(parts, KEY);
   yield { step: 'lost', ...loss };
 
   const control = await askWithoutThroughline({ agent, sandbox }, loss.sessionId, QUESTION);
@@ -43,11 +44,11 @@ export async function* runDemo({ engine, agent, sandbox, cwd, sessionFiles }: De
   yield { step: 'with', prompt: QUESTION, remembered: reply.includes(codeword), reply, receipt };
 }
 
-async function ask(engine: Engine, prompt: string): Promise<{ reply: string; receipt: Receipt | null }> {
+async function ask(engine: Engine, prompt: string): Promise<{ reply: string; receipt: PublicReceipt | null }> {
   const { turn, seq } = await engine.submit(KEY, prompt, { permissions: 'deny' }); // nobody is there to answer
-  let receipt: Receipt | null = null;
+  let receipt: PublicReceipt | null = null;
   for await (const event of engine.follow(KEY, { after: seq })) {
-    if (event.turn !== turn.id) continue;
+    if (event.turnId !== turn.id) continue;
     if (event.kind === 'restore.receipt') receipt = event.payload;
     if (event.kind !== 'turn.ended') continue;
     const { failure, reply } = event.payload;

@@ -65,7 +65,7 @@ describe('whose', () => {
     while (home.metrics.readers === 0) await new Promise(setImmediate);
     await ann.ok('POST', '/conversations', { key: 'hers' });
     const his = await bob.ok('POST', '/conversations', { key: 'his' });
-    expect((await first).value?.data.conversation).toBe(his.id);
+    expect((await first).value?.data.conversationId).toBe(his.id);
     await hints.return();
   });
 });
@@ -80,8 +80,8 @@ test('who answered a question is in the record, and in the chain that shows any 
   });
   for await (const { data } of home.caller.events('/conversations/chat/events')) {
     if (data.kind !== 'permission.asked') continue;
-    await key.caller.ok('POST', `/permissions/${data.payload.id}`, { optionId: 'allow' });
-    const late = await home.caller.post(`/permissions/${data.payload.id}`, { optionId: 'reject' });
+    await key.caller.ok('POST', `/permissions/${data.payload.permissionId}`, { optionId: 'allow' });
+    const late = await home.caller.post(`/permissions/${data.payload.permissionId}`, { optionId: 'reject' });
     expect(late).toMatchObject({ status: 409 });
     break;
   }
@@ -93,7 +93,7 @@ test('who answered a question is in the record, and in the chain that shows any 
     if (event.kind === 'permission.answered') events.push(event.payload);
     if (event.kind === 'turn.ended') break;
   }
-  expect(events).toEqual([{ id: expect.any(String), optionId: 'allow', by }]);
+  expect(events).toEqual([{ permissionId: expect.any(String), optionId: 'allow', by }]);
   expect(await home.caller.ok('GET', '/conversations/chat/verify')).toMatchObject({ broken: null });
 });
 
@@ -123,7 +123,7 @@ async function anns(ann: Caller) {
   let permission = '';
   for await (const { data } of ann.events('/conversations/hers/events')) {
     if (data.kind !== 'permission.asked') continue;
-    permission = data.payload.id;
+    permission = data.payload.permissionId;
     break;
   }
   const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });

@@ -78,9 +78,9 @@ export class Caller {
   }
 
   /** Follows until the turn has ended, and gives its answer. */
-  async finished(turn: { id: string; conversation: string }): Promise<Answered['body']> {
-    for await (const { data } of this.events(`/conversations/${turn.conversation}/events`)) {
-      if (data.kind === 'turn.ended' && data.turn === turn.id) break;
+  async finished(turn: { id: string; conversationId: string }): Promise<Answered['body']> {
+    for await (const { data } of this.events(`/conversations/${turn.conversationId}/events`)) {
+      if (data.kind === 'turn.ended' && data.turnId === turn.id) break;
     }
     return this.ok('GET', `/turns/${turn.id}/answer`);
   }

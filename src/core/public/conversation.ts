@@ -1,0 +1,100 @@
+import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
+import type { RestoreOverride } from '../restore-settings.ts';
+import type { Lock, Summary } from '../summary.ts';
+import type { Usage } from '../usage.ts';
+
+/** A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside. */
+export interface PublicConversation {
+  readonly id: string;
+  readonly owner: string;
+  /** The caller's own name for it, unique per owner; null: it has none. */
+  readonly key: string | null;
+  readonly title: string;
+  /** Who chose the title: `caller`, the `agent`, or the first line of the first `prompt`; `none`: it has no title. */
+  readonly titleSource: TitleSource;
+  /** The agent of the first turn when the turn names none; null: the settings' default. */
+  readonly agent: string | null;
+  /** `worker`: Throughline runs its turns. `tracker`: a program of the caller does, and prompts are refused here. */
+  readonly driver: Driver;
+  /** The working directory that the caller named; null: a directory of its own. */
+  readonly cwd: string | null;
+  /** What was set for this conversation alone. */
+  readonly restore: RestoreOverride;
+  /** The conversation that it was forked from; null: none. */
+  readonly parent: PublicParent | null;
+  /** The number of the last turn that was sent and has ended; 0: none. */
+  readonly head: number;
+  /** How many turns were sent and have ended. */
+  readonly historyCount: number;
+  /** The number of its last event. */
+  readonly lastSeq: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** Where a fork was taken: after turn `n` of that conversation. */
+export interface PublicParent {
+  readonly conversationId: string;
+  readonly n: number;
+}
+
+/** A conversation at a glance. */
+export interface PublicSummary {
+  readonly conversationId: string;
+  readonly key: string | null;
+  readonly title: string;
+  /** Completed turns. */
+  readonly contexts: number;
+  /** The numbers and times of the first and the last completed turn; null: none yet. */
+  readonly first: { readonly n: number; readonly at: number } | null;
+  readonly last: { readonly n: number; readonly at: number } | null;
+  /** How many sessions of agents the conversation has lived in, and how often it moved from one to another. */
+  readonly sessions: number;
+  readonly changes: number;
+  /** Turns that have not ended. */
+  readonly open: number;
+  /** Null: no process holds it. */
+  readonly lock: PublicLock | null;
+  readonly usage: Usage;
+}
+
+/** The process that runs the turns of a conversation now. */
+export interface PublicLock {
+  /** For people: `process 4711`. */
+  readonly holder: string;
+  /** Milliseconds until the lock expires unless its holder renews it. */
+  readonly expiresIn: number;
+}
+
+export function toPublicConversation(stored: Conversation): PublicConversation {
+  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, parent } = stored;
+  const { head, historyCount, lastSeq, createdAt, updatedAt } = stored;
+  return {
+    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore },
+    parent: parent && toPublicParent(parent),
+    ...{ head, historyCount, lastSeq, createdAt, updatedAt },
+  };
+}
+
+/** Without the hash of the copied records. */
+export function toPublicParent({ conversation, n }: Parent): PublicParent {
+  return { conversationId: conversation, n };
+}
+
+export function toPublicSummary(stored: Summary): PublicSummary {
+  const { conversation, key, title, contexts, first, last, sessions, changes, open, lock, usage } = stored;
+  return {
+    ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open },
+    lock: lock && toPublicLock(lock),
+    usage,
+  };
+}
+
+export function toPublicLock({ pid, expiresIn }: Lock): PublicLock {
+  return { holder: processLabel(pid), expiresIn };
+}
+
+/** How the holder of a lock is called. */
+export function processLabel(pid: number): string {
+  return `process ${pid}`;
+}

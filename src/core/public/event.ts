@@ -1,0 +1,138 @@
+import type { TitleSource } from '../conversation.ts';
+import type { Failure } from '../errors.ts';
+import type { ConversationEvent, EventKind, EventPayloads } from '../event.ts';
+import type { PermissionOption } from '../permission.ts';
+import type { RestoreProgress, Tried } from '../receipt.ts';
+import type { SessionOrigin, SessionState } from '../session.ts';
+import type { TurnEnd } from '../turn.ts';
+import type { Update } from '../update.ts';
+import type { Usage } from '../usage.ts';
+import { type PublicParent, toPublicParent } from './conversation.ts';
+import { type PublicReceipt, toPublicReceipt } from './session.ts';
+import { type PublicSent, toPublicSent } from './turn.ts';
+
+/**
+ * Everything that can happen in a conversation, as all interfaces show it: the library's `follow` and `send`, server-sent
+ * events, and `--json` of the command line. Plain JSON values, fit for browsers.
+ *
+ * Narrow an event by its `kind`:
+ *
+ *   if (event.kind === 'turn.ended') console.log(event.payload.reply);
+ *
+ * `turnId` is the id of a turn, `n` its number within the conversation. `sessionId` is always the agent's own id.
+ */
+export type PublicEvent = {
+  [K in EventKind]: {
+    readonly conversationId: string;
+    /** Counts the events of the conversation from 1 without gaps (R5). Follow after it to go on. */
+    readonly seq: number;
+    readonly kind: K;
+    /** The turn it belongs to; null: none. */
+    readonly turnId: string | null;
+    /** Milliseconds since 1970. */
+    readonly at: number;
+    readonly payload: PublicEventPayloads[K];
+  };
+}[EventKind];
+
+/** The payload of every kind of public event. */
+export interface PublicEventPayloads {
+  'conversation.created': { readonly key: string | null; readonly agent: string | null; readonly cwd: string | null };
+  /** This conversation began as a copy of another one. */
+  'conversation.forked': PublicParent;
+  'conversation.imported': { readonly turns: number };
+  'conversation.titled': { readonly title: string; readonly source: TitleSource };
+
+  /** The turn is stored and will run. `preview`: the beginning of its prompt. `retryOf`: the id of the turn it repeats. */
+  'turn.queued': {
+    readonly n: number;
+    readonly agent: string;
+    readonly requestId: string | null;
+    readonly retryOf: string | null;
+    readonly preview: string;
+  };
+  'turn.started': { readonly n: number; readonly attempt: number };
+  /** A worker ended before anything was sent. The turn waits for the next one. */
+  'turn.requeued': { readonly n: number; readonly attempt: number };
+  /** Stored just before the prompt leaves. From here on it may have reached the agent. */
+  'turn.sent': { readonly n: number; readonly sent: PublicSent };
+  /** What the agent does: an ACP `session/update` value. `acp` is the protocol version that it follows. */
+  'turn.update': { readonly acp: number; readonly update: Update };
+  /** This attempt failed in a way that allows another one within the turn. */
+  'turn.retrying': { readonly n: number; readonly attempt: number; readonly failure: Failure };
+  'turn.cancel_requested': { readonly n: number; readonly by: string };
+  /** The last event of a turn. `failure` is null when it completed. */
+  'turn.ended': {
+    readonly n: number;
+    readonly outcome: TurnEnd;
+    readonly failure: Failure | null;
+    readonly reply: string;
+    readonly usage: Usage;
+  };
+
+  /** `parent`: the agent's id of the session it continues; null: none. */
+  'session.opened': {
+    readonly sessionId: string;
+    readonly agent: string;
+    readonly origin: SessionOrigin;
+    readonly parent: string | null;
+  };
+  'session.changed': {
+    readonly sessionId: string;
+    readonly state: SessionState;
+    readonly watermark: number;
+    readonly reason: string | null;
+  };
+  /** The agent's session is in use elsewhere; we wait and try again. `ms`: how long so far. */
+  'session.locked': { readonly sessionId: string | null; readonly waits: number; readonly ms: number };
+
+  'restore.progress': RestoreProgress;
+  /** One way to restore the session failed; the next is tried. */
+  'restore.tried': Tried;
+  'restore.receipt': PublicReceipt;
+
+  /** `toolCall`: what the agent wants to do, as it said it (an ACP tool call). */
+  'permission.asked': {
+    readonly permissionId: string;
+    readonly title: string;
+    readonly toolCall: unknown;
+    readonly options: readonly PermissionOption[];
+  };
+  'permission.answered': { readonly permissionId: string; readonly optionId: string; readonly by: string };
+  'permission.withdrawn': { readonly permissionId: string; readonly reason: string };
+}
+
+/** Every stored kind has a public form, or this does not compile. */
+const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => PublicEventPayloads[K] } = {
+  'conversation.created': unchanged,
+  'conversation.forked': toPublicParent,
+  'conversation.imported': unchanged,
+  'conversation.titled': unchanged,
+  'turn.queued': unchanged,
+  'turn.started': unchanged,
+  'turn.requeued': unchanged,
+  'turn.sent': ({ n, sent }) => ({ n, sent: toPublicSent(sent) }),
+  'turn.update': unchanged,
+  'turn.retrying': unchanged,
+  'turn.cancel_requested': unchanged,
+  'turn.ended': unchanged,
+  'session.opened': ({ id, agent, origin, parent }) => ({ sessionId: id, agent, origin, parent }),
+  'session.changed': ({ id, state, watermark, reason }) => ({ sessionId: id, state, watermark, reason }),
+  'session.locked': ({ id, waits, ms }) => ({ sessionId: id, waits, ms }),
+  'restore.progress': unchanged,
+  'restore.tried': unchanged,
+  'restore.receipt': toPublicReceipt,
+  'permission.asked': ({ id, title, toolCall, options }) => ({ permissionId: id, title, toolCall, options }),
+  'permission.answered': ({ id, optionId, by }) => ({ permissionId: id, optionId, by }),
+  'permission.withdrawn': ({ id, reason }) => ({ permissionId: id, reason }),
+};
+
+function unchanged<T>(payload: T): T {
+  return payload;
+}
+
+/** A stored event as it is published. */
+export function toPublicEvent({ conversation, seq, kind, turn, at, payload }: ConversationEvent): PublicEvent {
+  const toPublic = PAYLOADS[kind] as (stored: unknown) => unknown;
+  return { conversationId: conversation, seq, kind, turnId: turn, at, payload: toPublic(payload) } as PublicEvent;
+}

@@ -1,0 +1,81 @@
+import type { Proof, Receipt, Tried } from '../receipt.ts';
+import type { ReceiptRung } from '../restore-settings.ts';
+import type { Session, SessionOrigin, SessionState } from '../session.ts';
+import type { Usage } from '../usage.ts';
+
+/** One agent's own session as all interfaces show it. What we know of its process and its files stays inside. */
+export interface PublicSession {
+  /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */
+  readonly id: string;
+  readonly conversationId: string;
+  readonly agent: string;
+  readonly origin: SessionOrigin;
+  /** The agent's id of the session that it continues; null: none. */
+  readonly parent: string | null;
+  /** The number of the last turn that it was told. */
+  readonly watermark: number;
+  /** How many turns up to the watermark it was never told, because a budget left them out. */
+  readonly dropped: number;
+  readonly state: SessionState;
+  /** How many turns it was given. */
+  readonly turns: number;
+  readonly usage: Usage;
+  readonly openedAt: number;
+  readonly usedAt: number;
+}
+
+/** How a session was brought to the head of its conversation, or why that failed. One for every attempt, and for every warm-up. */
+export interface PublicReceipt {
+  /** The number of the turn it was for; null: a warm-up. */
+  readonly turn: number | null;
+  readonly attempt: number;
+  readonly agent: string;
+  readonly rung: ReceiptRung;
+  /** The agent's id; null: the agent has not named its session yet, or there is none. */
+  readonly sessionId: string | null;
+  /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
+  readonly carried: number;
+  readonly dropped: number;
+  /** Turns that we put before the prompt ourselves, a part of `carried`. */
+  readonly delivered: number;
+  /** Estimated tokens of what was delivered. */
+  readonly deliveredTokens: number;
+  /** The last turn of the session was interrupted, and it was told so. */
+  readonly unsettled: boolean;
+  /** Calls to the model made for restoring alone, and what they cost. */
+  readonly modelCalls: number;
+  readonly usage: Usage;
+  /** Tools that ran during a replay with `allowTools`. */
+  readonly toolsRan: readonly string[];
+  /** How far the context is proved: `after` where there is one, else `before`. */
+  readonly proof: Proof;
+  /** What was proved before the prompt was sent, and after it; null: not known (yet), or the agent's storage cannot be read. */
+  readonly before: Proof;
+  readonly after: Proof | null;
+  /** What was tried first and did not work. */
+  readonly tried: readonly Tried[];
+  readonly lockWaits: { readonly count: number; readonly ms: number };
+  readonly ms: number;
+}
+
+/** All sessions of a conversation in the order given, each with the agent's id of its parent. */
+export function toPublicSessions(stored: readonly Session[]): PublicSession[] {
+  const ids = new Map(stored.map(({ ref, id }) => [ref, id]));
+  return stored.map((session) => {
+    const { id, conversation, agent, origin, watermark, dropped, state, turns, usage, openedAt, usedAt } = session;
+    const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
+    return {
+      ...{ id, conversationId: conversation, agent, origin, parent },
+      ...{ watermark, dropped, state, turns, usage, openedAt, usedAt },
+    };
+  });
+}
+
+export function toPublicReceipt(stored: Receipt): PublicReceipt {
+  const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
+  const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
+  return {
+    ...{ turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled },
+    ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Prompt } from '../content.ts';
+import type { Failure } from '../errors.ts';
+import type { Permission, PermissionOption, PermissionState } from '../permission.ts';
+import type { ReceiptRung } from '../restore-settings.ts';
+import type { Sent, Turn, TurnOptions, TurnState } from '../turn.ts';
+import type { Usage } from '../usage.ts';
+
+/** A turn as all interfaces show it. */
+export interface PublicTurn {
+  readonly id: string;
+  readonly conversationId: string;
+  /** Its number within the conversation, from 1. */
+  readonly n: number;
+  /** The caller's idempotency key, unique per owner; null: none given. */
+  readonly requestId: string | null;
+  readonly state: TurnState;
+  readonly agent: string;
+  readonly prompt: Prompt;
+  /** What the caller set for this turn alone. */
+  readonly options: TurnOptions;
+  /** How many times a worker has begun it. */
+  readonly attempt: number;
+  /** The agent's id of the session that was given it; null: none yet. */
+  readonly sessionId: string | null;
+  /** The id of the turn that this one repeats; null: none. */
+  readonly retryOf: string | null;
+  /** Null: not sent. Once set, the prompt may have reached the agent. */
+  readonly sent: PublicSent | null;
+  readonly cancelRequested: boolean;
+  /** Null while it is open, and when it completed. */
+  readonly failure: Failure | null;
+  readonly usage: Usage;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+}
+
+/** How and when the prompt of a turn was sent. */
+export interface PublicSent {
+  readonly attempt: number;
+  /** How its session was given the context. */
+  readonly rung: ReceiptRung;
+  /** Earlier turns that were told to the agent before the prompt: the first and the last number, and how many; null: none. */
+  readonly delivered: { readonly from: number; readonly to: number; readonly count: number } | null;
+  readonly at: number;
+}
+
+/** A question that an agent asked during a turn, with its answer. */
+export interface PublicPermission {
+  readonly id: string;
+  readonly conversationId: string;
+  readonly turnId: string;
+  readonly attempt: number;
+  readonly title: string;
+  /** What the agent wants to do, as it said it (an ACP tool call). */
+  readonly toolCall: unknown;
+  readonly options: readonly PermissionOption[];
+  readonly state: PermissionState;
+  /** The option chosen; null: not answered. */
+  readonly optionId: string | null;
+  /** Who answered; null: not answered. */
+  readonly answeredBy: string | null;
+  readonly askedAt: number;
+  readonly endedAt: number | null;
+}
+
+export function toPublicTurn(stored: Turn): PublicTurn {
+  const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, sent } = stored;
+  const { cancelRequested, failure, usage, createdAt, startedAt, endedAt } = stored;
+  return {
+    ...{ id, conversationId: conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf },
+    sent: sent && toPublicSent(sent),
+    ...{ cancelRequested, failure, usage, createdAt, startedAt, endedAt },
+  };
+}
+
+/** Without our names of session and prompt, the process, the position in the agent's storage, and the hash of what was delivered. */
+export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent {
+  return {
+    attempt,
+    rung,
+    delivered: delivered && { from: delivered.from, to: delivered.to, count: delivered.count },
+    at,
+  };
+}
+
+export function toPublicPermission(stored: Permission): PublicPermission {
+  const { id, conversation, turn, attempt, title, toolCall, options } = stored;
+  const { state, optionId, answeredBy, askedAt, endedAt } = stored;
+  return {
+    ...{ id, conversationId: conversation, turnId: turn, attempt, title, toolCall, options },
+    ...{ state, optionId, answeredBy, askedAt, endedAt },
+  };
+}

@@ -1,0 +1,209 @@
+import { expect, test } from 'vitest';
+import type { ConversationEvent, EventKind, EventPayloads } from '../../../src/core/event.ts';
+import { toPublicConversation, toPublicSummary } from '../../../src/core/public/conversation.ts';
+import { toPublicEvent } from '../../../src/core/public/event.ts';
+import { toPublicReceipt, toPublicSessions } from '../../../src/core/public/session.ts';
+import { toPublicPermission, toPublicTurn } from '../../../src/core/public/turn.ts';
+import type { Receipt } from '../../../src/core/receipt.ts';
+import type { Session } from '../../../src/core/session.ts';
+import type { Sent, Turn } from '../../../src/core/turn.ts';
+import { NO_USAGE } from '../../../src/core/usage.ts';
+import { open } from '../../../src/index.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { allEvents, ended, event, run, WHICH } from '../support/conversations.ts';
+import { expectValid } from './support/conform.ts';
+import { ServedHome, TOKEN } from './support/served-home.ts';
+
+/** Names of stored fields that nobody outside can use. None of them is in any public value. */
+const INTERNAL = new Set([
+  ...['pid', 'boot', 'namespace', 'mark', 'started', 'process'], // processes
+  ...['ref', 'memo', 'position', 'mirrored', 'storage'], // sessions
+  ...['sandbox', 'place', 'hash', 'epoch', 'fence', 'begun', 'written'], // storage
+]);
+
+/** The names of internal fields anywhere in a value, with where they are. */
+function internalIn(value: unknown, at = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [
+    ...(INTERNAL.has(name) && !Array.isArray(value) ? [`${at}.${name}`] : []),
+    ...internalIn(inner, `${at}.${name}`),
+  ]);
+}
+
+const SENT: Sent = {
+  attempt: 1,
+  prompt: 'our id of the prompt',
+  session: 'our reference',
+  position: '4711:abc',
+  rung: 'transcript',
+  delivered: { from: 1, to: 3, count: 3, hash: 'abcdef' },
+  process: { pid: 4711, started: '12', boot: 'b', namespace: 'n', mark: 'm' },
+  at: 5,
+};
+
+const PUBLIC_SENT = { attempt: 1, rung: 'transcript', delivered: { from: 1, to: 3, count: 3 }, at: 5 };
+
+const RECEIPT: Receipt = {
+  ...{ turn: 4, attempt: 1, agent: 'claude', rung: 'transcript', sessionId: 's-2', carried: 3, dropped: 0 },
+  ...{ delivered: 3, deliveredTokens: 40, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [] },
+  ...{ proof: 'counted', before: 'counted', after: null, lockWaits: { count: 0, ms: 0 }, ms: 7 },
+  tried: [{ rung: 'resume', sessionId: 's-1', failure: 'its files are gone' }],
+};
+
+const FAILURE = { code: 'agent_failed', message: 'It failed.' } as const;
+const OPTIONS = [{ optionId: 'allow', name: 'Allow', kind: 'allow_once' }] as const;
+
+/** One stored payload of every kind. A new kind does not compile until it is here. */
+const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
+  'conversation.created': { key: 'ticket', agent: 'claude', cwd: '/work' },
+  'conversation.forked': { conversation: 'c-1', n: 2, hash: 'abcdef' },
+  'conversation.imported': { turns: 3 },
+  'conversation.titled': { title: 'Notes', source: 'caller' },
+  'turn.queued': { n: 1, agent: 'claude', requestId: 'r-1', retryOf: null, preview: 'Hello' },
+  'turn.started': { n: 1, attempt: 1 },
+  'turn.requeued': { n: 1, attempt: 1 },
+  'turn.sent': { n: 1, sent: SENT },
+  'turn.update': {
+    acp: 1,
+    update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Hello.' } },
+  },
+  'turn.retrying': { n: 1, attempt: 1, failure: FAILURE },
+  'turn.cancel_requested': { n: 1, by: 'ann' },
+  'turn.ended': { n: 1, outcome: 'failed', failure: FAILURE, reply: '', usage: NO_USAGE },
+  'session.opened': { id: 's-2', agent: 'claude', origin: 'rotated', parent: 's-1' },
+  'session.changed': { id: 's-2', state: 'lost', watermark: 3, reason: 'its files are gone' },
+  'session.locked': { id: null, waits: 1, ms: 20 },
+  'restore.progress': { rung: 'replay', done: 1, total: 3 },
+  'restore.tried': { rung: 'resume', sessionId: 's-1', failure: 'its files are gone' },
+  'restore.receipt': RECEIPT,
+  'permission.asked': { id: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
+  'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.withdrawn': { id: 'p-1', reason: 'nobody answered in time' },
+};
+
+/** What is published in another form than it is stored. */
+const CHANGED: Partial<Record<EventKind, object>> = {
+  'conversation.forked': { conversationId: 'c-1', n: 2 },
+  'turn.sent': { n: 1, sent: PUBLIC_SENT },
+  'session.opened': { sessionId: 's-2', agent: 'claude', origin: 'rotated', parent: 's-1' },
+  'session.changed': { sessionId: 's-2', state: 'lost', watermark: 3, reason: 'its files are gone' },
+  'session.locked': { sessionId: null, waits: 1, ms: 20 },
+  'permission.asked': { permissionId: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
+  'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann' },
+  'permission.withdrawn': { permissionId: 'p-1', reason: 'nobody answered in time' },
+};
+
+test.each(Object.keys(STORED) as EventKind[])('a stored %s has a public form that its schema takes', (kind) => {
+  const stored = { conversation: 'c-2', seq: 9, kind, turn: 't-1', at: 5, payload: STORED[kind] } as ConversationEvent;
+  const shown = toPublicEvent(stored);
+  const payload = CHANGED[kind] ?? STORED[kind];
+  expect(shown).toEqual({ conversationId: 'c-2', seq: 9, kind, turnId: 't-1', at: 5, payload });
+  expect(internalIn(shown)).toEqual([]);
+  expectValid('#/components/schemas/ConversationEvent', JSON.parse(JSON.stringify(shown)), kind);
+});
+
+test('other stored values are published without what is internal, and as their schemas have it', () => {
+  const times = { createdAt: 1, updatedAt: 2 };
+  const conversation = toPublicConversation({
+    ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
+    ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
+    ...{ head: 2, historyCount: 2, lastSeq: 7, ...times },
+  });
+  const turn: Turn = {
+    ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
+    ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },
+    ...{ cancelRequested: false, failure: null, usage: NO_USAGE, createdAt: 1, startedAt: 2, endedAt: 3 },
+  };
+  const session: Session = {
+    ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
+    ...{ dropped: 0, state: 'live', position: '4711:abc', mirrored: 12, memo: 'm', process: SENT.process, turns: 1 },
+    ...{ usage: NO_USAGE, openedAt: 1, usedAt: 2 },
+  };
+  const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
+  const lock = { holder: 'worker', pid: 4711, epoch: 3, expiresIn: 900 };
+  const summary = toPublicSummary({
+    ...{ conversation: 'c-2', key: null, title: '', contexts: 1, first: null, last: null, sessions: 2, changes: 1 },
+    ...{ open: 0, lock, usage: NO_USAGE },
+  });
+  const permission = toPublicPermission({
+    ...{ id: 'p-1', conversation: 'c-2', turn: 't-1', attempt: 1, title: 'May I?', toolCall: {}, options: OPTIONS },
+    ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', askedAt: 1, endedAt: 2 },
+  });
+  expect(conversation.parent).toEqual({ conversationId: 'c-1', n: 2 });
+  expect(sessions.map(({ id, parent }) => [id, parent])).toEqual([
+    ['s-2', 's-1'],
+    ['s-1', null],
+  ]);
+  expect(summary.lock).toEqual({ holder: 'process 4711', expiresIn: 900 });
+  const values = {
+    Conversation: conversation,
+    Turn: toPublicTurn(turn),
+    Session: sessions[0],
+    Receipt: toPublicReceipt(RECEIPT),
+    Summary: summary,
+    Permission: permission,
+  };
+  for (const [name, value] of Object.entries(values)) {
+    expect(internalIn(value), name).toEqual([]);
+    expectValid(`#/components/schemas/${name}`, JSON.parse(JSON.stringify(value)), name);
+  }
+});
+
+/** Everything that an engine tells of a conversation with restores, questions, retries and a fork. */
+async function told(engine: Engine): Promise<unknown[]> {
+  const made = await engine.ensure({ key: 'chat', title: 'Ambrosia' });
+  const first = await run(engine, 'chat', 'The codeword is amber.');
+  await run(engine, 'chat', WHICH, { agent: 'other' });
+  const asking = await engine.submit('chat', '/ask May I?\n/say done', { permissions: 'ask' });
+  const { payload } = await event(engine, 'chat', 'permission.asked');
+  const permission = await engine.answer(payload.permissionId, 'allow');
+  await ended(engine, asking.turn);
+  const failing = await engine.submit('chat', '/fail agent_failed 1');
+  await ended(engine, failing.turn);
+  const retried = await engine.retry(first.turn.id);
+  await ended(engine, retried.turn);
+  const hanging = await engine.submit('chat', '/say begun\n/hang');
+  await event(engine, 'chat', 'turn.update', { turn: hanging.turn.id });
+  const cancelled = await engine.cancel(hanging.turn.id);
+  await ended(engine, hanging.turn);
+  const rebuilt = await run(engine, 'chat', WHICH, { restore: { rung: 'transcript' } });
+  const fork = await engine.fork('chat', { turn: 2, key: 'fork' });
+  const warmed = await engine.warm('fork');
+  return [
+    ...[made, first, asking, permission, failing, retried, cancelled, rebuilt, fork, warmed],
+    ...(await allEvents(engine, 'chat')),
+    ...(await allEvents(engine, 'fork')),
+    ...[await engine.list(), await engine.turns('chat'), await engine.sessions('chat'), await engine.receipts('chat')],
+    ...[
+      await engine.show('chat'),
+      await engine.summary('chat'),
+      await engine.permissions(),
+      await engine.search('amber'),
+    ],
+    ...[await engine.rename('chat', 'Birch'), await engine.export('chat'), await engine.usage()],
+  ];
+}
+
+test.each(['embedded', 'over HTTP'])('no internal field is in anything that an engine tells, %s', async (how) => {
+  await using home = await ServedHome.start({ agents: { scripted: {}, other: {} } });
+  await using tl = await open({ server: home.url, token: TOKEN });
+  const values = await told(how === 'embedded' ? home.engine : tl.engine);
+  const kinds = new Set(values.flatMap((value) => (value as { kind?: string } | null)?.kind ?? []));
+  for (const kind of ['turn.sent', 'turn.retrying', 'session.opened', 'restore.receipt', 'conversation.forked']) {
+    expect(kinds).toContain(kind);
+  }
+  expect(internalIn(values)).toEqual([]);
+});
+
+test('an older and a newer client are told to update, and which side, before anything is done', async () => {
+  await using home = await ServedHome.start();
+  const from = (spoken: string) => home.caller.with({ 'throughline-interface': spoken });
+  const post = (spoken: string) => from(spoken).post('/conversations', { key: 'made' });
+  expect(await post('1')).toMatchObject({
+    status: 400,
+    body: { detail: 'This server speaks interface 2, and not interface 1.', hint: expect.stringMatching(/the client/) },
+  });
+  expect(await post('3')).toMatchObject({ status: 400, body: { hint: expect.stringMatching(/on the server/) } });
+  expect((await home.caller.ok('GET', '/conversations')).conversations).toEqual([]);
+  expect((await post('2')).status).toBe(200);
+});
