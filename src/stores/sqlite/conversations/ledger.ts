@@ -72,13 +72,8 @@ export class Ledger {
   static under(tx: Tx, fence: Fence): Ledger {
     const row = tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
     if (row === undefined || (row.owner !== fence.owner && !isErased(row))) throw noConversation();
-    const ledger = new Ledger(tx, row);
-    if (!ledger.isUnder(fence)) throw leaseLost();
-    return ledger;
-  }
-
-  isUnder({ epoch }: Fence): boolean {
-    return this.row.epoch === epoch && this.row.worker !== null;
+    if (row.epoch !== fence.epoch || row.worker === null) throw leaseLost();
+    return new Ledger(tx, row);
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */

@@ -73,19 +73,11 @@ function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
 }
 
 function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
-  return { ...turnOf(ledger.tx.db, turn), ...startTurn(ledger, turn) };
-}
-
-/** Returns what the turn is from then on. */
-export function startTurn(
-  ledger: Ledger,
-  turn: Pick<TurnRow, 'no' | 'id' | 'n' | 'attempt'>,
-): Pick<Turn, 'state' | 'attempt' | 'startedAt'> {
-  const { tx } = ledger;
+  const { db, now } = ledger.tx;
   const attempt = turn.attempt + 1;
-  tx.db.run(BEGIN, attempt, tx.now, turn.no);
+  db.run(BEGIN, attempt, now, turn.no);
   ledger.append('turn.started', turn, { n: turn.n, attempt });
-  return { state: 'running', attempt, startedAt: tx.now };
+  return { ...turnOf(db, turn), state: 'running', attempt, startedAt: now };
 }
 
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */

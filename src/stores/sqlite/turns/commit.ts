@@ -28,18 +28,13 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
   const repeated = earlierAnswer(ledger, counter, writes.length);
   if (repeated !== null) return repeated;
-  applyAll(ledger, counter, writes, new Map());
-  ledger.save();
-  return { seq: ledger.row.next_seq - 1 };
-}
-
-/** Under the lease that the ledger was found under. `names`: the turns that are known without looking. */
-export function applyAll(ledger: Ledger, counter: number, writes: readonly Write[], names: Names): void {
-  const { epoch } = ledger.row;
+  const names: Names = new Map();
   for (const [index, write] of writes.entries()) {
-    apply(ledger, write, { epoch, counter: counter + index, part: 0 }, names);
+    apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 }, names);
   }
   checkWatermarks(ledger, writes);
+  ledger.save();
+  return { seq: ledger.row.next_seq - 1 };
 }
 
 /** The answer of then, when this commit was made before and only its reply was lost (R5). */
@@ -94,7 +89,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
 }
 
 type NumberedTurn = TurnName & { readonly n: number };
-export type Names = Map<string, NumberedTurn>;
+type Names = Map<string, NumberedTurn>;
 
 /** Looked up once a commit: a batch of updates is mostly of one turn. */
 function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {

@@ -27,14 +27,6 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const known = findRequest(tx.db, owner, request.requestId, asked);
   if (known !== null) return known;
   const ledger = Ledger.of(tx, owner, request.conversation);
-  const { turn, seq } = addTurn(ledger, request, asked);
-  ledger.save();
-  return { turn, seq, duplicate: false };
-}
-
-/** The hot row is still to be saved. */
-function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { turn: Turn; seq: number } {
-  const { tx } = ledger;
   const agent = agentFor(tx.db, ledger, request);
   checkSession(tx.db, ledger, agent, request);
   checkRetried(tx.db, ledger, request);
@@ -49,7 +41,8 @@ function addTurn(ledger: Ledger, request: NewTurn, asked: Uint8Array | null): { 
   ledger.row.pending += 1;
   ledger.row.ready_at ??= tx.monotonic;
   ledger.touch();
-  return { turn: newTurn(request, n, agent, tx.now), seq };
+  ledger.save();
+  return { turn: newTurn(request, n, agent, tx.now), seq, duplicate: false };
 }
 
 /** The turn as it was stored, without reading it back. */
