@@ -18,12 +18,12 @@ export interface Tasks {
    * are worked on from now on. What can never be honoured is `invalid` or `refused` here, and nothing is stored.
    */
   add(plan: unknown, options?: AddOptions): Promise<{ tasks: Task[]; duplicate: boolean }>;
-  /** Adds, and waits as `settled` does. */
+  /** Adds, and waits as `waitFor` does. */
   run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<Task[]>;
   /** Waits until every one of them has ended, asks a person, or waits for one of those; then gives them as they are. */
-  settled(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<Task[]>;
+  waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<Task[]>;
   /** Has this process work on all tasks of the owner that are not at rest: whoever did so before may be gone. */
-  goOn(): Promise<Task[]>;
+  resume(): Promise<Task[]>;
 
   task(idOrName: string): Promise<Task>;
   /** Newest first, a page of 50 or of `limit`. One that is short is not the last, only an empty one is. */

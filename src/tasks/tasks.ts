@@ -76,13 +76,13 @@ class EmbeddedTasks implements Tasks {
 
   async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
     const { tasks } = await this.add(plan, options);
-    return this.settled(
+    return this.waitFor(
       tasks.map(({ id }) => id),
       options,
     );
   }
 
-  async settled(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
     const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
     const wait = new TaskWait((id) => this.task(id));
     try {
@@ -94,7 +94,7 @@ class EmbeddedTasks implements Tasks {
     }
   }
 
-  async goOn(): Promise<Task[]> {
+  async resume(): Promise<Task[]> {
     const filter = { states: ['waiting', 'queued', 'running'] } as const;
     const read = (last: Task | undefined) =>
       this.#store.list(this.owner, filter, { limit: PAGE, ...(last && { before: last.id }) });

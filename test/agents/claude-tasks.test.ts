@@ -160,7 +160,7 @@ function tasksWithClaude(): void {
       await until('the slow ones were asked', () => slow.every(asked), LONG / 2);
       await first.kill();
       const { tl: second } = await home.serve();
-      const done = (await second.tasks.settled(names)) as Task[];
+      const done = (await second.tasks.waitFor(names)) as Task[];
       expect(done.map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, 'done']));
       const reports = await Promise.all(names.map((name) => second.tasks.report(name)));
       const sessions = reports.flatMap(({ turns }) => [...new Set(turns.map(({ sessionId }) => sessionId))]);

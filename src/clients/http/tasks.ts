@@ -51,13 +51,13 @@ export class HttpTasks implements Tasks {
 
   async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
     const { tasks } = await this.add(plan, options);
-    return this.settled(
+    return this.waitFor(
       tasks.map(({ id }) => id),
       options,
     );
   }
 
-  async settled(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
     const after = await this.lastSeq();
     const wait = new TaskWait((id) => this.task(id));
     await wait.begin(ids);
@@ -70,7 +70,7 @@ export class HttpTasks implements Tasks {
   }
 
   /** The server does so, unasked. */
-  async goOn(): Promise<Task[]> {
+  async resume(): Promise<Task[]> {
     return (await Array.fromAsync(this.#all({ states: ['waiting', 'queued', 'running'] }))).toReversed();
   }
 

@@ -12,7 +12,7 @@ export function taskPrompt({ goal, gate, maxIterations, progress }: Task): strin
   return [
     ...personSays(feedback),
     ...gateSays(feedback, boundary),
-    goOn(feedback, goal, maxIterations - iteration + 1),
+    continueWith(feedback, goal, maxIterations - iteration + 1),
   ].join('\n\n');
 }
 
@@ -44,7 +44,7 @@ function enclosed(text: string, boundary: string): string {
   return `<${boundary}>\n${text.replaceAll(`</${boundary}>`, `‹/${boundary}›`)}\n</${boundary}>`;
 }
 
-function goOn({ gate, person }: Feedback, goal: string, left: number): string {
+function continueWith({ gate, person }: Feedback, goal: string, left: number): string {
   if (gate === null || person !== null) return `The goal is still:\n\n${goal}`;
   return `Go on with the goal. You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
 }

@@ -174,7 +174,7 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
       return bell.listen(listener);
     },
     close() {
-      closing ??= queue.settled().then(() => {
+      closing ??= queue.drained().then(() => {
         bell.close();
         db.close();
       });

@@ -53,22 +53,22 @@ async function story(tasks: Tasks, home: string) {
   };
   const options = { requestId: 'nightly', base: home };
   const added = await tasks.add(plan, options);
-  const settled = await tasks.settled(added.tasks.map(({ id }) => id));
+  const settled = await tasks.waitFor(added.tasks.map(({ id }) => id));
   const again = await tasks.add(plan, options);
   const ran = await tasks.run({ name: '..', goal: 'hello' });
   const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
   const retried = await tasks.retry('usage', { say: 'Go on.', budget: { usd: 2, tokens: 9_000 }, maxIterations: 1 });
-  const failed = await tasks.settled(['usage']);
+  const failed = await tasks.waitFor(['usage']);
   const cwd = join(home, 'inner');
   const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
   await seen(tasks, (event) => event.kind === 'task.opened' && event.task === hanging[0]?.id);
   const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await until('the agent is at work', () => existsSync(join(cwd, 'begun')));
-  const open = await tasks.goOn();
-  const left = await tasks.settled(['stuck'], { signal: AbortSignal.abort() });
+  const open = await tasks.resume();
+  const left = await tasks.waitFor(['stuck'], { signal: AbortSignal.abort() });
   const queued = await tasks.cancel('behind');
   await tasks.cancel('stuck');
-  const cancelled = await tasks.settled(['stuck', 'behind']);
+  const cancelled = await tasks.waitFor(['stuck', 'behind']);
   const last = await tasks.lastSeq();
   const events = await eventsUpTo(tasks, last);
   const ofUsage = events.findLast(({ task }) => task === usage?.id);
@@ -127,7 +127,7 @@ async function faults(tasks: Tasks, home: string) {
     'no task to cancel': () => tasks.cancel('nope'),
     'no task to try again': () => tasks.retry('nope'),
     'one that is done, tried again': () => tasks.retry('first'),
-    'no task to wait for': () => tasks.settled(['first', 'nope']),
+    'no task to wait for': () => tasks.waitFor(['first', 'nope']),
     'a strange state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
     'no limit': () => tasks.list({ limit: 0 }),
     'usage of a day that is none': () => tasks.usage({ since: 'today' }),
@@ -156,6 +156,6 @@ async function faults(tasks: Tasks, home: string) {
   };
   const outcomes: Record<string, unknown> = {};
   for (const [name, call] of Object.entries(wrong)) outcomes[name] = await outcome(call);
-  expect(await tasks.goOn()).toEqual([]); // nothing of it was stored
+  expect(await tasks.resume()).toEqual([]); // nothing of it was stored
   return outcomes;
 }

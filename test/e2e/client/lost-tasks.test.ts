@@ -46,7 +46,7 @@ test('behind a proxy that cuts at random, the board has every event once, and wh
   for (let round = 0; round < 20 && proxy.cuts < 8; round += 1) {
     const plan = { tasks: [{ goal: 'x', gate: 'true' }, { goal: 'y' }] };
     const { tasks } = await past.tasks.add(plan);
-    const ended = await cut.tasks.settled(tasks.map(({ id }) => id));
+    const ended = await cut.tasks.waitFor(tasks.map(({ id }) => id));
     expect(ended.map(({ state }) => state)).toEqual(['done', 'done']);
   }
   expect(proxy.cuts).toBeGreaterThanOrEqual(8);
@@ -67,10 +67,10 @@ test('a plan whose reply is lost is added once, and was not there before; a retr
   expect(proxy.loseReplies).toBe(0);
   expect(added).toMatchObject({ duplicate: false, tasks: [{ name: 'only' }] });
   expect(await tasks.list()).toHaveLength(1);
-  expect(await tasks.settled(['only'])).toMatchObject([{ state: 'failed', progress: { round: 1 } }]);
+  expect(await tasks.waitFor(['only'])).toMatchObject([{ state: 'failed', progress: { round: 1 } }]);
   proxy.loseReplies = 1;
   await refusedWith('unreachable', tasks.retry('only'), /went away before it had answered/);
-  expect(await tasks.settled(['only'])).toMatchObject([{ state: 'failed', progress: { round: 2 } }]);
+  expect(await tasks.waitFor(['only'])).toMatchObject([{ state: 'failed', progress: { round: 2 } }]);
 });
 
 test('a server that ends and is there again: the board goes on, and the task is done', async () => {
@@ -78,7 +78,7 @@ test('a server that ends and is there again: the board goes on, and the task is 
   await using world = await open(home.socket);
   const watched = board(world.tasks);
   const { tasks } = await world.tasks.add({ goal: '/stream 3 200', retryInterrupted: 5 });
-  const waiting = world.tasks.settled(tasks.map(({ id }) => id));
+  const waiting = world.tasks.waitFor(tasks.map(({ id }) => id));
   await until('the task to begin', () => watched.seen.some(({ kind }) => kind === 'task.opened'));
   await home.down();
   await home.up();

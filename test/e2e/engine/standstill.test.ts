@@ -38,7 +38,7 @@ test('a runner does not give its own task back: what it does for it is not begun
   standStill();
   expect(await other).toMatchObject([{ state: 'done' }]);
   writeFileSync(join(home.path, 'go'), '');
-  expect(await tl.tasks.settled(tasks.map(({ id }) => id))).toMatchObject([{ state: 'done', progress: { turns: 1 } }]);
+  expect(await tl.tasks.waitFor(tasks.map(({ id }) => id))).toMatchObject([{ state: 'done', progress: { turns: 1 } }]);
   expect(effects(join(home.path, 'gates'))).toBe(1);
   const starts = "SELECT task FROM task_events WHERE kind = 'task.started' GROUP BY task HAVING count(*) > 1";
   expect(home.query(starts)).toEqual([]);

@@ -16,10 +16,10 @@ test('a task whose runner is killed in the middle of a turn goes on by its own r
   await until('its tool runs', () => lines(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
-  expect(await tl.tasks.goOn()).toMatchObject([{ id, state: 'running' }]);
+  expect(await tl.tasks.resume()).toMatchObject([{ id, state: 'running' }]);
   await until('it was tried again', () => lines(home, 'effects') === 4);
   await tl.tasks.cancel(id);
-  const task = only(await tl.tasks.settled([id]));
+  const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 2, tries: 1 } });
   const { turns, decisions } = await tl.tasks.report(id);
   expect(turns.map(({ outcome }) => outcome)).toEqual(['interrupted', 'cancelled']);
@@ -35,8 +35,8 @@ test('without such a rule a person is asked, and nothing is done twice', async (
   await until('its tool runs', () => lines(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
-  await tl.tasks.goOn();
-  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'asking', progress: { turns: 1 } });
+  await tl.tasks.resume();
+  expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'asking', progress: { turns: 1 } });
   expect(lines(home, 'effects')).toBe(2);
 });
 
@@ -49,7 +49,7 @@ test('a task whose runner is dead is cancelled by whoever asks, and its turn wit
   await host.kill();
   const tl = await home.open();
   await tl.tasks.cancel(id);
-  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
   const [turn] = await tl.engine.turns(`task/${id}`);
   expect(turn).toMatchObject({ state: 'interrupted' });
   expect(lines(home, 'effects')).toBe(1);
@@ -64,7 +64,7 @@ test('a task that was given back is cancelled with the turn that it was in, and 
   const second = await home.open();
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued', progress: { turns: 0 } });
   await second.tasks.cancel(id);
-  expect(only(await second.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
+  expect(only(await second.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
   const [[ofTasks], [ofAll]] = [await second.tasks.usage(), await second.engine.usage()];
   expect(ofTasks?.usage).toMatchObject({ inputTokens: 60 });
   expect(ofTasks?.usage).toEqual(ofAll?.usage);
@@ -80,7 +80,7 @@ test('a task whose runner died while it was judged is cancelled with the judgeâ€
   await host.kill();
   const tl = await home.open();
   await tl.tasks.cancel(id);
-  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
+  expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
   const { turns } = await tl.tasks.report(id);
   expect(turns.map(({ purpose, outcome }) => `${purpose} ${outcome}`)).toEqual(['work completed', 'gate interrupted']);
   expect(lines(home, 'judged')).toBe(1);
@@ -97,11 +97,11 @@ test('the gate of a killed runner is ended, and run again', async () => {
   await host.kill();
   expect(existsSync(`/proc/${pid}`)).toBe(true);
   const tl = await home.open();
-  await tl.tasks.goOn();
+  await tl.tasks.resume();
   await until('the old gate has ended', () => !existsSync(`/proc/${pid}`));
   await until('a new one runs', () => lines(home, 'pids') === 2);
   await tl.tasks.cancel(id);
-  expect(only(await tl.tasks.settled([id])).progress.turns).toBe(1);
+  expect(only(await tl.tasks.waitFor([id])).progress.turns).toBe(1);
   expect(lines(home, 'effects')).toBe(1);
 });
 
@@ -120,10 +120,10 @@ test('many tasks and many kills: every one is done once, with a session of its o
     await until('something new was sent', () => sent(home) >= 2 * kill);
     await host.kill();
     host = await home.host();
-    await host.tasks.goOn();
+    await host.tasks.resume();
   }
   const names = tasks.map(({ name }) => name);
-  const done = (await host.tasks.settled(names)) as Task[];
+  const done = (await host.tasks.waitFor(names)) as Task[];
   expect(done.map(({ state }) => state)).toEqual(Array(count).fill('done'));
   const reports = await Promise.all(names.map((name) => host.tasks.report(name)));
   for (const { turns, task } of reports) {
@@ -147,8 +147,8 @@ test('a runner that was closed in good order gives its tasks back at once', asyn
   await closedInTheMiddle(home, first);
   const second = await home.open();
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued' });
-  await second.tasks.goOn();
-  const task = only(await second.tasks.settled([id]));
+  await second.tasks.resume();
+  const task = only(await second.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 1 } });
   expect(sent(home)).toBe(1);
 });

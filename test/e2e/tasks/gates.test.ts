@@ -129,7 +129,7 @@ test('a cancel reaches the gate and all that it started', async () => {
     return progress.conversation !== null && existsSync(await pidFile(home, progress.conversation));
   });
   await tl.tasks.cancel(id);
-  const task = only(await tl.tasks.settled([id]));
+  const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
   await gone(home, task.progress.conversation);
 });

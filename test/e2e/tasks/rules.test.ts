@@ -31,9 +31,9 @@ test('no turn begins when the budget is spent, however many there could be', asy
   expect(await promptsOf(tl, task)).toHaveLength(3);
   const again = await tl.tasks.retry(task.id);
   expect(again.state).toBe('queued');
-  expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 3 } });
+  expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 3 } });
   await tl.tasks.retry(task.id, { budget: '200 tokens' });
-  expect(only(await tl.tasks.settled([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
+  expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'failed', progress: { turns: 4 } });
 });
 
 const SAYS = {
@@ -84,7 +84,7 @@ test('no judge is asked when the budget is spent, and when a person raises it on
   expect(task.progress.decision?.reason).toMatch(/61 were used\. Its last turn was not judged\.$/);
   expect(await tl.engine.turns(`task/${task.id}/gate`)).toEqual([]);
   await tl.tasks.retry(task.id, { budget: '500 tokens' });
-  await tl.tasks.settled([task.id]);
+  await tl.tasks.waitFor([task.id]);
   expect((await tl.engine.turns(`task/${task.id}/gate`))[0]).toMatchObject({ state: 'completed' });
 });
 
@@ -120,7 +120,7 @@ test('a turn that is interrupted is for a person, who may have it gone on with',
   const task = only(await tl.tasks.run({ goal: 'The codeword is amber.\n/tool write x\n/die' }));
   expect(task).toMatchObject({ state: 'asking', progress: { turns: 1, decision: { code: 'turn_interrupted' } } });
   await tl.tasks.retry(task.id, { say: 'Never mind the end of it.' });
-  const again = only(await tl.tasks.settled([task.id]));
+  const again = only(await tl.tasks.waitFor([task.id]));
   // The goal is in the prompt once more, and so it dies once more: what counts is that the person was heard.
   expect(again.state).toBe('asking');
   expect((await promptsOf(tl, task))[1]).toMatch(/^A person says: Never mind the end of it\.\n\nThe goal is still:/);
@@ -156,7 +156,7 @@ test('a task is cancelled in the middle of a turn, and its agent stops', async (
   const { id } = only(tasks);
   await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
   await tl.tasks.cancel(id);
-  const task = only(await tl.tasks.settled([id]));
+  const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
   const [turn] = await tl.engine.turns(`task/${id}`);
   expect(turn?.state).toBe('cancelled');
@@ -169,7 +169,7 @@ test('a cancel from another process reaches it', async () => {
   const { id } = only(tasks);
   await until('its turn runs', async () => (await tl.engine.turns(`task/${id}`).catch(() => []))[0]?.sent != null);
   await other.tasks.cancel(id);
-  expect(only(await tl.tasks.settled([id])).state).toBe('cancelled');
+  expect(only(await tl.tasks.waitFor([id])).state).toBe('cancelled');
 });
 
 test('what comes after a task begins when it is done, and waits when it is not', async () => {
@@ -195,8 +195,8 @@ test('how many of a plan run at once is kept with it: whoever goes on keeps to i
   await until('the first runs', () => home.query("SELECT no FROM events WHERE kind = 'turn.sent'").length === 1);
   await host.kill();
   const tl = await home.open();
-  await tl.tasks.goOn();
-  await tl.tasks.settled(tasks.map(({ id }) => id));
+  await tl.tasks.resume();
+  await tl.tasks.waitFor(tasks.map(({ id }) => id));
   expect(running()).toBe(0);
   const events = home.query<{ kind: string }>("SELECT kind FROM task_events WHERE kind <> 'task.added' ORDER BY no");
   const starts = events.flatMap(({ kind }, i) => (kind === 'task.started' ? [i] : []));

@@ -111,7 +111,7 @@ test('what can never be honoured is refused when the plan is read, and nothing i
   expect(home.query('SELECT no FROM conversations')).toEqual([]);
   const { tasks } = await tl.tasks.add({ goal: 'x', agent: 'forgetful' });
   expect(only(tasks).sessions).toBe('fresh');
-  await tl.tasks.settled([only(tasks).id]);
+  await tl.tasks.waitFor([only(tasks).id]);
 });
 
 test('tasks of a milestone share its context: the third knows what the first was told', async () => {
@@ -145,7 +145,7 @@ test('a session that is locked is waited for, and the report counts it', async (
   const locked = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length > 1;
   await until('it waits', async () => locked());
   for (const name of readdirSync(state())) if (name.endsWith('.lock')) rmSync(join(state(), name));
-  const task = only(await tl.tasks.settled([id]));
+  const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'done', progress: { turns: 2 } });
   expect(task.progress.lockWaits.count).toBeGreaterThan(1);
   const { turns } = await tl.tasks.report(id);
@@ -161,7 +161,7 @@ test('a task that is cancelled while it waits for its session stops at once, and
   const waits = () => home.query("SELECT no FROM events WHERE kind = 'session.locked'").length;
   await until('it waits', () => waits() > 2);
   await tl.tasks.cancel(id);
-  expect(only(await tl.tasks.settled([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
+  expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 2 } });
   const { turns } = await tl.tasks.report(id);
   expect(turns.map(({ outcome, sessionId }) => [outcome, sessionId !== null])).toEqual([
     ['completed', true],

@@ -22,7 +22,7 @@ async function cancel(ids: readonly string[], { output, withTasks }: Cli): Promi
   await withTasks(async ({ tasks }) => {
     const asked = [];
     for (const id of ids) asked.push((await tasks.cancel(id)).id);
-    for (const task of await tasks.settled(asked, { signal: AbortSignal.timeout(WAIT_MS) })) {
+    for (const task of await tasks.waitFor(asked, { signal: AbortSignal.timeout(WAIT_MS) })) {
       if (output.json) output.value(task);
       else if (taskHasEnded(task.state)) output.line(`${nameOf(task)}  ${taskLine(task)}`);
       else output.line(`${nameOf(task)}  was asked to stop and has not ended yet`);

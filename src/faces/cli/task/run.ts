@@ -75,7 +75,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const once = requestId === undefined ? {} : { requestId };
     holdStopSignals(cli.output);
     if (given === null && file === undefined) {
-      const left = await tasks.goOn();
+      const left = await tasks.resume();
       if (left.length > 0) return watchTasks(desk, left, after, cli);
       cli.output.note('Nothing is left over.');
       if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });

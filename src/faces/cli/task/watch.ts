@@ -28,7 +28,7 @@ export async function watchTasks(
   const signal = AbortSignal.any([over.signal, leaving.signal]);
   const showing = show(desk, { ids: new Set(ids), after, view, output, signal });
   try {
-    const last = await desk.tasks.settled(ids, { signal: leaving.signal });
+    const last = await desk.tasks.waitFor(ids, { signal: leaving.signal });
     await showing.upTo(await desk.tasks.lastSeq());
     if (output.json) output.value({ kind: 'result', tasks: last });
     else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);

@@ -82,7 +82,7 @@ export class WriteQueue {
   }
 
   /** Resolves when all that waits now is written or refused. */
-  async settled(): Promise<void> {
+  async drained(): Promise<void> {
     while (this.#drain !== null) await this.#drain;
   }
 
@@ -116,7 +116,7 @@ export class WriteQueue {
       this.commits += 1;
       this.#committedAt = performance.now();
       this.#careful = false;
-      for (const [index, result] of results.entries()) settle(taken[index], result);
+      for (const [index, result] of results.entries()) answer(taken[index], result);
     } catch (error) {
       this.#rollback();
       if (isBusy(error)) {
@@ -182,7 +182,7 @@ function noting(run: Omit<Tx, 'moved'>, news: Newsletter): Tx {
 
 type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
-function settle(waiting: Waiting | undefined, result: Result): void {
+function answer(waiting: Waiting | undefined, result: Result): void {
   if (result.ok) waiting?.resolve(result.value as never);
   else waiting?.reject(result.error);
 }
