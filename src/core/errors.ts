@@ -89,3 +89,18 @@ export function asSentence(text: string): string {
   const words = text.trim();
   return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
+
+const TRANSIENT: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];
+
+/** The storage takes nothing just now, and may later: a full disk gets space, a lock is released. */
+export function isTransientFault(error: unknown): error is ThroughlineError {
+  return error instanceof ThroughlineError && TRANSIENT.includes(error.code);
+}
+
+/** Not a bug of this program: the storage refuses, it was closed, or the lease is another's. */
+export function isStorageFault(error: unknown): boolean {
+  return (
+    error instanceof ThroughlineError &&
+    (error.code.startsWith('storage_') || error.code === 'closed' || error.code === 'lease_lost')
+  );
+}

@@ -22,8 +22,8 @@ import type {
   Submitted,
 } from '../ports/engine.ts';
 import type { Enqueued } from '../ports/store/turns.ts';
-import { checkAgent, listAgents } from './intake/agents.ts';
-import { ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
+import { listAgents } from './intake/agents.ts';
+import { checkAgent, ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
 import { retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
@@ -83,7 +83,6 @@ class EmbeddedEngine implements Engine {
   // ── conversations ──
 
   async ensure(spec: ConversationSpec): Promise<PublicConversation> {
-    checkAgent(this.#parts, spec.agent);
     return toPublicConversation(await ensureConversation(this.#parts, this.owner, spec));
   }
 

@@ -1,14 +1,9 @@
-import { noSuchAgent, ThroughlineError } from '../../core/errors.ts';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { AgentInfo } from '../../ports/engine.ts';
 import type { EngineParts } from '../parts.ts';
 
 const PROBE_MS = 30_000;
-
-/** Throws `agent_unavailable` where a caller names one that there is not. */
-export function checkAgent({ agents }: Pick<EngineParts, 'agents'>, name: string | undefined): void {
-  if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
-}
 
 /** Probes every configured agent; one that is missing is listed with what is wrong. */
 export function listAgents(

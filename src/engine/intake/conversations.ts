@@ -1,6 +1,6 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/given.ts';
 import { checkName } from '../../core/names.ts';
 import { parseRestore } from '../../core/restore-settings.ts';
@@ -15,6 +15,11 @@ export async function findConversation(store: Store, owner: string, idOrKey: str
   return found;
 }
 
+/** Throws `agent_unavailable` where a caller names one that there is not. */
+export function checkAgent({ agents }: Pick<EngineParts, 'agents'>, name: string | undefined): void {
+  if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
+}
+
 /** Finds the conversation by its key, or makes it. */
 export async function ensureConversation(
   parts: EngineParts,
@@ -22,6 +27,7 @@ export async function ensureConversation(
   spec: ConversationSpec,
 ): Promise<Conversation> {
   const { store } = parts;
+  checkAgent(parts, spec.agent);
   const fresh = await newConversation(parts, owner, spec);
   // Our id serves as well as the key: what a fork printed must not become the key of an empty conversation.
   const known = spec.key === undefined ? null : await store.findConversation(owner, spec.key);

@@ -10,18 +10,16 @@ import type { SubmitOptions } from '../../ports/engine.ts';
 import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
-import { checkAgent } from './agents.ts';
-import { checkDriver, findConversation } from './conversations.ts';
+import { checkAgent, checkDriver, findConversation } from './conversations.ts';
 
-/** What turns are accepted by. */
-interface Acceptance {
+interface Intake {
   readonly parts: EngineParts;
   readonly worker: Worker;
 }
 
 /** Has a prompt accepted, durably (R3). What can never be honoured is refused here, and nothing is stored. */
 export async function submit(
-  by: Acceptance,
+  by: Intake,
   owner: string,
   conversation: string,
   prompt: unknown,
@@ -32,17 +30,15 @@ export async function submit(
   const found =
     by.worker.heldConversation(owner, conversation) ?? (await findConversation(by.parts.store, owner, conversation));
   checkDriver(found);
-  return accept(by, found, {
-    requestId: options.requestId ?? null,
-    agent: options.agent ?? null,
-    prompt: blocks,
-    options: turnOptions(options),
-    retryOf: null,
-  });
+  const { requestId = null, agent = null } = options;
+  const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
+  const submitted = await by.parts.store.enqueue(owner, newTurn(by.parts, found, asked));
+  waitFor(by.worker, owner, submitted);
+  return submitted;
 }
 
 /** The same for the prompt of a turn that has ended. The session that it named is not named again. */
-export async function retry(by: Acceptance, owner: string, ended: Turn, requestId: string | null): Promise<Enqueued> {
+export async function retry(by: Intake, owner: string, ended: Turn, requestId: string | null): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
   checkDriver(found);
@@ -52,20 +48,25 @@ export async function retry(by: Acceptance, owner: string, ended: Turn, requestI
     });
   }
   const { session: _, ...options } = ended.options;
-  return accept(by, found, { requestId, agent, prompt, options, retryOf: id });
+  const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
+  const submitted = await by.parts.store.enqueue(owner, turn);
+  waitFor(by.worker, owner, submitted);
+  return submitted;
 }
 
-async function accept(
-  { parts, worker }: Acceptance,
-  conversation: Conversation,
-  turn: Omit<NewTurn, 'id' | 'conversation' | 'defaultAgent' | 'agents'>,
-): Promise<Enqueued> {
-  if (turn.requestId !== null) checkText(turn.requestId, 'request id');
-  const { owner, id } = conversation;
-  const known = { defaultAgent: parts.settings.defaultAgent, agents: [...parts.agents.keys()] };
-  const accepted = await parts.store.enqueue(owner, { id: randomUUIDv7(), conversation: id, ...known, ...turn });
-  if (!hasEnded(accepted.turn.state)) worker.want(owner, id, accepted.turn.id);
-  return accepted;
+function newTurn(
+  { settings, agents }: EngineParts,
+  { id: conversation }: Conversation,
+  asked: Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf'>,
+): NewTurn {
+  if (asked.requestId !== null) checkText(asked.requestId, 'request id');
+  const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
+  return { id: randomUUIDv7(), conversation, ...known, ...asked };
+}
+
+/** This process runs the turn, unless another one does before. */
+function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
+  if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }
 
 function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOptions {

@@ -1,7 +1,7 @@
 import { PartsBuilder } from '../../core/record.ts';
 import { chunkText, UPDATE_VERSION, type Update } from '../../core/update.ts';
+import type { Lease } from '../../leases/lease.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Lease } from '../worker/lease.ts';
 
 /**
  * Stores what an agent does. Chunks of text are joined and stored at the latest `flushMs` after the first of them; all else

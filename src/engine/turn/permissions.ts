@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { denyOption } from '../../core/permission.ts';
 import type { PermissionMode } from '../../core/turn.ts';
+import type { Lease } from '../../leases/lease.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
-import type { Lease } from '../worker/lease.ts';
 import type { TurnSignal } from './turn-signal.ts';
 
 type Question = Extract<AgentEvent, { type: 'permission' }>;

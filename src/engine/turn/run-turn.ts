@@ -32,7 +32,7 @@ export async function runTurn(held: Held, turn: Turn, changes: Changes, shutdown
     if ('failure' in agent) return await endUnsent(held, turn, agent.failure, null);
     const run = await prepare(held, turn, agent, signal);
     for (let course = run.first; ; ) {
-      const attempted = await attempt(run, course);
+      const attempted = await makeAttempt(run, course);
       held.lease.lost.throwIfAborted();
       const verdict = await waited(run, course, attempted);
       if (verdict.next === 'leave') return await leave(run, attempted);
@@ -100,10 +100,15 @@ async function prepare(
 }
 
 /** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
-async function attempt(run: Run, course: Course): Promise<Attempted> {
-  const { held, turn, agent, traits, restoring, signal } = run;
+async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
+  const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
   if (signal.stop) return unsent(null);
-  const restored = await restoreFor(run, course);
+  const explicit = turn.options.session ?? null;
+  const known = { held, agent, traits, turn, explicit, lock, tried, settings: restoring, signal: signal.signal };
+  const { attempt, rewind, shrink } = course;
+  const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
+    stoppedOrFailed(error, signal),
+  );
   if ('failure' in restored) return unsent(restored.failure, restored.receipt);
   if (signal.stop) {
     // A living session stays for the next turn.
@@ -140,19 +145,11 @@ function unsent(failure: Failure | null, receipt: Receipt | null = null): Attemp
   return { sent: null, failure, receipt };
 }
 
-async function restoreFor(run: Run, { attempt, rewind, shrink }: Course) {
-  const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
-  const explicit = turn.options.session ?? null;
-  const known = { held, agent, traits, turn, explicit, lock, tried };
-  try {
-    return await restore({ ...known, settings: restoring, attempt, rewind, shrink, signal: signal.signal });
-  } catch (error) {
-    // Stopped in the middle, or the agent could not be started. Anything else is a fault of this program.
-    if (signal.stop) return { failure: null, receipt: null };
-    if (error instanceof ThroughlineError && error.code !== 'lease_lost')
-      return { failure: failureOf(error), receipt: null };
-    throw error;
-  }
+/** Why a restore broke off: it was stopped, or the agent could not be started. Anything else is a fault of this program. */
+function stoppedOrFailed(error: unknown, { stop }: TurnSignal): { failure: Failure | null; receipt: null } {
+  if (stop) return { failure: null, receipt: null };
+  if (!(error instanceof ThroughlineError) || error.code === 'lease_lost') throw error;
+  return { failure: failureOf(error), receipt: null };
 }
 
 /** The verdict on an attempt. When the turn is stopped while it waits for its next attempt, the verdict is another. */

@@ -1,10 +1,10 @@
 import type { Conversation } from '../../core/conversation.ts';
 import type { SessionState } from '../../core/session.ts';
+import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { EngineParts } from '../parts.ts';
-import type { Lease } from './lease.ts';
 
 /*
  * What a worker knows of a conversation whose lease it holds.

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { isStorageFault, isTransientFault, ThroughlineError } from '../../core/errors.ts';
 import { hasEnded, type Turn } from '../../core/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
+import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Claim, Fence } from '../../ports/store/leases.ts';
-import { isPassing, isStorageFault } from '../faults.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { Held } from './held.ts';
-import { Lease } from './lease.ts';
 
 /*
  * The loop that claims conversations and runs their turns.
@@ -47,7 +46,7 @@ export class Worker {
       onFault: (error: unknown, where: string) => isStorageFault(error) || parts.onBug(error, where),
     };
     this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
-    this.#stopListening = changes.onAny((moved) => this.#onNotification(moved));
+    this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
     this.#firstLook = this.#keeper.look();
     if (parts.settings.claims === 'all') this.#claims.wake();
   }
@@ -117,23 +116,27 @@ export class Worker {
 
   /** Claims what is free: every conversation with an open turn (`claims: all`), or those whose turns this process waits for. */
   async #claimFree(): Promise<void> {
+    const claimsAll = this.#parts.settings.claims === 'all';
     try {
-      if (this.#parts.settings.claims === 'all') {
-        while (this.#hasPlace() && (await this.#claimAndTake())) {}
-        if (await this.#keeper.freeDead()) this.#claims.wake();
-      } else for (const conversation of this.#wanted.keys()) await this.#claimWanted(conversation);
+      for (const wanted of claimsAll ? [undefined] : this.#wanted.keys()) {
+        while (await this.#mayClaim(wanted)) {
+          const claim = await this.#claim(wanted);
+          if (claim !== null) this.#take(claim);
+          else if (!(await this.#keeper.freeDead())) break;
+        }
+      }
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
-      else if (isPassing(error)) this.#parts.onTrouble(error);
+      else if (isTransientFault(error)) this.#parts.onTrouble(error);
       // A notification or the heartbeat wakes us again.
     }
   }
 
-  async #claimWanted(conversation: string): Promise<void> {
-    if (this.#held.has(conversation) || !this.#hasPlace() || this.#closing) return;
-    if (!(await this.#stillWanted(conversation))) return;
-    if (await this.#claimAndTake(conversation)) return;
-    if (await this.#keeper.freeDead()) await this.#claimAndTake(conversation);
+  /** `wanted`: a conversation; undefined: any. */
+  async #mayClaim(wanted: string | undefined): Promise<boolean> {
+    const working = [...this.#held.values()].filter(({ state }) => state.is === 'working');
+    if (this.#closing || working.length >= this.#parts.settings.maxRunning) return false;
+    return wanted === undefined || (!this.#held.has(wanted) && (await this.#stillWanted(wanted)));
   }
 
   /** Another process may have run our turns meanwhile. */
@@ -149,17 +152,6 @@ export class Worker {
     const turns = this.#wanted.get(conversation);
     turns?.delete(turn);
     if (turns?.size === 0) this.#wanted.delete(conversation);
-  }
-
-  #hasPlace(): boolean {
-    const working = [...this.#held.values()].filter(({ state }) => state.is === 'working');
-    return working.length < this.#parts.settings.maxRunning;
-  }
-
-  async #claimAndTake(conversation?: string): Promise<boolean> {
-    const claim = await this.#claim(conversation);
-    if (claim !== null) this.#take(claim);
-    return claim !== null;
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
@@ -206,18 +198,23 @@ export class Worker {
 
   /** Does all that there is to do in a held conversation, then keeps it warm or leaves it. Never rejects. */
   async #drive(held: Held, claim: Claim | null): Promise<void> {
-    const rested = await this.#guard(held, 'running turns', async () => {
+    try {
       if (claim?.unfinished) await this.#recover(held, claim.unfinished);
-      for (let turn = claim?.turn ?? null; ; turn = null) {
+      for (let turn = claim?.turn ?? null, rested = false; !rested; turn = null) {
         held.lease.lost.throwIfAborted();
         turn ??= await this.#beginNext(held);
         const errand = turn === null ? held.errands.shift() : undefined;
-        if (turn !== null) await this.#run(held, turn);
-        else if (errand !== undefined) await errand.run();
-        else if (await this.#rests(held)) return true;
+        if (turn !== null) {
+          await runTurn(held, turn, this.#changes, this.#shutdown.signal).catch((error) =>
+            this.#failTurn(held, turn, error),
+          );
+          await this.#afterTurn(held, turn);
+        } else if (errand !== undefined) await errand.run();
+        else rested = await this.#rests(held);
       }
-    });
-    if (!rested) return;
+    } catch (error) {
+      return this.#drop(held, 'running turns', error);
+    }
     if (held.state.is === 'warm') this.#keepWarm(held);
     else await this.#leave(held);
   }
@@ -233,17 +230,16 @@ export class Worker {
   }
 
   /** A fault of this program ends the turn as failed: it must not come back for ever. */
-  async #run(held: Held, turn: Turn): Promise<void> {
-    try {
-      await runTurn(held, turn, this.#changes, this.#shutdown.signal);
-    } catch (error) {
-      if (held.lease.lost.aborted || isStorageFault(error)) throw error;
-      this.#parts.onBug(error, `turn ${turn.id}`);
-      const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
-      if (now?.sent) await recover(held, now);
-      else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
-    }
-    // Whoever follows the turn reads of its end first.
+  async #failTurn(held: Held, turn: Turn, error: unknown): Promise<void> {
+    if (held.lease.lost.aborted || isStorageFault(error)) throw error;
+    this.#parts.onBug(error, `turn ${turn.id}`);
+    const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
+    if (now?.sent) await recover(held, now);
+    else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
+  }
+
+  /** Whoever follows the turn reads of its end first. */
+  async #afterTurn(held: Held, turn: Turn): Promise<void> {
     await new Promise(setImmediate);
     this.#unwant(held.conversation.id, turn.id);
   }
@@ -271,23 +267,19 @@ export class Worker {
     return summary.open === 0;
   }
 
-  /** Runs work under the lease. When the lease is lost, every process of the conversation is ended and nothing is written. */
-  async #guard<T>(held: Held, where: string, work: () => Promise<T>): Promise<T | null> {
-    try {
-      return await work();
-    } catch (error) {
-      // A fault of this program may be what lost the lease: the store refuses writes that cannot be.
-      const { lost } = held.lease;
-      const cause = lost.aborted ? lost.reason : error;
-      const bug = !isStorageFault(cause);
-      if (bug) this.#parts.onBug(cause, where);
-      this.#forget(held);
-      await held.killAll();
-      // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.
-      if (!bug) await this.#parts.store.release(held.lease.fence).catch(() => {});
-      if (!bug) this.#claims.wake();
-      return null;
-    }
+  /** The lease is lost, the storage refuses, or this program is at fault: its processes are ended, and nothing is written. */
+  async #drop(held: Held, where: string, error: unknown): Promise<void> {
+    // A fault of this program may be what lost the lease: the store refuses writes that cannot be.
+    const { lost } = held.lease;
+    const cause = lost.aborted ? lost.reason : error;
+    const bug = !isStorageFault(cause);
+    if (bug) this.#parts.onBug(cause, where);
+    this.#forget(held);
+    await held.killAll();
+    // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.
+    if (bug) return;
+    await this.#parts.store.release(held.lease.fence).catch(() => {});
+    this.#claims.wake();
   }
 
   // ── resting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,17 +297,19 @@ export class Worker {
   /** Ends its agents' processes and gives the lease back: then the conversation is claimed anew, by us or another. */
   async #leave(held: Held): Promise<void> {
     this.#forget(held);
-    const leaving = this.#guard(held, 'leaving a conversation', async () => {
-      for (const name of [...held.live.keys()]) {
-        const configured = this.#parts.agents.get(name);
-        if (configured) await held.endLive(configured.agent);
-      }
-      await this.#parts.store.release(held.lease.fence);
-    }).then(() => {});
+    const leaving = this.#release(held).catch((error) => this.#drop(held, 'leaving a conversation', error));
     this.#leaving.add(leaving);
     await leaving;
     this.#leaving.delete(leaving);
     this.#claims.wake();
+  }
+
+  async #release(held: Held): Promise<void> {
+    for (const name of [...held.live.keys()]) {
+      const configured = this.#parts.agents.get(name);
+      if (configured) await held.endLive(configured.agent);
+    }
+    await this.#parts.store.release(held.lease.fence);
   }
 
   /** From here on nobody finds it. */

@@ -1,12 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThroughlineError } from '../../core/errors.ts';
-import type { Fence } from '../../ports/store/leases.ts';
-import type { Write } from '../../ports/store/writes.ts';
-import { isPassing } from '../faults.ts';
-import type { EngineParts } from '../parts.ts';
+import { isTransientFault, ThroughlineError } from '../core/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Fence } from '../ports/store/leases.ts';
+import type { Write } from '../ports/store/writes.ts';
+import type { Store } from '../ports/store.ts';
 
-/** What a lease writes with. `storageMs`: how long a full or locked storage is waited for. */
-type LeaseParts = Pick<EngineParts, 'store' | 'clock' | 'onTrouble'> & Pick<EngineParts['settings'], 'storageMs'>;
+/** What a lease writes with. */
+interface LeaseParts {
+  readonly store: Pick<Store, 'commit'>;
+  readonly clock: Clock;
+  /** How long a full or locked storage is waited for. */
+  readonly storageMs: number;
+  /** Told again and again while the storage takes nothing. */
+  readonly onTrouble: (error: ThroughlineError) => void;
+}
 
 /**
  * The right to write a conversation, and the only way to do it. Writes are committed in the order in which they were given, one
@@ -116,7 +123,7 @@ export class Lease {
         await store.commit(this.fence, counter, writes);
         return;
       } catch (error) {
-        if (!isPassing(error) || clock.monotonic() - started > storageMs) throw error;
+        if (!isTransientFault(error) || clock.monotonic() - started > storageMs) throw error;
         onTrouble(error);
         await delay(wait);
       }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { ThroughlineError } from '../../core/errors.ts';
-import type { Write } from '../../ports/store/writes.ts';
-import type { Store } from '../../ports/store.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import type { Write } from '../ports/store/writes.ts';
+import type { Store } from '../ports/store.ts';
 import { Lease } from './lease.ts';
 
 const FENCE = { conversation: 'c', owner: 'local', epoch: 1 };
