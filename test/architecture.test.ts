@@ -43,8 +43,6 @@ const KNOWN_CYCLES = ['engine', 'agents/acp', 'faces/http'];
 const KNOWN_CROWDS = {
   core: 32,
   'agents/acp': 30,
-  'agents/claude': 29,
-  'agents/claude/transcript': 16,
   'clients/http': 14,
   'faces/cli': 32,
   'faces/cli/commands': 24,

@@ -8,7 +8,7 @@ import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
 import { readPosition, storageDir, storageFile, tailOf } from './storage.ts';
 
-/** Raised whenever the program behaves differently. */
+/** Raised when the behaviour of the program changes. */
 const VERSION = '1';
 
 /** Plain JavaScript: the same file in a checkout and in the published package. */
@@ -21,7 +21,7 @@ export interface ScriptedSettings {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An agent that answers by rule and misbehaves as its options say. Throws `invalid` for options that it does not have. */
+/** An agent that answers by rules, with the faults that its options choose. Throws `invalid` for unknown options. */
 export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettings): Agent {
   const options = parseScriptedOptions(given);
   const onDisk = options.memory === 'disk';
@@ -73,14 +73,14 @@ async function open(
   env: Readonly<Record<string, string>>,
 ): Promise<Opened> {
   const { how, sandbox, noTools, signal } = request;
-  if (how.kind === 'rehydrate') return refused('refused', 'this agent reads no transcript of ours');
+  if (how.kind === 'rehydrate') return refused('refused', 'this agent cannot read a transcript');
   if (noTools && !options.noTools) return refused('refused', 'this agent has no profile without tools');
   if (signal.aborted) return refused('refused', 'opening was cancelled');
   const dir = storageDir(sandbox, options);
   if (how.id !== null && storageFile(dir, how.id) === null) {
     return refused(
       how.kind === 'resume' ? 'not_found' : 'refused',
-      `${JSON.stringify(how.id)} cannot be a session's id`,
+      `${JSON.stringify(how.id)} is not a valid session id`,
     );
   }
   const child = await sandbox.spawn([process.execPath, PROGRAM], { env });

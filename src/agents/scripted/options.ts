@@ -1,45 +1,45 @@
 import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 
-/** How the scripted agent behaves, and misbehaves. The defaults make a well-behaved agent. */
+/** The behaviour of the scripted agent, and its faults. The defaults make an agent without faults. */
 export interface ScriptedOptions {
-  /** Who names a session: the agent, the caller, or the agent anew with every prompt. */
+  /** Who chooses a session's id: the agent, the caller, or the agent, a new one with every prompt. */
   readonly ids: 'issued' | 'assigned' | 'rotating';
-  /** The agent tells a new session's id only with its first answer. */
+  /** The agent reports the id of a new session only with its first answer. */
   readonly nameLate: boolean;
-  /** An assigned id that has a session already is refused. False: that session is silently begun anew. */
+  /** An assigned id that is in use is refused. False: its session is silently replaced by an empty one. */
   readonly refuseUsedIds: boolean;
   /** `process`: a session is forgotten when its process ends. */
   readonly memory: 'disk' | 'process';
-  /** `hollow`: says yes to any id and knows nothing of it. `none`: cannot. */
+  /** `hollow`: resumes any id, without its context. `none`: cannot resume. */
   readonly resume: 'real' | 'hollow' | 'none';
-  /** With rotating ids: what the old session knew is not carried into the new one. */
+  /** With rotating ids: the new session does not know what the old one knew. */
   readonly hollowRotation: boolean;
-  /** A session is found only from the working directory it was made in. */
+  /** A session is found only from the working directory in which it was created. */
   readonly tied: boolean;
-  /** For so long after a turn the session is locked: it can be neither resumed nor prompted. */
+  /** For this long after a turn the session is locked: it can be neither resumed nor prompted. */
   readonly lockMs: number;
-  /** Whether the adapter reads the storage back. */
+  /** Whether the adapter reads the storage. */
   readonly position: boolean;
-  /** Has a profile in which no tool runs. */
+  /** There is a profile in which no tool runs. */
   readonly noTools: boolean;
-  /** That profile can be ended in a session that is open. False: only by opening it again without. */
+  /** That profile can be ended in an open session. False: only by opening the session again without it. */
   readonly toolsInPlace: boolean;
   /** The window in tokens. */
   readonly window: number;
-  /** Answers come word by word, so far apart; 0: at once. */
+  /** The time between the words of an answer; 0: it comes at once. */
   readonly chunkMs: number;
-  /** Opening takes at least so long. */
+  /** Opening takes at least this long. */
   readonly startMs: number;
-  /** A longer prompt is refused as too long; null: none is. */
+  /** A longer prompt is refused; null: none is. */
   readonly maxPromptTokens: number | null;
-  /** The process goes on when its input ends, and finishes its turn. */
+  /** When its input ends during a turn, the process finishes the turn. */
   readonly survives: boolean;
-  /** The process stays when its input ends while it waits for a prompt. */
+  /** When its input ends while it waits for a prompt, the process does not exit. */
   readonly lingers: boolean;
-  /** How long the agent may take to obey a cancel before it is killed. */
+  /** How long the agent may take to stop after a cancel before it is killed. */
   readonly cancelGraceMs: number;
-  /** Where sessions are kept; null: in the sandbox's own state. A relative one lies there, too. */
+  /** Where sessions are kept, relative to the sandbox's state directory; null: in a folder of their own there. */
   readonly dir: string | null;
 }
 
@@ -70,10 +70,10 @@ const CHOICES: { readonly [name: string]: readonly string[] } = {
   memory: ['disk', 'process'],
   resume: ['real', 'hollow', 'none'],
 };
-/** Options whose default is null, and what they are when they are set. */
+/** The types of options whose default is null. */
 const NULLABLE: { readonly [name: string]: string } = { maxPromptTokens: 'number', dir: 'string' };
 
-/** Fills in the defaults. Throws `invalid` that names the option and what it may be. */
+/** Fills in the defaults. Throws `invalid` with the option and its valid values. */
 export function parseScriptedOptions(input: unknown): ScriptedOptions {
   if (input === undefined || input === null) return SCRIPTED_DEFAULTS;
   if (!isObject(input)) throw invalid('the options are an object');

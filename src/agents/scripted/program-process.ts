@@ -1,23 +1,23 @@
+import { isObject } from '../../core/content.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineProcess } from '../shared/line-process.ts';
-import { parseMessage } from './messages.ts';
 import type { FromProgram } from './protocol.ts';
 
 export interface Listener {
   message(message: FromProgram): void;
-  /** Resolves when more may come. */
+  /** Resolves when more messages may come. */
   room(): Promise<void> | undefined;
-  /** Called once, after the last message: the process is gone. `how` says how, with what it complained about. */
+  /** Called once, after the last message, when the process has ended. `how`: exit code or signal, and the end of stderr. */
   gone(how: string): void;
 }
 
 const CLOSE_STEP_MS = 500;
-/** Longer than any message of the program; one of its misbehaviours is a line without an end. */
+/** Longer than any message of the program. One of its faults is a line without an end. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** The program's process: messages go in and come out. */
+/** The process of the program: messages go in and come out. */
 export class ProgramProcess extends LineProcess {
-  /** Lines of its output that were no messages. */
+  /** How many lines of its output were not messages. */
   noise = 0;
 
   constructor(child: Child, listener: Listener) {
@@ -38,4 +38,34 @@ export class ProgramProcess extends LineProcess {
       { closeStepMs: CLOSE_STEP_MS, maxLineBytes: MAX_LINE_BYTES },
     );
   }
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const isTextOrNull = (value: unknown) => value === null || isText(value);
+
+/** The fields that each message must have. Other fields are passed on unchecked. */
+const REQUIRED: { readonly [T in FromProgram['type']]: { readonly [field: string]: (value: unknown) => boolean } } = {
+  opened: { id: isTextOrNull },
+  refused: { reason: isText, message: isText },
+  taken: { prompt: isText, parent: isTextOrNull },
+  session: { id: isText },
+  update: { update: (value) => isObject(value) && isText(value.sessionUpdate) },
+  permission: { id: isText, title: isText, options: Array.isArray },
+  usage: { usage: isObject },
+  ended: { prompt: isText, outcome: (value) => isObject(value) && isText(value.kind) },
+};
+
+/** Null: not a message. Anything may be printed on stdout. */
+export function parseMessage(line: string): FromProgram | null {
+  let message: unknown;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  if (!isObject(message) || !isText(message.type)) return null;
+  const type = message.type as FromProgram['type'];
+  if (!Object.hasOwn(REQUIRED, type)) return null;
+  const whole = Object.entries(REQUIRED[type]).every(([field, check]) => check(message[field]));
+  return whole ? (message as unknown as FromProgram) : null;
 }

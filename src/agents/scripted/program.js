@@ -1,7 +1,7 @@
-// The scripted agent: a real process that answers prompts by rule, without a model, and misbehaves when told to.
+// The scripted agent: a real process that answers prompts by rules, without a model, and has faults on demand.
 //
-// Plain JavaScript and nothing but Node's own modules, in few files: it starts about as fast as an empty program, in a
-// checkout and in the published package alike, with no cache to fill (removing types alone would triple the time).
+// Plain JavaScript with Node's own modules only, in few files: it starts about as fast as an empty program, in a checkout and in
+// the published package (removing types at start would triple the time).
 //
 // ## What it knows
 // A session knows what it was told in prompts, and nothing else. Asked about that, it answers from there (answers.js):
@@ -10,7 +10,7 @@
 //   repeat the first/last prompt     that prompt
 //   what is your system prompt?      nothing should ever be in it
 //   which session / directory / environment variables …?
-// Anything else it notes.
+// Anything else is acknowledged.
 //
 // ## What it does
 // Lines of the person's message (the last text block of the prompt, never what comes before it) that begin with a slash:
@@ -23,10 +23,10 @@
 //   /await FILE                  goes on when there is such a file
 //   /title TEXT                  offers a title for the session
 //   /fail CODE [N]               the turn fails with agent_failed, too_long, …; with N only the first N times, and may be tried again
-//   /die [after-tool]            kills itself; after-tool: in the next tool, between its effect and its end
+//   /die [after-tool]            kills itself; after-tool: in the next tool, after its effect and before its end
 //   /exit CODE                   exits in the middle of the turn
-//   /garbage                     prints what is no message, and a line of many megabytes; goes on
-//   /stderr [TEXT]               complains there, with control characters
+//   /garbage                     prints lines that are not messages, and one of many megabytes; goes on
+//   /stderr [TEXT]               prints to stderr, with control characters
 //   /hang   /hang!               never ends until cancelled; not even then
 //   /usage IN OUT                reports these tokens
 //
@@ -44,7 +44,7 @@ let session = null;
 let turn = null;
 let inputEnded = false;
 
-/** An orphan that hangs, and that nobody comes to end, ends itself. */
+/** A process that was left behind ends itself after this time. */
 const LONGEST_SURVIVAL_MS = 300_000;
 
 const connection = new Connection(

@@ -1,28 +1,27 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { Flight, type Stopping, whyNotSent } from '../shared/flight.ts';
+import { Flight, mustFollow, type Stopping, whyNotSent } from '../shared/flight.ts';
 import type { ScriptedOptions } from './options.ts';
 import { ProgramProcess } from './program-process.ts';
-import { proofOf } from './proof.ts';
 import type { FromProgram, ToProgram } from './protocol.ts';
-import { readPosition, storageFile } from './storage.ts';
+import { proofOf, readPosition, storageFile } from './storage.ts';
 
-type Answer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
+type OpenAnswer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
 type Open = Extract<ToProgram, { type: 'open' }>;
 
 /** The prompt in flight. */
 class ScriptedFlight extends Flight {
   readonly id: string;
-  /** Where it must land; undefined: nothing to check. */
-  readonly landsAt: string | null | undefined;
-  accepted: Extract<FromProgram, { type: 'accepted' }> | null = null;
+  /** The position that the prompt must follow; undefined: nothing to check. */
+  readonly follows: string | null | undefined;
+  taken: Extract<FromProgram, { type: 'taken' }> | null = null;
   proved = false;
 
-  constructor(id: string, landsAt: string | null | undefined, stopping: Stopping) {
+  constructor(id: string, follows: string | null | undefined, stopping: Stopping) {
     super(stopping);
     this.id = id;
-    this.landsAt = landsAt;
+    this.follows = follows;
   }
 }
 
@@ -31,7 +30,7 @@ export class ScriptedSession implements AgentSession {
   readonly #program: ProgramProcess;
   readonly #open: Open;
   readonly #options: ScriptedOptions;
-  readonly #answer = Promise.withResolvers<Answer>();
+  readonly #answer = Promise.withResolvers<OpenAnswer>();
   #id: string | null = null;
   #prompted: boolean;
   #flight: ScriptedFlight | null = null;
@@ -40,7 +39,7 @@ export class ScriptedSession implements AgentSession {
     this.#open = open;
     this.#options = open.options;
     this.#prompted = open.how === 'resume';
-    this.#answer.promise.catch(() => {}); // it may come when nobody waits for it any more
+    this.#answer.promise.catch(() => {}); // it may come when nobody waits for it
     this.#program = new ProgramProcess(child, {
       message: (message) => this.#receive(message),
       room: () => this.#flight?.events.room(),
@@ -57,13 +56,13 @@ export class ScriptedSession implements AgentSession {
   get alive() {
     return this.#program.alive;
   }
-  /** Lines of the program's output that were no messages. */
+  /** How many lines of the program's output were not messages. */
   get noise() {
     return this.#program.noise;
   }
 
-  /** Asks the program to open the session. Throws `agent_unavailable` when it ends before it has answered. */
-  async start(): Promise<Answer> {
+  /** Asks the program to open the session. Throws `agent_unavailable` when it ends before it answers. */
+  async start(): Promise<OpenAnswer> {
     this.#program.send(this.#open);
     const answer = await this.#answer.promise;
     if (answer.type === 'opened') this.#id = answer.id;
@@ -81,7 +80,7 @@ export class ScriptedSession implements AgentSession {
       yield { type: 'ended', outcome: refusal };
       return;
     }
-    const flight = this.#takeOff(request);
+    const flight = this.#begin(request);
     this.#program.send({ type: 'prompt', id: request.id, content: request.content });
     yield* flight.handOut(request.signal);
   }
@@ -107,11 +106,10 @@ export class ScriptedSession implements AgentSession {
     return this.#program.kill();
   }
 
-  #takeOff({ id, expected }: PromptRequest): ScriptedFlight {
-    // A session that nobody has prompted must be empty; of any other, only the caller knows where it should stand.
-    const unknown = expected === null && this.#prompted;
+  #begin({ id, expected }: PromptRequest): ScriptedFlight {
+    const follows = mustFollow(expected, this.#prompted);
     this.#prompted = true;
-    this.#flight = new ScriptedFlight(id, unknown ? undefined : expected, {
+    this.#flight = new ScriptedFlight(id, follows, {
       ask: () => this.#program.send({ type: 'cancel' }),
       kill: () => this.kill(),
       graceMs: this.#options.cancelGraceMs,
@@ -131,8 +129,8 @@ export class ScriptedSession implements AgentSession {
         flight?.events.push(message);
         this.#prove();
         break;
-      case 'accepted':
-        if (flight) flight.accepted = message;
+      case 'taken':
+        if (flight) flight.taken = message;
         this.#prove();
         break;
       case 'ended':
@@ -144,19 +142,19 @@ export class ScriptedSession implements AgentSession {
   }
 
   #gone(how: string): void {
-    const hint = 'Run the program by hand to see what it says.';
+    const hint = 'Run the program by hand to see its error.';
     const unopened = `The scripted agent ended ${how}, before its session was open.`;
     this.#answer.reject(new ThroughlineError('agent_unavailable', unopened, { hint }));
     if (this.#flight) this.#finish(this.#flight.whenGone(`the agent’s process ended ${how}`));
   }
 
-  /** As soon as the prompt is in a session whose name we know. */
+  /** Reports where the prompt landed, as soon as it is in a session whose id is known. */
   #prove(): void {
     const flight = this.#flight;
     const file = this.#storage();
-    if (!flight?.accepted || flight.proved || flight.landsAt === undefined || file === null) return;
+    if (!flight?.taken || flight.proved || flight.follows === undefined || file === null) return;
     flight.proved = true;
-    flight.events.push(proofOf({ file, ...flight.accepted, expected: flight.landsAt }));
+    flight.events.push(proofOf({ file, ...flight.taken, expected: flight.follows }));
   }
 
   #finish(outcome: AgentOutcome): void {
@@ -165,7 +163,7 @@ export class ScriptedSession implements AgentSession {
     flight?.end(outcome);
   }
 
-  /** Null: the session has no name yet, or its storage is not to be read. */
+  /** Null: the session has no id yet, or the adapter does not read its storage. */
   #storage(): string | null {
     const readable = this.#options.position && this.#options.memory === 'disk';
     return readable && this.#id !== null ? storageFile(this.#open.dir, this.#id) : null;

@@ -1,44 +1,44 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Update } from '../../core/update.ts';
-import type { SentPrompt, Tail } from '../../ports/agent.ts';
+import type { AgentEvent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { ScriptedOptions } from './options.ts';
 import type { Entry } from './protocol.ts';
 
 /*
- * The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, only ever appended to.
- * Reads are synchronous: a few kilobytes from the page cache take less time than waiting for them.
+ * The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, append-only.
+ * Reads are synchronous: a few kilobytes from the page cache are read faster than an asynchronous read starts.
  */
 
-/** Where the sessions of a sandbox are kept. Those of a tied agent are kept by working directory, as Claude does. */
+/** Where the sessions of a sandbox are kept. A tied agent keeps them by working directory, as Claude does. */
 export function storageDir(sandbox: OpenSandbox, options: ScriptedOptions): string {
   const base = resolve(sandbox.state, options.dir ?? 'scripted');
   return options.tied ? join(base, sandbox.work.replaceAll(/[^A-Za-z0-9]/g, '-')) : base;
 }
 
-/** Null: no session can have this id. */
+/** Null: not a valid session id. */
 export function storageFile(dir: string, sessionId: string): string | null {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(sessionId) ? join(dir, `${sessionId}.jsonl`) : null;
 }
 
-/** Where a storage stands: how many entries there are, and which is the last. */
+/** A position: how many entries there are, and which is the last. */
 export function positionAt(n: number, uuid: string | null): string {
   return `${n}:${uuid ?? ''}`;
 }
 
-/** Null: there is no such storage, or nothing in it. Costs the same at any length. */
+/** Null: there is no such file, or it is empty. Takes the same time at any length. */
 export function readPosition(file: string): string | null {
   const last = lastEntry(file, () => true);
   return last === null ? null : positionAt(last.n, last.uuid);
 }
 
-/** Looks for a recent entry from the end. Null: not there. */
+/** Searches from the end. Null: not found. */
 export function findEntry(file: string, uuid: string): Entry | null {
   return lastEntry(file, (entry) => entry.uuid === uuid);
 }
 
-/** What the agent did for a prompt, up to the next one. Null: no storage. */
+/** What the agent did for a prompt, up to the next one. Null: there is no file. */
 export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | null {
   let text: string;
   try {
@@ -60,10 +60,32 @@ export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | n
   return { updates, position: stands === position || follows.has(last?.uuid ?? null) ? stands : null };
 }
 
+export interface Landing {
+  /** The session's file. */
+  readonly file: string;
+  /** The prompt's id, and the entry that the program says it came after. */
+  readonly prompt: string;
+  readonly parent: string | null;
+  /** The position that the prompt must follow; null: the session must be empty. */
+  readonly expected: string | null;
+}
+
+/** Checks in the session's own storage that the prompt follows the expected position. */
+export function proofOf({ file, prompt, parent, expected }: Landing): Extract<AgentEvent, { type: 'proof' }> {
+  const refuted = (detail: string) => ({ type: 'proof', proof: 'refuted', detail }) as const;
+  const entry = findEntry(file, prompt);
+  if (entry === null) return refuted('the prompt is not in the session’s storage');
+  if (entry.parent !== parent) return refuted('the agent and its storage disagree on what came before the prompt');
+  const landed = positionAt(entry.n - 1, entry.parent);
+  const wanted = expected ?? positionAt(0, null);
+  if (landed !== wanted) return refuted(`the prompt landed at ${landed}, not at ${wanted}`);
+  return { type: 'proof', proof: 'proved', detail: `the prompt landed at ${landed}` };
+}
+
 const FIRST_READ = 4_096;
 const NEWLINE = 10;
 
-/** Reads ever more from the end, and each line only when those after it were not wanted. Null: none is, or no storage. */
+/** Reads backwards in growing pieces until an entry is wanted. Null: none is, or there is no file. */
 function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | null {
   let fd: number;
   try {
@@ -88,7 +110,7 @@ function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | nul
   }
 }
 
-/** Last line first. `cut`: the beginning of the first one lies before these bytes, so it is left out. */
+/** Last line first. `cut`: the first line begins before these bytes, so it is left out. */
 function* linesFromEnd(bytes: Buffer, cut: boolean): Generator<string> {
   for (let end = bytes.length; end > 0; ) {
     const start = bytes.lastIndexOf(NEWLINE, end - 1) + 1;
@@ -98,7 +120,7 @@ function* linesFromEnd(bytes: Buffer, cut: boolean): Generator<string> {
   }
 }
 
-/** Null: the line is torn or damaged. */
+/** Null: the line is incomplete or damaged. */
 function parseLine(line: string): Entry | null {
   try {
     const entry = line === '' ? null : (JSON.parse(line) as Partial<Entry> | null);

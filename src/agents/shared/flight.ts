@@ -65,6 +65,14 @@ export class Flight {
   }
 }
 
+/**
+ * The position that a prompt must follow; undefined: nothing to check. A session without prompts must be empty. Of others only
+ * the caller knows the position.
+ */
+export function mustFollow(expected: string | null, prompted: boolean): string | null | undefined {
+  return expected === null && prompted ? undefined : expected;
+}
+
 /** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
 export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): AgentOutcome | null {
   if (signal.aborted) return { kind: 'cancelled' };

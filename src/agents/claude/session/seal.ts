@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isObject } from '../../../core/content.ts';
 import type { CostSoFar } from './result.ts';
 
@@ -56,7 +56,7 @@ export class Sealer {
         if (length === 0) return;
         this.#hash.update(buffer.subarray(0, length));
         this.#bytes += length;
-        if (length === PIECE_BYTES) await breathe();
+        if (length === PIECE_BYTES) await yieldToOthers();
       }
     } finally {
       closeSync(fd);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PromptRequest } from '../../../ports/agent.ts';
-import { Flight, type Stopping } from '../../shared/flight.ts';
+import { Flight, mustFollow, type Stopping } from '../../shared/flight.ts';
 import { entriesFrom } from '../transcript/position.ts';
 import { FileWatch } from './file-watch.ts';
 import type { Rewound } from './rewind.ts';
@@ -75,9 +75,9 @@ export class StoredSession {
     return this.#rewound !== null && (await this.position()) === this.#rewound.position;
   }
 
-  /** The position that a prompt must follow. A session without prompts must be empty; of others only the caller knows. */
+  /** See `mustFollow`. */
   follows(expected: string | null): string | null | undefined {
-    return expected === null && this.#prompted ? undefined : expected;
+    return mustFollow(expected, this.#prompted);
   }
 
   /** Claude goes on in another file. */

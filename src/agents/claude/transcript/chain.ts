@@ -2,39 +2,39 @@ import { type Defect, type DefectKind, defectsOf, losesContext, timeOf } from '.
 import { blocksOf, type Entry, isLink, isMessage, type Line, type Link } from './entries.ts';
 
 /*
- * What Claude tells the model is the chain of `parentUuid` from a leaf back to a root, not the lines of the file: an entry
- * that the chain misses is lost without a word. A compaction is a valid root: the summary after it stands for what was before.
+ * Claude sends the model the chain of `parentUuid` from a leaf back to a root, not the lines of the file. An entry outside of the
+ * chain is lost without an error. A compaction is a valid root: the summary after it replaces what was before.
  *
- * The leaf is the last entry of the file, with one exception (seen with 2.1.325): Claude notes now and then, in a
- * line `last-prompt` which leaf it was at, and when the last entry does not descend from the newest such note, the note is
- * believed and not the file. So of two processes that went on from one session, either may be dropped.
+ * The leaf is the last entry of the file, with one exception (seen with 2.1.325): now and then Claude notes its leaf in a line
+ * `last-prompt`. When the last entry does not descend from the newest note, Claude follows the note and not the file. So when two
+ * processes continue one session, either may lose its turns.
  *
- * Tools that the model called at once fork the chain: each result hangs on its own call, and the answer on the last result.
- * Claude puts them together again by the id of the message, so all of them count as one place (`group`).
+ * Tools that the model called at once fork the chain: each result follows its own call, and the answer follows the last result.
+ * Claude joins them again by the id of the message, so all of them count as one place (`group`).
  */
 export interface Chain {
-  /** Where Claude would go on; null: nowhere, there is no entry. */
+  /** The entry from which Claude would go on; null: there is none. */
   readonly leaf: string | null;
   /** Entries from the leaf to the root, both included. */
   readonly count: number;
   /** Where the chain begins; null: it does not reach a root. */
   readonly root: 'start' | 'compaction' | null;
   readonly rootReached: boolean;
-  /** What was found in the file, the first thousand. Also beside the chain: what is damaged once is not to be trusted. */
+  /** The first thousand defects of the file, also those outside of the chain: a damaged file is not trusted. */
   readonly defects: readonly Defect[];
 }
 
-/** Where a session stands: how many entries its chain has, and which is the last. */
+/** A position: how many entries the chain has, and which is the last. */
 export function positionOf({ count, leaf }: Pick<Chain, 'count' | 'leaf'>): string | null {
   return leaf === null ? null : `${count}:${leaf}`;
 }
 
-/** The entry that a position names; null: it is no position. */
+/** The last entry of a position; null: not a position. */
 export function leafOf(position: string): string | null {
   return /^\d+:(.+)$/.exec(position)?.[1] ?? null;
 }
 
-/** Whether all of the chain reaches the model as it stands in the file. */
+/** Whether the model gets all of the chain as it is in the file. */
 export function isWhole(chain: Chain): boolean {
   return chain.leaf !== null && chain.rootReached && !chain.defects.some(losesContext);
 }
@@ -42,15 +42,15 @@ export function isWhole(chain: Chain): boolean {
 interface Node extends Pick<Chain, 'root'> {
   readonly depth: number;
   readonly parent: string | null;
-  /** Of the last message up to here. */
+  /** The time of the last message up to here. */
   readonly time: number;
-  /** The answer of the model that it is a part of, or the result of a tool for; null: none. */
+  /** The answer of the model that the entry belongs to, as a part or as the result of a tool; null: none. */
   readonly group: { readonly id: string; readonly depth: number } | null;
 }
 
-const MOST_DEFECTS = 1_000;
+const MAX_DEFECTS = 1_000;
 
-/** Follows a transcript line by line. An entry's depth is its parent's plus one, so nothing has to be walked twice. */
+/** Follows a transcript line by line. An entry's depth is its parent's plus one, so the chain is never walked again. */
 export class ChainIndex {
   readonly #keep: number;
   readonly #nodes = new Map<string, Node>();
@@ -64,12 +64,12 @@ export class ChainIndex {
   #trimmed = false;
   #lost = false;
 
-  /** `keep`: how many of the newest entries are remembered. Older ones are hardly ever a parent again. */
+  /** `keep`: how many of the newest entries are remembered. Older ones are hardly ever a parent. */
   constructor(keep = Number.POSITIVE_INFINITY) {
     this.#keep = keep;
   }
 
-  /** An entry led back to before what is remembered: only reading it all again tells where the session stands. */
+  /** The chain leads to entries that are not remembered: the file has to be read again to find the position. */
   get lost(): boolean {
     return this.#lost;
   }
@@ -77,7 +77,7 @@ export class ChainIndex {
   add(line: Line): void {
     for (const defect of defectsOf(line)) this.#note(defect);
     const { entry, number } = line;
-    if (entry?.type === 'last-prompt') this.#believe(entry);
+    if (entry?.type === 'last-prompt') this.#followNote(entry);
     if (entry === null || !isLink(entry)) return;
     const found = (kind: DefectKind) => this.#note({ kind, line: number, uuid: entry.uuid });
     this.#nodes.set(entry.uuid, this.#nodeOf(entry, found));
@@ -88,7 +88,7 @@ export class ChainIndex {
     this.#trim();
   }
 
-  /** Where the session stood when this entry was its last; null: it is not remembered. */
+  /** The position when this entry was the last one; null: it is not remembered. */
   positionAt(uuid: string): string | null {
     const node = this.#nodes.get(uuid);
     return node === undefined ? null : positionOf({ count: node.depth, leaf: uuid });
@@ -130,8 +130,8 @@ export class ChainIndex {
     return { ...before, depth, parent, time: Number.isNaN(own) ? before.time : own, group };
   }
 
-  /** A leaf that is not in the file is passed over, and the notes before it with it. */
-  #believe({ leafUuid }: Entry): void {
+  /** A note whose leaf is not in the file is ignored, and replaces the notes before it. */
+  #followNote({ leafUuid }: Entry): void {
     this.#noted = typeof leafUuid === 'string' ? leafUuid : null;
     this.#descends = this.#isBelowNote();
   }
@@ -160,7 +160,7 @@ export class ChainIndex {
   }
 
   #note(defect: Defect): void {
-    if (this.#defects.length < MOST_DEFECTS) this.#defects.push(defect);
+    if (this.#defects.length < MAX_DEFECTS) this.#defects.push(defect);
   }
 
   #trim(): void {
@@ -170,13 +170,13 @@ export class ChainIndex {
     this.#nodes.delete(oldest);
     this.#trimmed = true;
     if (oldest !== this.#noted) return;
-    // All that is remembered is younger than the note: it has nothing more to say, or it is where the session stands.
+    // All remembered entries are newer than the note: it has no effect any more, or it is the leaf.
     if (this.#descends) this.#noted = null;
     else this.#lost = true;
   }
 }
 
-/** Entries of one answer share the id of its message; a tool's result belongs to the answer that called it. */
+/** Entries of one answer share the id of its message. A tool's result belongs to the answer that called it. */
 function groupOf(entry: Entry, depth: number, before: Node['group'] = null): Node['group'] {
   const isResult = entry.type === 'user' && blocksOf(entry.message).some(({ type }) => type === 'tool_result');
   if (isResult) return before;
@@ -188,14 +188,14 @@ function groupOf(entry: Entry, depth: number, before: Node['group'] = null): Nod
 interface Call {
   readonly line: number;
   readonly uuid: string | null;
-  /** Whether anything but results came after it: then Claude will not answer for it any more. */
+  /** Whether anything but results came after it: then Claude adds no result for it. */
   passed: boolean;
 }
 
-/** Calls of tools that have no result (yet). */
+/** Calls of tools that have no result yet. */
 class OpenCalls {
   readonly #calls = new Map<string, Call>();
-  /** One answer of the model is several entries: one for each of its blocks. */
+  /** The last answer of the model: it is several entries, one for each of its blocks. */
   #answer: string | undefined;
 
   add(entry: Entry, line: number): void {

@@ -1,30 +1,30 @@
 import { blocksOf, type Entry, isMessage, type Line } from './entries.ts';
 
-/** Something about a transcript that makes Claude tell the model less than it holds, or something else. */
+/** A fault of a transcript: the model may get less than the file holds, or something else. */
 export interface Defect {
   readonly kind: DefectKind;
   /** The line of the file, 1, 2, 3…; 0: the file as a whole. */
   readonly line: number;
-  /** The entry; null: the line is none, or it has no uuid. */
+  /** Null: the line is not an entry, or has no uuid. */
   readonly uuid: string | null;
 }
 
 /**
- * True: the model would not be told everything, and mostly nobody would be told that. False: all of it arrives. What Claude
- * 2.1.325 does about each is beside it, as seen in test/agents/claude-transcript.test.ts.
+ * True: the model would not get everything, mostly without an error. False: it gets all. What Claude 2.1.325 does about each is
+ * beside it, as seen in test/agents/claude-transcript.test.ts.
  */
 export const LOSES_CONTEXT = {
-  empty: true, // "No conversation found": loud, but there is nothing
-  corrupt_line: true, // passed over; what came before a lost message is lost with it
-  torn_tail: true, // passed over like a corrupt line; the lines that Claude appends are whole again
+  empty: true, // "No conversation found"
+  corrupt_line: true, // skipped; what came before a lost message is lost with it
+  torn_tail: true, // skipped like a corrupt line; the lines that Claude appends are whole again
   missing_uuid: true, // only the last message arrives
   missing_timestamp: true, // of the last message: "No conversation found"; of others: nothing happens
-  broken_link: true, // nothing from before it arrives; a parent that comes later in the file does, but nobody writes that
+  broken_link: true, // nothing from before it arrives (unless the parent comes later in the file, which nobody writes)
   second_root: true, // nothing from before it arrives
   duplicate_uuid: true, // one of the two is lost, unless they are the same
   dangling_tool: true, // when the conversation went on after a call without a result, the whole answer is dropped
-  open_tool: false, // the same at the end: Claude adds a result that says that the call was interrupted
-  time_goes_back: false, // nothing happens, and Claude's own compactions do it; other versions lost the tail
+  open_tool: false, // the same at the end of the file: Claude adds a result that says that the call was interrupted
+  time_goes_back: false, // nothing happens, and Claude's own compactions do it
   unsigned_thought: false, // arrives; the real API may refuse it
   foreign_tool_id: false, // arrives; the real API may refuse it
 } as const satisfies Record<string, boolean>;
@@ -35,7 +35,7 @@ export function losesContext({ kind }: Defect): boolean {
   return LOSES_CONTEXT[kind];
 }
 
-/** The defects that one line shows by itself. */
+/** The defects that one line shows on its own. */
 export function defectsOf({ entry, number }: Line): Defect[] {
   if (entry === null) return [{ kind: 'corrupt_line', line: number, uuid: null }];
   if (!isMessage(entry)) return [];

@@ -1,14 +1,14 @@
 import { isObject } from '../../../core/content.ts';
 
 /*
- * A transcript is lines of JSON, only ever appended to. Lines are told apart by bytes, so that a mirror has them exactly as
- * they are, and a line without its newline is not there yet: Claude may be in the middle of writing it.
+ * A transcript is an append-only file of JSON lines. Lines are split as bytes, so that a copy has them exactly as they are. A
+ * line without its newline does not count yet: Claude may still be writing it.
  */
 
-/** One line, as far as we read it. Fields that we do not know are kept. */
+/** One line, with the fields that we read. Unknown fields are kept. */
 export interface Entry {
   readonly type: string;
-  /** Missing on lines that are no part of the conversation: titles, costs, queues. */
+  /** Missing on lines outside of the conversation: titles, costs, queues. */
   readonly uuid?: string;
   /** The entry before this one; null: none, it is a root. */
   readonly parentUuid?: string | null;
@@ -17,9 +17,9 @@ export interface Entry {
   readonly subtype?: string;
   readonly timestamp?: string;
   readonly sessionId?: string;
-  /** What a subagent did, and no part of the conversation. */
+  /** Written by a subagent, and not part of the conversation. */
   readonly isSidechain?: boolean;
-  /** Said by Claude itself in the person's name. */
+  /** Written by Claude itself in the user's name. */
   readonly isMeta?: boolean;
   readonly isApiErrorMessage?: boolean;
   readonly message?: EntryMessage;
@@ -43,15 +43,15 @@ export interface EntryBlock {
 export interface Line {
   /** 1, 2, 3… */
   readonly number: number;
-  /** Null: it is no entry. Blank lines are not reported at all. */
+  /** Null: not an entry. Blank lines are not reported at all. */
   readonly entry: Entry | null;
 }
 
 const NEWLINE = 10;
-/** Longer lines are dropped as they come and count as corrupt. An image of the largest size that a model takes is 7 MB. */
+/** Longer lines are dropped while they come and count as corrupt. The largest image that a model takes is 7 MB. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** Cuts bytes into lines and parses them. Never throws; holds at most one line. */
+/** Splits bytes into lines and parses them. Never throws; holds at most one line. */
 export class EntryReader {
   readonly #limit: number;
   #number = 0;
@@ -62,12 +62,12 @@ export class EntryReader {
     this.#limit = limit;
   }
 
-  /** Bytes behind the last whole line: the beginning of one that is not there yet. */
+  /** Bytes after the last whole line. */
   get pending(): number {
     return this.#length;
   }
 
-  /** How many lines there were, blank ones too. */
+  /** How many lines there were, including blank ones. */
   get lines(): number {
     return this.#number;
   }
@@ -80,7 +80,7 @@ export class EntryReader {
       if (line !== null) yield line;
       from = at + 1;
     }
-    // A copy: whoever reads may use its buffer again.
+    // A copy, because the reader may reuse its buffer.
     if (from < bytes.length) this.#keep(Uint8Array.from(bytes.subarray(from)));
   }
 
@@ -109,7 +109,7 @@ function textOf(parts: readonly Uint8Array[]): string {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Null: no JSON, no object, or one without a type. */
+/** Null: not a JSON object with a type. */
 export function parseEntry(text: string): Entry | null {
   try {
     const entry: unknown = JSON.parse(text);
@@ -119,15 +119,15 @@ export function parseEntry(text: string): Entry | null {
   }
 }
 
-/** An entry that others can name as their parent. */
+/** An entry that can be a parent. */
 export type Link = Entry & { readonly uuid: string };
 
-/** Whether an entry is a link of the conversation's own chain. */
+/** Whether an entry is part of the conversation's chain. */
 export function isLink(entry: Entry): entry is Link {
   return typeof entry.uuid === 'string' && entry.uuid !== '' && entry.isSidechain !== true;
 }
 
-/** Whether it is a message, which without a uuid would be lost. */
+/** Whether an entry is a message of the conversation. */
 export function isMessage(entry: Entry): boolean {
   return (entry.type === 'user' || entry.type === 'assistant') && entry.isSidechain !== true;
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isObject } from '../../../core/content.ts';
 import type { NativeSession } from '../../../ports/agent.ts';
 
-/** The first words of a person are near the beginning. */
-const LOOKED_AT = 64 * 1024;
+/** The first prompt is near the beginning. */
+const TITLE_BYTES = 64 * 1024;
 const SESSION = /^([0-9a-f-]{36})\.jsonl$/;
 
 /** The sessions whose transcripts lie in a project's folder. */
@@ -16,7 +16,7 @@ export async function listTranscripts(folder: string): Promise<NativeSession[]> 
   });
   const ids = names.flatMap((name) => SESSION.exec(name)?.[1] ?? []);
   const sessions: NativeSession[] = [];
-  // One after the other: there may be thousands, and all at once they would be more open files than a process may have.
+  // One after the other: opening thousands at once would exceed the limit of open files.
   for (const id of ids) {
     const session = await look(join(folder, `${id}.jsonl`), id);
     if (session !== null) sessions.push(session);
@@ -24,16 +24,16 @@ export async function listTranscripts(folder: string): Promise<NativeSession[]> 
   return sessions;
 }
 
-/** Null: there is nothing in it that anybody said, or it is gone, or something else: a pipe must not keep us waiting. */
+/** Null: it holds no prompt, does not exist any more, or is not a file (a pipe must not block us). */
 async function look(file: string, id: string): Promise<NativeSession | null> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
   if (handle === null) return null;
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return null;
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(LOOKED_AT), 0, LOOKED_AT, 0);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(TITLE_BYTES), 0, TITLE_BYTES, 0);
     const title = firstWords(buffer.toString('utf8', 0, bytesRead));
-    if (title === null && bytesRead < LOOKED_AT) return null;
+    if (title === null && bytesRead < TITLE_BYTES) return null;
     return { id, title, updatedAt: Math.round(stats.mtimeMs) };
   } finally {
     await handle.close();
@@ -53,7 +53,7 @@ function firstWords(text: string): string | null {
   return null;
 }
 
-/** The last line may be cut off. */
+/** An incomplete or damaged line is an empty object. */
 function parse(line: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(line);

@@ -5,15 +5,15 @@ import { realPath } from '../../shared/paths.ts';
 
 /*
  * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
- * Everything here was tried with 2.1.325 (test/agents/claude-transcript.test.ts): a wrong guess would read "no such session".
+ * All of this was tested with 2.1.325 (test/agents/claude-transcript.test.ts): with a wrong path a session seems not to exist.
  */
 
-/** The environment that the agent is started with: its own, never ours. */
+/** The environment that the agent is started with, not ours. */
 export type AgentEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. A relative one is looked for in the working directory, and one that
- * is set and empty is the working directory itself.
+ * `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. A relative path starts at the working directory; an empty one is the
+ * working directory itself.
  */
 export function configDir(env: AgentEnvironment, cwd: string): string {
   const dir = env.CLAUDE_CONFIG_DIR ?? join(env.HOME || homedir(), '.claude');
@@ -21,8 +21,8 @@ export function configDir(env: AgentEnvironment, cwd: string): string {
 }
 
 /**
- * Claudes with the same config directory have the same sessions, however they are run, configured and called: the id alone
- * names one in it. Which of its folders a session lies in does not matter, for ids are never given twice.
+ * Claudes with the same config directory have the same sessions, whatever their adapter, settings and name. The folder of a
+ * session does not matter, because ids are unique.
  */
 export function storageName(env: AgentEnvironment, cwd: string): string {
   return `claude:${realPath(configDir(env, cwd))}`;
@@ -31,15 +31,15 @@ export function storageName(env: AgentEnvironment, cwd: string): string {
 const LONGEST_SLUG = 200;
 
 /**
- * The folder name of a working directory whose links are resolved. One dash for every UTF-16 unit that is no letter or digit
- * of ASCII. A name of more than 200 is cut there, and the hash of the *whole directory*, not of the name, is put behind it.
+ * The folder name of a working directory whose links are resolved: a dash for every UTF-16 unit that is not an ASCII letter or
+ * digit. A name longer than 200 is cut there, and the hash of the *whole directory*, not of the name, is appended.
  */
 export function slugOf(directory: string): string {
   const slug = directory.replaceAll(/[^a-zA-Z0-9]/g, '-');
   return slug.length <= LONGEST_SLUG ? slug : `${slug.slice(0, LONGEST_SLUG)}-${hashOf(directory)}`;
 }
 
-/** 31 × hash + code unit in 32 bits with a sign, its amount in base 36: what Java calls `hashCode`. */
+/** Java's `hashCode` (31 × hash + code unit, signed 32 bits), its absolute value in base 36. */
 function hashOf(text: string): string {
   let hash = 0;
   for (let i = 0; i < text.length; i += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
@@ -52,8 +52,8 @@ export function projectDir(env: AgentEnvironment, cwd: string): string {
 }
 
 /**
- * The file of a session, whether it is there or not; null: no session can have this id. Claude resumes a session only from
- * the working directory it belongs to, so `cwd` is the one that the agent will be started in.
+ * The file of a session, whether it exists or not; null: not a valid session id. Claude resumes a session only from the working
+ * directory it belongs to, so `cwd` is the one in which the agent will be started.
  */
 export function transcriptFile(env: AgentEnvironment, cwd: string, id: string): string | null {
   if (!SESSION_ID.test(id)) return null;
@@ -62,17 +62,17 @@ export function transcriptFile(env: AgentEnvironment, cwd: string, id: string): 
   return existsSync(file) ? file : (elsewhere(env, cwd, id) ?? file);
 }
 
-/** No dots and slashes: an id never becomes a path of somebody else's choice. */
+/** No dots and slashes, so that an id cannot lead to another path. */
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 
-/** Claude takes the name only together with `CLAUDE_CONFIG_DIR`; without it, and when malformed, it is passed over. */
+/** Claude takes the name only together with `CLAUDE_CONFIG_DIR`. Without it, and when malformed, it is ignored. */
 function assignedName(env: AgentEnvironment): string | null {
   const name = env.CLAUDE_CODE_PROJECT_DIR_NAME;
   if (!env.CLAUDE_CONFIG_DIR || !name || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) return null;
   return /^(?:con|prn|aux|nul|com\d|lpt\d)$/i.test(name) ? null : name;
 }
 
-/** As it is spelled: unlike the config directory, Claude does not compose its characters. */
+/** Not normalized: unlike the config directory, Claude does not compose its characters. */
 function realDirectory(cwd: string): string {
   try {
     return realpathSync(cwd);
@@ -81,7 +81,7 @@ function realDirectory(cwd: string): string {
   }
 }
 
-/** A long name whose hash another version computed differently: found by what comes before the hash, and by the id. */
+/** For a long name whose hash another version computed differently: searched by what comes before the hash, and by the id. */
 function elsewhere(env: AgentEnvironment, cwd: string, id: string): string | null {
   const slug = slugOf(realDirectory(cwd));
   if (assignedName(env) !== null || slug.length <= LONGEST_SLUG) return null;
@@ -91,7 +91,7 @@ function elsewhere(env: AgentEnvironment, cwd: string, id: string): string | nul
     .filter((name) => name.startsWith(prefix))
     .map((name) => join(projects, name, `${id}.jsonl`))
     .filter((file) => existsSync(file));
-  // Two of them would be a guess, and another directory's session is worse than none.
+  // With two candidates we would have to guess, and the session of another directory is worse than none.
   return files.length === 1 ? (files[0] ?? null) : null;
 }
 

@@ -1,27 +1,27 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Chain, ChainIndex, positionOf } from './chain.ts';
 import { type Entry, EntryReader, MAX_LINE_BYTES } from './entries.ts';
 
 /** What was appended to a transcript: whole lines, as bytes and as entries. */
 export interface Growth {
-  /** Where in the file the bytes lie. 0 again after it was replaced or cut: whatever mirrors it begins anew. */
+  /** The offset of the bytes in the file. 0 again after it was replaced or cut: a copy has to start again. */
   readonly from: number;
   readonly bytes: Uint8Array;
   readonly entries: readonly Entry[];
 }
 
-/** Read in pieces, so that a long file neither fills the memory nor keeps everything else waiting. */
+/** A long file is read in pieces: it does not fill the memory, and does not block everything else. */
 const PIECE_BYTES = 1024 * 1024;
 /** Enough for the longest turn; the parent of a new entry is hardly ever older. */
 const REMEMBERED_ENTRIES = 8_192;
 const NEWLINE = 10;
 
 /**
- * Follows the file of one session. It remembers how far it has read and how long the chain is, so that a turn costs what the
- * turn wrote, however long the session is. One read at a time.
+ * Follows the file of one session. It remembers how far it has read and how long the chain is, so that the time for a turn
+ * depends on what the turn wrote, not on the length of the session. One read at a time.
  *
- * Reads are synchronous: what a turn wrote is in the page cache, and waiting for it would take longer than reading it.
+ * Reads are synchronous: what a turn wrote is in the page cache, and is read faster than an asynchronous read starts.
  */
 export class TranscriptReader {
   readonly file: string;
@@ -31,7 +31,7 @@ export class TranscriptReader {
   #offset = 0;
   #torn = 0;
   #inode: bigint | null = null;
-  /** What the file was like when all of it had been read; null: it was not, or nobody knows. */
+  /** Size and time of the file when all of it had been read; null: not all of it was read. */
   #seen: { readonly size: bigint; readonly mtimeNs: bigint } | null = null;
   #until = Number.POSITIVE_INFINITY;
 
@@ -41,44 +41,44 @@ export class TranscriptReader {
     this.#index = new ChainIndex(keep);
   }
 
-  /** Whether the file was there at the last read. */
+  /** Whether the file existed at the last read. */
   get present(): boolean {
     return this.#inode !== null;
   }
 
-  /** As of the last read. A line without an end is a defect only once nobody writes any more. */
+  /** As of the last read. An incomplete last line is a defect only when nobody writes any more. */
   get chain(): Chain {
     const chain = this.#index.chain();
     if (this.#torn === 0) return chain;
     return { ...chain, defects: [...chain.defects, { kind: 'torn_tail', line: this.#lines.lines + 1, uuid: null }] };
   }
 
-  /** As of the last read. Null: there is no chain. Whether it is whole, `chain` tells. */
+  /** As of the last read. Null: there is no chain. `chain` shows whether it is whole. */
   get position(): string | null {
     return positionOf(this.#index.chain());
   }
 
-  /** Where the session stood when this entry was its last; null: it is not there, or too long ago. */
+  /** The position when this entry was the last one; null: it is not there, or too long ago. */
   positionAt(uuid: string): string | null {
     return this.#index.positionAt(uuid);
   }
 
-  /** What was appended since, in order, in pieces of about a megabyte. Nothing when nothing was, or there is no file. */
+  /** What was appended since the last read, in order, in pieces of about a megabyte. */
   async *read(): AsyncGenerator<Growth> {
     for (let piece = this.#next(); piece !== null; piece = this.#next()) {
       yield piece;
-      if (piece.bytes.length >= PIECE_BYTES / 2) await breathe();
+      if (piece.bytes.length >= PIECE_BYTES / 2) await yieldToOthers();
     }
     if (this.#index.lost) await this.#countAgain();
   }
 
-  /** Reads on, and only keeps track. */
+  /** Reads on without returning entries. */
   async skip(): Promise<this> {
     for await (const _ of this.read());
     return this;
   }
 
-  /** Null: there is no more whole line. */
+  /** Null: there are no more whole lines. */
   #next(): Growth | null {
     if (this.#unchanged()) return null;
     const fd = openToRead(this.file);
@@ -98,7 +98,7 @@ export class TranscriptReader {
     }
   }
 
-  /** One look instead of five: it is asked before every prompt, and between. */
+  /** One system call instead of five: this is called before every prompt, and during turns. */
   #unchanged(): boolean {
     if (this.#seen === null) return false;
     const now = statSync(this.file, { bigint: true, throwIfNoEntry: false });
@@ -116,7 +116,7 @@ export class TranscriptReader {
         this.#torn = bytes.length;
         return null;
       }
-      // A line that is too long to be held goes on in pieces; whoever cuts the lines drops it.
+      // A line that is too long is read in pieces; `EntryReader` drops it.
       if (length > MAX_LINE_BYTES) return this.#take(bytes);
     }
   }
@@ -133,7 +133,7 @@ export class TranscriptReader {
     return { from, bytes, entries };
   }
 
-  /** Whether what we have read is still there, as far as one byte can tell: the end of the line we stopped behind. */
+  /** Whether the file still holds what we have read, judged by one byte: the newline after which we stopped. */
   #goesOn(fd: number): boolean {
     if (this.#offset === 0) return true;
     const byte = Buffer.alloc(1);
@@ -149,7 +149,7 @@ export class TranscriptReader {
     this.#seen = null;
   }
 
-  /** The chain goes back to before what we remember. What was yielded stays right; only the count has to be found again. */
+  /** The chain leads to entries that are not remembered. What was yielded stays valid; only the chain is read again. */
   async #countAgain(): Promise<void> {
     const again = new TranscriptReader(this.file, Number.POSITIVE_INFINITY);
     again.#until = this.#offset;
@@ -158,14 +158,14 @@ export class TranscriptReader {
   }
 }
 
-/** Null: there is no such file, or it is something else: a pipe in its place must not keep us waiting. */
+/** Null: there is no such file, or it is something else (a pipe must not block us). */
 function openToRead(file: string): number | null {
   try {
     const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
   } catch {
-    // not there, or not for us
+    // it does not exist, or may not be read
   }
   return null;
 }

@@ -6,8 +6,8 @@ import { promptBlocks } from '../user-message.ts';
 import { SYNTHETIC_MODEL } from './updates.ts';
 
 /*
- * Records → a transcript that Claude resumes as turns of its own. Only the fields that it needs are written, and always all
- * of them: what is missing is lost without a word (no uuid or parent: everything but the last message).
+ * Makes a transcript from records that Claude resumes as turns of its own. Only the fields that Claude needs are written, and
+ * always all of them: a missing field loses context without an error (no uuid or parent: everything but the last message).
  */
 
 export interface SyntheticSession {
@@ -17,19 +17,19 @@ export interface SyntheticSession {
   readonly cwd: string;
   /** The version of Claude that will read it. */
   readonly version: string;
-  /** Makes uuids and message ids: the same seed, the same bytes. */
+  /** For uuids and message ids: the same seed gives the same bytes. */
   readonly seed: string;
-  /** Milliseconds since 1970. Every entry is older than this, or what Claude appends would seem to come before them. */
+  /** Milliseconds since 1970. Every entry is older, so that what Claude appends comes after them. */
   readonly before: number;
   /**
-   * What the answers are said to come from. **Claude goes on with the model of the last answer**, unless it is told another
-   * one by `--model`, and complains of one that it does not know: only to be given where that is wanted. Default: its own word
-   * for what no model said, so that the model is the one of its settings.
+   * The model that the answers name. **Claude goes on with the model of the last answer**, unless `--model` names another one, and
+   * reports an error for one that it does not know. Default: Claude's own name for text without a model, so that the model of
+   * its settings is used.
    */
   readonly model?: string;
 }
 
-/** Nothing was paid for these answers by this session, and a number here would count against the window. */
+/** This session did not pay for these answers, and a number here would count against the window. */
 const NO_TOKENS = {
   input_tokens: 0,
   cache_creation_input_tokens: 0,
@@ -37,7 +37,7 @@ const NO_TOKENS = {
   output_tokens: 0,
 } as const;
 
-/** The lines of the file, oldest turn first, each with its newline. Same arguments, same bytes. */
+/** The lines of the file, oldest turn first, each with its newline. The same arguments give the same bytes. */
 export function* synthesise(records: readonly TurnRecord[], session: SyntheticSession): Generator<string> {
   const turns = new TurnMessages(session.seed);
   const ids = new SyntheticIds(session.seed);
@@ -46,7 +46,7 @@ export function* synthesise(records: readonly TurnRecord[], session: SyntheticSe
   let time = Number.NEGATIVE_INFINITY;
   for (const record of records) {
     for (const message of turns.of(record)) {
-      // Never later than leaves a millisecond for each that is still to come.
+      // Early enough to leave a millisecond for each message that is still to come.
       time = Math.max(time + 1, Math.min(wholeTime(record.startedAt), session.before - left));
       left -= 1;
       const uuid = ids.uuid();
@@ -94,17 +94,17 @@ function answer({ role, content }: SyntheticMessage, id: string, model: string) 
   };
 }
 
-/** A prompt and an end, and for each part at most a message and a tool's result. */
+/** A prompt and an end, and for each part at most a message and the result of a tool. */
 function mostMessages({ parts }: TurnRecord): number {
   return 2 + 2 * parts.length;
 }
 
-/** A record from elsewhere may claim any time; one that no date can have is taken for the oldest. */
+/** A record from elsewhere may have any time; an invalid one counts as the oldest. */
 function wholeTime(at: number): number {
   return Number.isFinite(at) && at >= 0 ? Math.floor(at) : 0;
 }
 
-/** Ids that look like the real ones, one after the other. */
+/** Ids that look like real ones. */
 class SyntheticIds {
   readonly #seed: string;
   #n = 0;
@@ -125,7 +125,7 @@ class SyntheticIds {
     return `msg_${this.#next().slice(0, 24)}`;
   }
 
-  /** 128 bits in hexadecimal. Four of them a hash: for a long history, hashing would be most of the work. */
+  /** 128 bits in hexadecimal. One hash gives four of them, because hashing would be most of the work for a long history. */
   #next(): string {
     if (this.#used === this.#block.length) {
       this.#n += 1;
@@ -137,7 +137,7 @@ class SyntheticIds {
   }
 }
 
-/** One message of a turn, as the model is told it. */
+/** One message of a turn, as the model gets it. */
 interface SyntheticMessage {
   readonly role: 'user' | 'assistant';
   readonly content: string | readonly SyntheticBlock[];
@@ -154,8 +154,8 @@ type SyntheticBlock =
     };
 
 /**
- * The messages of turns, so that nothing dangles: each begins with the person and ends with the assistant, and each tool call
- * has a result. Thoughts are left out: without the model's own signature they may be refused.
+ * The messages of turns. Each turn begins with the user and ends with the assistant, and each tool call has a result. Thoughts are
+ * left out, because the API may refuse them without the model's own signature.
  */
 class TurnMessages {
   readonly #seed: string;
@@ -182,7 +182,7 @@ class TurnMessages {
     yield { role: 'assistant', content: texts };
   }
 
-  /** Its own, if a model of Claude's made it and no other turn has it; else a new one: the API refuses what it did not make. */
+  /** The id of the record, if Claude's API made it and no other turn has it; else a new one: the API refuses foreign ids. */
   #toolId({ id }: ToolPart): string {
     let made = id;
     for (let n = 0; !/^toolu_\w{1,64}$/.test(made) || this.#toolIds.has(made); n += 1) {
@@ -201,7 +201,7 @@ function promptContent({ prompt }: TurnRecord): SyntheticMessage['content'] {
   return blocks.length > 0 ? blocks : [{ type: 'text', text: '[empty prompt]' }];
 }
 
-/** As the API wants a tool's name. Tools that Claude does not have may be in a history. */
+/** A name that the API takes. A history may contain tools that Claude does not have. */
 function toolName({ name }: ToolPart): string {
   return name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'tool';
 }

@@ -2,12 +2,12 @@ import { isObject } from '../../../core/content.ts';
 import type { ToolCallFields, Update } from '../../../core/update.ts';
 import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entries.ts';
 
-/** Claude puts words of its own into the model's mouth: errors of the API, "No response requested." */
+/** The model of answers that Claude itself has written: errors of the API, "No response requested." */
 export const SYNTHETIC_MODEL = '<synthetic>';
 
 /**
- * What the agent did, as updates: the prompts of people are left out, as are subagents, and what Claude says of itself. A
- * tool without a result stays without an end: nobody knows it.
+ * What the agent did, as updates. Prompts, subagents, and what Claude says about itself are left out. A tool without a result
+ * stays open, because its outcome is not known.
  */
 export function updatesOf(entries: Iterable<Entry>): Update[] {
   const updates: Update[] = [];
@@ -26,7 +26,7 @@ function answerUpdates({ message, isApiErrorMessage }: Entry): Update[] {
   return assistantUpdates(message);
 }
 
-/** A message of the model, whole: its text, its thoughts, and the tools that it calls. */
+/** A whole message of the model: its text, its thoughts, and the tools that it calls. */
 export function assistantUpdates(message: EntryMessage | undefined): Update[] {
   return blocksOf(message).flatMap((block) => blockUpdate(block) ?? []);
 }
@@ -48,7 +48,7 @@ function blockUpdate(block: EntryBlock): Update | null {
   return null;
 }
 
-/** The results of tools in a message that is sent in the person's name. */
+/** The results of tools in a message of the role `user`. */
 export function resultUpdates(message: EntryMessage | undefined): Update[] {
   return blocksOf(message).flatMap((block): Update[] => {
     if (block.type !== 'tool_result' || typeof block.tool_use_id !== 'string') return [];
@@ -78,7 +78,7 @@ function partText(part: Record<string, unknown>): string {
   return typeof part.type === 'string' ? `[${part.type}]` : '';
 }
 
-/** What Claude's tools do, in the words of the Agent Client Protocol. */
+/** The kinds of Claude's tools, as the Agent Client Protocol names them. */
 const KINDS: Readonly<Record<string, string>> = {
   Read: 'read',
   NotebookRead: 'read',
@@ -108,8 +108,8 @@ export function toolKind(name: string): string {
 const PATHS = ['file_path', 'notebook_path', 'path'];
 
 /**
- * A call of one of Claude's tools. The title is the tool's own name: records are made of it, and a session that is
- * synthesised from them calls the tool by it.
+ * A call of one of Claude's tools. The title is the tool's name: records keep it, and a transcript that is made from records calls
+ * the tool by it.
  */
 export function toolCallFields(id: string, name: string, input: unknown): ToolCallFields {
   const path = isObject(input) ? PATHS.map((field) => input[field]).find((value) => typeof value === 'string') : null;

@@ -84,7 +84,7 @@ describe('putting a transcript in place', () => {
     expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
   });
 
-  test('says when nothing can be written, and leaves no half of a file', async () => {
+  test('reports that it cannot write, and leaves no half of a file', async () => {
     writeFileSync(join(scratch, 'projects'), 'a file where a directory should be');
     expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'unwritable' });
     rmSync(join(scratch, 'projects'));
@@ -106,9 +106,7 @@ describe('probing', () => {
 
   test('finds that it cannot', async () => {
     writeFileSync(join(scratch, 'projects'), '');
-    expect(probeWritable(dir)).toMatch(
-      /^nothing can be written in \S+, where Claude keeps its sessions \(E\w+: [a-z ]+\)$/,
-    );
+    expect(probeWritable(dir)).toMatch(/^cannot write to \S+, where Claude keeps its sessions \(E\w+: [a-z ]+\)$/);
   });
 
   test('finds a directory that is read-only', async (context) => {
@@ -117,7 +115,7 @@ describe('probing', () => {
     if (process.getuid?.() === 0) {
       // Nothing is read-only for root but what the system holds so.
       if (!existsSync('/sys/kernel')) context.skip('root can write everywhere, and there is no /sys');
-      expect(await probeWritable('/sys/kernel')).toContain('nothing can be written');
+      expect(await probeWritable('/sys/kernel')).toContain('cannot write to');
     } else expect(await probeWritable(dir)).toContain('EACCES');
   });
 });

@@ -3,18 +3,18 @@ import { accessSync, constants, mkdirSync, statfsSync, unlinkSync, writeFileSync
 import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** How it went. Whatever is in the way is left as it is, and `detail` says what that was. */
+/** What happened. An existing file is left as it is, and `detail` names it. */
 export interface Put {
-  /** `same`: exactly this was there already. `exists`: something else was. `refused`: a link. */
+  /** `same`: the file exists with this content. `exists`: it has another content. `refused`: it is a link. */
   readonly result: 'written' | 'same' | 'exists' | 'refused' | 'unwritable';
   readonly detail: string;
 }
 
 /**
- * Puts a transcript where Claude will look for it: all of it or nothing, readable only by its owner, never over another file
- * and never through a link, which could lead out of the agent's home. Never throws for what the disk says.
+ * Writes a transcript where Claude will look for it: all of it or nothing, readable only by its owner, never over another file
+ * and never through a link, which could lead out of the agent's home. Errors of the disk are returned, not thrown.
  *
- * Not synced to the disk: after a power cut the file may be short, which the reader notices, and it can be made again.
+ * Not synced to the disk: after a power cut the file may be short. The reader notices that, and the file can be written again.
  */
 export async function putTranscript(file: string, content: Iterable<string | Uint8Array>): Promise<Put> {
   const dir = dirname(file);
@@ -34,19 +34,19 @@ export async function putTranscript(file: string, content: Iterable<string | Uin
 }
 
 /**
- * Whether files can be made and filled in a directory, which is made if it is missing; null: they can, else why not. To be
- * asked before each turn: with a read-only config directory Claude answers as always, says nothing, and keeps nothing.
+ * Checks that files can be written in a directory, which is created if it is missing. Null: they can; else why not. Called before
+ * each turn: with a read-only config directory Claude answers as always, reports nothing, and keeps nothing.
  */
 export function probeWritable(dir: string): string | null {
   return looksWritable(dir) ? null : tryToWrite(dir);
 }
 
-/** Said to be writable and with much room: then there is no need to try, which takes as long as all else before a prompt. */
+/** Where the directory is writable and the disk has much space, no trial is needed: it takes as long as all else before a prompt. */
 function looksWritable(dir: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(dir);
     accessSync(dir, constants.W_OK | constants.X_OK);
-    return bavail * bsize > MUCH_ROOM_BYTES;
+    return bavail * bsize > MUCH_SPACE_BYTES;
   } catch {
     return false;
   }
@@ -55,18 +55,18 @@ function looksWritable(dir: string): boolean {
 function tryToWrite(dir: string): string | null {
   const file = join(dir, `.probe.${randomUUID()}.tmp`);
   try {
-    // At once: handing it to another thread four times takes longer than doing it.
+    // Synchronous: four asynchronous calls would take longer.
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     writeFileSync(file, PROBE, { flag: 'wx', mode: 0o600 });
     return null;
   } catch (error) {
-    return `nothing can be written in ${dir}, where Claude keeps its sessions (${reasonOf(error)})`;
+    return `cannot write to ${dir}, where Claude keeps its sessions (${reasonOf(error)})`;
   } finally {
     removeQuietly(file);
   }
 }
 
-/** Without the name of our own file, which says nothing to anybody. */
+/** Without the name of our temporary file, which would only confuse. */
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/, \w+ '.*'$/, '');
 }
@@ -75,11 +75,11 @@ function removeQuietly(file: string): void {
   try {
     unlinkSync(file);
   } catch {
-    // it was never made, or the directory cannot be written by now
+    // it was never created, or the directory is not writable any more
   }
 }
 
-/** Adds a line to a transcript that no process has open; null: it is there, else why not. Never through a link. */
+/** Adds a line to a transcript that no process has open. Null: done; else why not. Never through a link. */
 export async function appendLine(file: string, entry: object): Promise<string | null> {
   try {
     await using handle = await open(
@@ -89,12 +89,12 @@ export async function appendLine(file: string, entry: object): Promise<string | 
     await handle.appendFile(`${JSON.stringify(entry)}\n`);
     return null;
   } catch (error) {
-    return `nothing can be added to ${file}: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot write to ${file}: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 
-/** More than a few bytes: a full disk may have room for a name. */
-const MUCH_ROOM_BYTES = 256 * 1024 * 1024;
+const MUCH_SPACE_BYTES = 256 * 1024 * 1024;
+/** More than a few bytes: a full disk may still have space for a name. */
 const PROBE = new Uint8Array(8_192);
 const WRITE_BYTES = 256 * 1024;
 
@@ -107,7 +107,7 @@ async function writeNew(path: string, content: Iterable<string | Uint8Array>): P
   }
 }
 
-/** A line a write would cost more than making the line. */
+/** One write for each line would cost more than making the line. */
 function* inPieces(content: Iterable<string | Uint8Array>): Generator<Uint8Array> {
   let pieces: Uint8Array[] = [];
   let length = 0;
@@ -130,14 +130,14 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** By a second name and not by renaming: renaming would replace what somebody else put there a moment ago. */
+/** Links instead of renaming: a rename would replace a file that somebody else has just written. */
 async function place(temporary: string, file: string): Promise<Put> {
   try {
     await link(temporary, file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'EEXIST' || (await exists(file))) return compared(temporary, file);
-    // File systems without second names (FAT, some that are mounted from elsewhere).
+    // File systems without hard links (FAT, some network file systems).
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
     await rename(temporary, file);
   }
@@ -153,7 +153,7 @@ async function compared(temporary: string, file: string): Promise<Put> {
 
 async function sameContent(one: string, other: string): Promise<boolean> {
   await using ours = await open(one);
-  // A pipe in its place must not keep us waiting.
+  // A pipe in its place must not block us.
   await using theirs = await open(other, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const [{ size }, there] = await Promise.all([ours.stat(), theirs.stat()]);
   if (!there.isFile() || there.size !== size) return false;

@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { failed } from './ending.js';
 import { randomId } from './memory.js';
 
+/** @import { AgentOutcome } from '../../../ports/agent.ts' */
 /** @import { Turn } from './turn.js' */
 
 /** Every command; what each does is described in program.js. */
@@ -68,7 +68,7 @@ const LOOK_EVERY_MS = 10;
 const FAILURES = /** @type {const} */ (['agent_failed', 'too_long', 'session_locked', 'permission_denied']);
 
 /**
- * The effect comes right after the announcement, so that a process killed in the middle of a slow tool has had it.
+ * The effect comes right after the announcement, so that it has happened when the process is killed during a slow tool.
  * @param {Turn} turn
  * @param {string} call
  * @param {number} ms
@@ -143,4 +143,22 @@ function announcement(name, target, toolCallId) {
 function parsed(call) {
   const [name = 'tool', ...target] = call.split(/\s+/);
   return { name, target: target.join(' ') || `${name}.log` };
+}
+
+/** Thrown to end the running turn with this outcome. */
+export class Ending extends Error {
+  /** @param {AgentOutcome} outcome */
+  constructor(outcome) {
+    super(outcome.kind);
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * @param {Extract<AgentOutcome, { kind: 'failed' }>['code']} code
+ * @param {string} message
+ * @param {boolean} again
+ */
+export function failed(code, message, again) {
+  return new Ending({ kind: 'failed', code, message, again });
 }

@@ -4,18 +4,18 @@ import { dirname, join } from 'node:path';
 /** @import { Entry } from '../protocol.ts' */
 /** @import { Update } from '../../../core/update.ts' */
 
-/** What a session was told and has answered, in order; on disk as well, unless it is to be forgotten with the process. */
+/** The prompts and answers of a session, in order; also on disk, unless the session is to end with the process. */
 export class Memory {
   /** @type {Entry[]} The context: what the session knows. */
   entries = [];
-  /** How many entries its storage has. More than it knows, when it was resumed hollowly. */
+  /** How many entries its storage has. A hollow resume knows fewer. */
   stored = 0;
   /** Bytes of the context. */
   size = 0;
   #dir;
   #disk;
   #file = '';
-  /** The storage ends in the middle of a line. */
+  /** The storage ends with an incomplete line. */
   #torn = false;
 
   /**
@@ -45,7 +45,7 @@ export class Memory {
     this.size = 0;
   }
 
-  /** Knows what the storage holds: the chain that ends in its last entry. @param {string} id */
+  /** Reads the context from the storage: the chain that ends in its last entry. @param {string} id */
   load(id) {
     const all = this.#read(id);
     const known = new Map(all.map((entry) => [entry.uuid, entry]));
@@ -56,7 +56,7 @@ export class Memory {
     this.entries.reverse();
   }
 
-  /** Goes on in the storage without knowing what is in it. @param {string} id */
+  /** Continues the storage without reading the context from it. @param {string} id */
   pretend(id) {
     this.#read(id);
   }
@@ -69,7 +69,7 @@ export class Memory {
   }
 
   /**
-   * Remembers, before anybody is told.
+   * Stores an entry before anybody sees it.
    * @param {{ uuid: string, role: 'user', text: string } | { role: 'agent', update: Update }} what
    * @returns {Entry}
    */

@@ -2,13 +2,13 @@ import { Memory, randomId } from './memory.js';
 
 /** @import { FromProgram, ToProgram } from '../protocol.ts' */
 
-/** One session: who it is, what it remembers, and what it refuses. */
+/** One session: its id, its memory, and what it refuses. */
 export class Session {
   /** @type {string | null} */
   id = null;
-  /** The id exists, and nobody has been told. */
+  /** The id was chosen and not reported yet. */
   unnamed = false;
-  /** What became of prompts, so that the same one sent twice is done once. */
+  /** The outcomes of prompts, so that a prompt that is sent twice runs once. */
   outcomes = new Map();
   #request;
   #lockedUntil = 0;

@@ -1,6 +1,5 @@
 import { answer } from './answers.js';
-import { COMMANDS } from './commands.js';
-import { Ending, failed } from './ending.js';
+import { COMMANDS, Ending, failed } from './commands.js';
 import { randomId } from './memory.js';
 
 /** @import { Prompt } from '../../../core/content.ts' */
@@ -13,7 +12,7 @@ import { randomId } from './memory.js';
 
 /** One prompt, from its arrival to its end. */
 export class Turn {
-  /** What a command may change for the rest of the turn. */
+  /** Set by a command for the rest of the turn. */
   skipTool = false;
   dieInTool = false;
   /** @type {{ inputTokens: number, outputTokens: number } | null} */
@@ -51,10 +50,10 @@ export class Turn {
 
   /** @returns {Promise<AgentOutcome>} */
   async #outcome() {
-    let accepted = false;
+    let taken = false;
     try {
-      this.#accept();
-      accepted = true;
+      this.#take();
+      taken = true;
       await this.#obey(personMessage(this.#prompt.content));
       this.#report();
       return { kind: 'completed' };
@@ -62,7 +61,7 @@ export class Turn {
       if (error instanceof Ending) return error.outcome;
       return { kind: 'failed', code: 'agent_failed', message: String(error), again: false };
     } finally {
-      if (accepted) this.session.lock();
+      if (taken) this.session.lock();
     }
   }
 
@@ -80,13 +79,13 @@ export class Turn {
     this.#questions.delete(id);
   }
 
-  /** Nobody can answer any more. */
+  /** Nobody can answer any more: denies every open question. */
   deny() {
     for (const id of [...this.#questions.keys()]) this.answer(id, null);
   }
 
-  /** Takes the prompt into the session, or refuses it before anything is remembered. */
-  #accept() {
+  /** Adds the prompt to the session, or refuses it before anything is stored. */
+  #take() {
     const { session } = this;
     const { maxPromptTokens } = session.options;
     const text = this.#prompt.content.map(blockText).join('\n\n');
@@ -100,7 +99,7 @@ export class Turn {
       session.unnamed = false;
       this.connection.send({ type: 'session', id: rotated });
     }
-    this.connection.send({ type: 'accepted', prompt: this.#prompt.id, parent });
+    this.connection.send({ type: 'taken', prompt: this.#prompt.id, parent });
   }
 
   /** @param {string} message */
@@ -124,7 +123,7 @@ export class Turn {
     this.connection.send({ type: 'usage', usage: { ...usage, modelCalls: 1 } });
   }
 
-  /** Remembers the update, then sends it. @param {Update} update */
+  /** Stores the update, then sends it. @param {Update} update */
   update(update) {
     const { session } = this;
     session.memory.add({ role: 'agent', update });
@@ -184,7 +183,7 @@ export class Turn {
   }
 }
 
-/** The last text block: what comes before it is a record, or a file, and never an order. @param {Prompt} content */
+/** The last text block. What comes before it is a record or a file, and never a command. @param {Prompt} content */
 function personMessage(content) {
   const texts = content.filter((block) => block.type === 'text');
   const last = texts.at(-1)?.text ?? '';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMessage } from './messages.ts';
+import { parseMessage } from './program-process.ts';
 
 test.each([
   '',
@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   { type: 'opened', id: null },
-  { type: 'accepted', prompt: 'p', parent: null },
+  { type: 'taken', prompt: 'p', parent: null },
   { type: 'update', update: { sessionUpdate: 'plan', entries: [] } },
   { type: 'ended', prompt: 'p', outcome: { kind: 'completed' } },
 ])('%j is a message', (message) => {
