@@ -9,9 +9,9 @@ test('what is left out has a default', () => {
 });
 
 test.each([
-  [{ moed: 'plan' }, /"moed" is not known; known are agent, mode/],
-  [{ mode: 1 }, /"mode" must be a text/],
-  [{ directories: ['relative'] }, /"directories" must be a list of whole paths/],
+  [{ moed: 'plan' }, /"moed" is not an option; the options are agent, mode/],
+  [{ mode: 1 }, /"mode" must be a non-empty string/],
+  [{ directories: ['relative'] }, /"directories" must be a list of absolute paths/],
   [{ mcpServers: [{}] }, /"mcpServers\[0\]\.name" must be a text/],
   [{ config: { effort: 3 } }, /"config"/],
   [{ window: 0 }, /"window"/],

@@ -4,30 +4,30 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { shown } from '../../core/shown.ts';
 import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
 
-/** What the settings may say of an agent that speaks the protocol. Applied to every session, and again after every restore. */
+/** The options of an ACP agent in the settings. They apply to every session, also after a restore. */
 export interface AcpOptions {
-  /** Which of the agents known by name it is; null: the one that it is called, if there is one. */
+  /** The name under which it is known; null: its own name, if that is a known one. */
   readonly agent: string | null;
   /** The mode of its sessions; null: the agent's own choice. */
   readonly mode: string | null;
   /** Config options by their id. */
   readonly config: Readonly<Record<string, string | boolean>>;
   readonly mcpServers: readonly McpServer[];
-  /** Further directories, whole paths, in which it may act. */
+  /** Additional directories in which it may act; absolute paths. */
   readonly directories: readonly string[];
-  /** The way to log in that is asked for before a session is opened; null: none. */
+  /** The id of the login method to use before a session is opened; null: none. */
   readonly auth: string | null;
-  /** The model's window in tokens; null: what the agent says. */
+  /** The model's window in tokens; null: what the agent reports. */
   readonly window: number | null;
-  /** A mode in which no tool can run, shown on this very version by whoever writes it here; null: none is known. */
+  /** A mode in which no tool can run, tested by the person on exactly this version; null: none is known. */
   readonly noTools: { readonly version: string; readonly mode: string } | null;
-  /** How long an agent may take to answer when a session is opened. */
+  /** How long the agent may take to open a session. */
   readonly openMs: number;
-  /** After a load, so long without a word counts as its end. Only waited where the repeated history is not complete. */
+  /** After a load: how long without an update counts as the end. Only used while the repeated history is not complete. */
   readonly quietMs: number;
-  /** All that waiting together. */
+  /** After a load: how long to wait in total. */
   readonly lateMs: number;
-  /** How long it may take to obey a cancel before it is killed. */
+  /** How long the agent may take to stop when a turn is cancelled. Then it is killed. */
   readonly cancelGraceMs: number;
 }
 
@@ -54,17 +54,17 @@ const MILLISECONDS = [isMs, 'a whole number of milliseconds'] as const;
 const RULES: {
   readonly [Name in keyof Omit<AcpOptions, 'mcpServers'>]: readonly [holds: (value: unknown) => boolean, must: string];
 } = {
-  agent: [isText, 'a text'],
-  mode: [isText, 'a text'],
+  agent: [isText, 'a non-empty string'],
+  mode: [isText, 'a non-empty string'],
   config: [
     (value) => isObject(value) && Object.values(value).every((one) => isText(one) || typeof one === 'boolean'),
-    'an object of texts and truth values',
+    'an object of strings and booleans',
   ],
   directories: [
     (value) => Array.isArray(value) && value.every((one) => isText(one) && isAbsolute(one)),
-    'a list of whole paths',
+    'a list of absolute paths',
   ],
-  auth: [isText, 'a text'],
+  auth: [isText, 'a non-empty string'],
   window: [isCount, 'a whole number of tokens'],
   noTools: [
     (value) => isObject(value) && isText(value.version) && isText(value.mode) && Object.keys(value).length === 2,
@@ -81,7 +81,7 @@ export function parseAcpOptions(input: Readonly<Record<string, unknown>> = {}): 
   const { mcpServers = [], ...plain } = input;
   for (const [name, value] of Object.entries(plain)) {
     if (!Object.hasOwn(RULES, name))
-      throw invalid(`"${name}" is not known; known are ${Object.keys(ACP_DEFAULTS).join(', ')}`);
+      throw invalid(`"${name}" is not an option; the options are ${Object.keys(ACP_DEFAULTS).join(', ')}`);
     const [holds, must] = RULES[name as keyof typeof RULES];
     const nullable = ACP_DEFAULTS[name as keyof AcpOptions] === null;
     if (!(value === null && nullable) && !holds(value)) throw invalid(`"${name}" must be ${must}, not ${shown(value)}`);

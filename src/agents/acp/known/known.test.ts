@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ACP_DEFAULTS } from '../options.ts';
 import type { Setup } from './description.ts';
-import { profileOf } from './known.ts';
+import { profileOf, quirksOf } from './known.ts';
 
 const claude = { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.0' };
 const codex = { name: 'codex-acp', version: '0.16.0' };
@@ -51,4 +51,12 @@ test('Codex has one unless something outweighs what it is started with', () => {
   rmSync(join(home, '.codex', 'config.toml'), { recursive: true });
   writeFileSync(join(home, '.codex', 'environments.toml'), 'include_local = true\n');
   expect(profileOf(codex, here)).toBeNull();
+});
+
+test('quirks go by the name that an agent gives itself, else by the name in the settings', () => {
+  const banner = { sessionId: 's', _meta: { piAcp: { startupInfo: 'pi v1' } } };
+  expect(quirksOf('pi-acp', null).banner?.(banner)).toBe('pi v1');
+  expect(quirksOf('a-wrapper', 'pi').banner?.(banner)).toBe('pi v1');
+  expect(quirksOf('pi-acp', 'goose').banner?.({ sessionId: 's' })).toBeNull();
+  expect(quirksOf('a-wrapper', null)).toEqual({});
 });

@@ -102,8 +102,8 @@ function nameOf(called: string): string | null {
 }
 
 /** The quirks of the agent that calls itself so; of one that we do not know by that name, those of `knownAs`. */
-export function quirksOf(called: string | null, knownAs: string | null): Quirks {
-  const name = (called === null ? null : nameOf(called)) ?? knownAs;
+export function quirksOf(called: string, knownAs: string | null): Quirks {
+  const name = nameOf(called) ?? knownAs;
   return (name === null ? undefined : KNOWN_AGENTS[name]?.quirks) ?? {};
 }
 

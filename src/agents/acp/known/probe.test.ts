@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { start, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
-import { listSessions, type ProbeRequest, probing } from './probe.ts';
+import { listSessions, loginOf, type ProbeRequest, probing } from './probe.ts';
 
 let scratch: string;
 beforeEach(() => {
@@ -32,18 +32,23 @@ function agent(script: string): ProbeRequest {
   };
 }
 
-test('the last notification of each method is kept, for a limited number of methods', async () => {
-  const loud = agent(`const answers = ({ id }) => {
-    for (let n = 0; n < 150; n += 1) say({ method: 'm' + n, params: n });
-    say({ method: 'm0', params: 'newest' });
-    say({ id, result: initialized });
+test.each([
+  ['none', { loggedIn: false, hint: 'log in' }],
+  ['api_key', { loggedIn: true, hint: null }],
+  [null, { loggedIn: null, hint: 'it does not say' }],
+])('a login status of %j that comes after the session is open counts', async (kind, login) => {
+  const status = (value: unknown) =>
+    `say({ method: '_auth/status_update', params: { authStatus: { kind: ${value} } } })`;
+  const silent = agent(`const answers = ({ id, method }) => {
+    say({ id, result: method === 'initialize' ? initialized : { sessionId: 's' } });
+    if (method === 'session/new') setTimeout(() => { ${status(JSON.stringify(kind))} }, 50);
   };`);
-  const heard = await probing(loud, async ({ hear }) => [
-    await hear('m0', 0),
-    await hear('m99', 0),
-    await hear('m100', 0),
-  ]);
-  expect(heard).toEqual(['newest', 99, null]);
+  let seen = 0;
+  const saw = () => {
+    seen += 1;
+  };
+  expect(await loginOf({ ...silent, knownAs: 'claude-code', login: 'log in', saw })).toEqual(login);
+  expect(seen).toBe(1);
   expect(readdirSync(scratch)).toEqual([]);
 });
 

@@ -47,8 +47,8 @@ export interface Probing {
   readonly connection: AcpConnection;
   readonly can: Capabilities;
   readonly quirks: Quirks;
-  /** The last notification of this method, waiting so long for the first one; null: none came. */
-  hear(method: string, ms: number): Promise<unknown>;
+  /** Called with every notification. */
+  onNotice: (method: string, params: unknown) => void;
 }
 
 /** Starts the agent, looks at it, and ends it. Throws `agent_unavailable`. */
@@ -82,9 +82,9 @@ async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
 async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
   const { command, env, signal, knownAs } = request;
   const child = await request.start(command, { cwd: folder, env });
-  const notices = new Notices();
+  let agent: Probing | null = null;
   const connection = new AcpConnection(child, {
-    notification: (method, params) => notices.add(method, params),
+    notification: (method, params) => agent?.onNotice(method, params),
     answered: () => {},
     request: async () => {
       throw new Error('no session is open');
@@ -96,42 +96,17 @@ async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent:
   const late = stopLate(connection, request.openMs);
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
-  let quirks = quirksOf(null, knownAs);
   try {
     const can = await initialize(connection);
-    quirks = quirksOf(can.name, knownAs);
-    return await look({ folder, connection, can, quirks, hear: (method, ms) => notices.hear(method, ms) });
+    agent = { folder, connection, can, quirks: quirksOf(can.name, knownAs), onNotice: () => {} };
+    return await look(agent);
   } catch (error) {
-    if (isAuthRequired(error, quirks)) throw notLoggedIn(request, error);
+    if (isAuthRequired(error, agent?.quirks ?? {})) throw notLoggedIn(request, error);
     throw notStarted(request, connection, error, 'did not answer as an ACP agent does');
   } finally {
     clearTimeout(late);
     signal?.removeEventListener('abort', stop);
     await connection.kill();
-  }
-}
-
-const MOST_METHODS = 100;
-
-/** The notifications of an agent: the last of each method, for a limited number of methods. */
-class Notices {
-  readonly #last = new Map<string, unknown>();
-  readonly #waiting = new Map<string, () => void>();
-
-  add(method: string, params: unknown): void {
-    if (this.#last.size < MOST_METHODS || this.#last.has(method)) this.#last.set(method, params);
-    this.#waiting.get(method)?.();
-  }
-
-  async hear(method: string, ms: number): Promise<unknown> {
-    if (!this.#last.has(method)) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.set(method, resolve);
-      const late = setTimeout(resolve, ms);
-      await promise;
-      clearTimeout(late);
-    }
-    return this.#last.get(method) ?? null;
   }
 }
 
@@ -150,11 +125,12 @@ export function loginOf(request: LoginRequest): Promise<Login> {
 async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
   const { connection, can, quirks, folder: cwd } = agent;
   request.saw(can);
+  const status = quirks.loginStatus === undefined ? null : watchStatus(agent, quirks.loginStatus);
   let loggedIn: boolean | null;
   try {
     if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
     const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
-    loggedIn = quirks.loginStatus === undefined ? null : await statusOf(agent, quirks.loginStatus);
+    loggedIn = (await status?.()) ?? null;
     await forget(agent, sessionId);
   } catch (error) {
     if (error instanceof AgentGone) throw error;
@@ -170,9 +146,24 @@ async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
 
 const STATUS_MS = 2_000;
 
-/** An agent without a way to log in may still send its status, some of them only after the session is open. */
-async function statusOf({ can, hear }: Probing, { method, loggedIn }: LoginStatus): Promise<boolean | null> {
-  return loggedIn(await hear(method, can.auth.length > 0 ? 0 : STATUS_MS));
+/**
+ * Returns a function that gives the last status. An agent without a way to log in may still send one, perhaps only after the session
+ * is open: that is waited for.
+ */
+function watchStatus(agent: Probing, { method, loggedIn }: LoginStatus): () => Promise<boolean | null> {
+  const first = Promise.withResolvers<void>();
+  let last: unknown = null;
+  agent.onNotice = (noticed, params) => {
+    if (noticed !== method) return;
+    last = params;
+    first.resolve();
+  };
+  return async () => {
+    const late = setTimeout(first.resolve, agent.can.auth.length > 0 ? 0 : STATUS_MS);
+    await first.promise;
+    clearTimeout(late);
+    return loggedIn(last);
+  };
 }
 
 /** Removes the empty session. Whatever the agent answers, its process is ended next. */

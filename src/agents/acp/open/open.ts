@@ -26,7 +26,6 @@ export interface Opener extends Setup {
 /** Starts the agent and opens one session in it. If that fails, the process is ended. */
 export async function openSession(request: OpenRequest, opener: Opener): Promise<Opened> {
   const { how, sandbox, signal } = request;
-  const { memory, knownAs } = opener;
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
@@ -37,9 +36,8 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
     child,
     sandbox,
     options: opener.options,
-    quirks: quirksOf(null, knownAs),
     memo: how.kind === 'resume' ? (how.memo ?? null) : null,
-    onWindow: (tokens) => memory.window(opener.name, tokens),
+    onWindow: (tokens) => opener.memory.window(opener.name, tokens),
   });
   const stop = () => child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });

@@ -18,8 +18,6 @@ export interface SessionSettings {
   readonly child: Child;
   readonly sandbox: OpenSandbox;
   readonly options: AcpOptions;
-  /** Of the agent that the settings name; `isOf` says more. */
-  readonly quirks: Quirks;
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
 }
@@ -43,16 +41,14 @@ export class AcpSession implements AgentSession {
   readonly state = new SessionState();
   readonly #options: AcpOptions;
   readonly #questions = new Questions();
-  #quirks: Quirks;
-  #tokens: TokenMeter;
+  #quirks: Quirks = {};
+  #tokens = new TokenMeter({});
   #can: Capabilities = NO_CAPABILITIES;
   #tools: Tools = 'allowed';
   #closing: Promise<void> | null = null;
 
-  constructor({ child, sandbox, options, quirks, memo, onWindow }: SessionSettings) {
+  constructor({ child, sandbox, options, memo, onWindow }: SessionSettings) {
     this.#options = options;
-    this.#quirks = quirks;
-    this.#tokens = new TokenMeter(quirks);
     this.updates = new Updates(this.state, { memo, onWindow, onMode: (mode) => this.#modeChanged(mode) });
     this.client = new SandboxClient({
       sandbox,

@@ -1,6 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
-import { ClientFiles } from './files.ts';
+import { readTextFile, writeTextFile } from './files.ts';
 import { ClientTerminals } from './terminals.ts';
 
 export interface ClientSettings {
@@ -39,12 +39,11 @@ export class SandboxClient {
     this.#settings = settings;
     const { sandbox, directories, mark, onTerminalReleased } = settings;
     const roots = [sandbox.work, ...directories];
-    const files = new ClientFiles(roots);
     const terminals = new ClientTerminals(sandbox, roots, mark, onTerminalReleased);
     this.#terminals = terminals;
     this.#methods = {
-      'fs/read_text_file': (params) => files.read(params),
-      'fs/write_text_file': (params) => files.write(params),
+      'fs/read_text_file': (params) => readTextFile(roots, params),
+      'fs/write_text_file': (params) => writeTextFile(roots, params),
       'terminal/create': (params) => terminals.create(params),
       'terminal/output': (params) => terminals.output(params),
       'terminal/wait_for_exit': (params) => terminals.waitForExit(params),

@@ -6,58 +6,37 @@ import { openInside } from './inside.ts';
 
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Reads and writes text files for an agent, only inside of the given directories. */
-export class ClientFiles {
-  readonly #roots: readonly string[];
-
-  constructor(roots: readonly string[]) {
-    this.#roots = roots;
-  }
-
-  async read(params: unknown): Promise<{ content: string }> {
-    const { path, line, limit } = asObject(params);
-    const handle = await this.#open(path, constants.O_RDONLY, false);
-    try {
-      const { size } = await regular(handle, path);
-      if (size > MOST_BYTES) throw RequestError.invalidParams({ path }, `${path} is larger than ${MOST_BYTES} bytes`);
-      return { content: linesOf(await handle.readFile('utf8'), line, limit) };
-    } finally {
-      await handle.close();
-    }
-  }
-
-  async write(params: unknown): Promise<Record<string, never>> {
-    const { path, content } = asObject(params);
-    if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a string');
-    const handle = await this.#open(path, constants.O_WRONLY | constants.O_CREAT, true);
-    try {
-      await regular(handle, path);
-      await handle.truncate(0);
-      await handle.writeFile(content);
-    } finally {
-      await handle.close();
-    }
-    return {};
-  }
-
-  async #open(path: unknown, flags: number, make: boolean): Promise<FileHandle> {
-    // Not blocking: otherwise opening a pipe waits until somebody opens its other end.
-    const all = flags | constants.O_NONBLOCK;
-    const handle =
-      typeof path === 'string'
-        ? await openInside(path, this.#roots, all, make).catch((error) => {
-            throw failed(path, error);
-          })
-        : null;
-    if (handle === null) throw RequestError.invalidParams({ path }, `${path} is outside of the sandbox's directory`);
-    return handle;
-  }
+/** Reads a text file for an agent, only inside of the roots. */
+export async function readTextFile(roots: readonly string[], params: unknown): Promise<{ content: string }> {
+  const { path, line, limit } = asObject(params);
+  await using handle = await openFile(roots, path, constants.O_RDONLY, false);
+  const { size } = await handle.stat();
+  if (size > MOST_BYTES) throw RequestError.invalidParams({ path }, `${path} is larger than ${MOST_BYTES} bytes`);
+  return { content: linesOf(await handle.readFile('utf8'), line, limit) };
 }
 
-async function regular(handle: FileHandle, path: unknown) {
-  const stat = await handle.stat();
-  if (!stat.isFile()) throw RequestError.invalidParams({ path }, `${path} is not a file`);
-  return stat;
+/** Writes a text file for an agent, only inside of the roots. Makes the missing folders. */
+export async function writeTextFile(roots: readonly string[], params: unknown): Promise<Record<string, never>> {
+  const { path, content } = asObject(params);
+  if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a string');
+  await using handle = await openFile(roots, path, constants.O_WRONLY | constants.O_CREAT, true);
+  await handle.truncate(0);
+  await handle.writeFile(content);
+  return {};
+}
+
+async function openFile(roots: readonly string[], path: unknown, flags: number, make: boolean): Promise<FileHandle> {
+  // Not blocking: otherwise opening a pipe waits until somebody opens its other end.
+  const opened =
+    typeof path === 'string'
+      ? await openInside(path, roots, flags | constants.O_NONBLOCK, make).catch((error) => {
+          throw failed(path, error);
+        })
+      : null;
+  if (opened === null) throw RequestError.invalidParams({ path }, `${path} is outside of the sandbox's directory`);
+  if ((await opened.stat()).isFile()) return opened;
+  await opened.close();
+  throw RequestError.invalidParams({ path }, `${path} is not a file`);
 }
 
 /** `line` counts from 1. */
