@@ -3,9 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { type Api, type Reply, textOf } from './api.ts';
 import { cutOff, firstHalf, pause, sendFrames, sendHalf, sendJson } from './connection.ts';
 import { type Count, type Failure, type Plan, planFor, tooLong } from './plan.ts';
-import type { Json, ModelAnswer, ModelRequest } from './request.ts';
-import { isSideCall } from './side-call.ts';
-import { tokensIn } from './tokens.ts';
+import { isJson, type Json, type ModelAnswer, type ModelRequest, type RequestBody } from './request.ts';
 
 export interface AnswerContext {
   readonly window: number;
@@ -95,4 +93,30 @@ function goneSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => controller.abort());
   return controller.signal;
+}
+
+/**
+ * Titles, topics and probes: small questions without tools, put to a small model, with an instruction of their own, or for an
+ * answer in a certain form (Gemini CLI has each prompt's difficulty judged that way).
+ */
+function isSideCall({ tools, model, system, schema, raw }: Omit<RequestBody, 'messages'> & { readonly raw: Json }) {
+  if (tools.length > 0) return false;
+  return schema !== null || /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
+}
+
+/** Claude 2.1 asks for a title with "You are naming a coding session …". */
+const ERRAND =
+  /\bnaming a\b[^.\n]{0,20}\bsession\b|\b(?:generate|write|create|extract|analy[sz]e)\b[^.\n]{0,80}\b(?:title|topic|name|kebab-case)\b/i;
+/** The instructions of a conversation speak of titles, too; they are longer than those of an errand. */
+const LONG = 8_000;
+
+/** One token is asked for by who only wants to know whether somebody answers. */
+function isProbe({ max_tokens, max_output_tokens, max_completion_tokens, generationConfig }: Json): boolean {
+  const gemini = isJson(generationConfig) ? generationConfig.maxOutputTokens : undefined;
+  return [max_tokens, max_output_tokens, max_completion_tokens, gemini].includes(1);
+}
+
+/** A plausible count, the same for the same text, so that sums can be compared. */
+export function tokensIn(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / 4));
 }

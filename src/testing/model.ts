@@ -1,14 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type AnswerContext, answerRequest } from './answer.ts';
-import { anthropicMessages } from './anthropic/messages.ts';
+import { type AnswerContext, answerRequest, tokensIn } from './answer.ts';
 import type { Api } from './api.ts';
-import { openaiChat } from './chat/completions.ts';
+import { anthropicMessages } from './apis/anthropic.ts';
+import { geminiGenerateContent } from './apis/gemini.ts';
+import { openaiChat } from './apis/openai-chat.ts';
+import { openaiResponses } from './apis/openai-responses.ts';
 import { bodyOf, sendJson } from './connection.ts';
-import { geminiGenerateContent } from './gemini/generate-content.ts';
 import { isJson, type Json, type ModelRequest, type ModelUsage } from './request.ts';
-import { openaiResponses } from './responses/responses.ts';
-import { tokensIn } from './tokens.ts';
 
 /**
  * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Directive, directivesOf, dueAfter } from './directives.ts';
 import { codewordsIn, lastOfPerson } from './person.ts';
-import type { ModelRequest } from './request.ts';
-import { filled } from './schema.ts';
+import { isJson, type Json, type ModelRequest } from './request.ts';
 
 /** A piece of the answer's text, and how long to wait before it. */
 export interface Chunk {
@@ -97,3 +96,24 @@ function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
 export function acknowledgement(prompt: string): string {
   return `Acknowledged ${createHash('sha256').update(prompt.trim()).digest('hex').slice(0, 12)}.`;
 }
+
+/** The plainest value that a JSON schema (or Gemini's, whose types are in capitals) allows, for errands that want their answer in a certain form. */
+function filled(schema: unknown): unknown {
+  if (!isJson(schema)) return null;
+  if ('const' in schema) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  const [choice] = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
+  if (choice !== undefined) return filled(choice);
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  return PLAIN[String(type).toLowerCase()]?.(schema) ?? null;
+}
+
+const PLAIN: Record<string, (schema: Json) => unknown> = {
+  string: () => 'a-conversation',
+  number: () => 0,
+  integer: () => 0,
+  boolean: () => false,
+  array: () => [],
+  object: ({ properties }) =>
+    Object.fromEntries(Object.entries(isJson(properties) ? properties : {}).map(([key, of]) => [key, filled(of)])),
+};

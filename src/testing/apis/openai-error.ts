@@ -1,5 +1,5 @@
-import type { Failure } from './plan.ts';
-import type { Json } from './request.ts';
+import type { Failure } from '../plan.ts';
+import type { Json } from '../request.ts';
 
 /** How OpenAI says what is wrong, in each of its ways of speaking. */
 export function openaiError({ status, message, tooLong }: Failure): Json {
