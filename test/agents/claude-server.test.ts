@@ -61,7 +61,7 @@ test('the demo of a server runs the real Claude, and no login, cloud or proxy of
     const env = { ...elsewhere, HOME: person, THROUGHLINE_CONFIG: '' };
     const running = home.start(['serve', '--demo', '--port', '0'], { env });
     await running.until('stdout', /Ctrl-C ends it\./);
-    expect(running.stdout).toContain('Its agent is the real Claude; its model is scripted');
+    expect(running.stdout).toContain('Its agent is the real Claude. Its model is scripted');
     const demo = () => home.lines('summary', 'demo-claude');
     await until('the demo was answered', async () => (await demo())[0].contexts === 2, { every: 500 });
     const { turns } = await home.show('demo-claude');

@@ -14,7 +14,7 @@ const VERSION = '1';
 /** Plain JavaScript: the same file in a checkout and in the published package. */
 const PROGRAM = fileURLToPath(new URL('program.js', import.meta.url));
 
-export interface ScriptedSettings {
+interface ScriptedSettings {
   readonly name: string;
   /** `ScriptedOptions` in part, as they stand in the settings; checked here. */
   readonly options?: Partial<ScriptedOptions> | Readonly<Record<string, unknown>> | undefined;

@@ -60,7 +60,7 @@ export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | n
   return { updates, position: stands === position || follows.has(last?.uuid ?? null) ? stands : null };
 }
 
-export interface Landing {
+interface Landing {
   /** The session's file. */
   readonly file: string;
   /** The prompt's id, and the entry that the program says it came after. */

@@ -95,20 +95,10 @@ export class LineProcess {
 
   async #close(): Promise<void> {
     this.endInput();
-    if (await this.#endsWithin(this.#options.closeStepMs)) return;
+    if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
     this.#child.kill('SIGTERM');
-    if (await this.#endsWithin(this.#options.closeStepMs)) return;
+    if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
     await this.kill();
-  }
-
-  async #endsWithin(ms: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, ms, false);
-    });
-    const ended = await Promise.race([this.#ended.then(() => true), late]);
-    clearTimeout(timer);
-    return ended;
   }
 
   async #listen(listener: LineListener, complaints: Promise<void>): Promise<void> {
@@ -135,6 +125,17 @@ export class LineProcess {
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     listener.gone({ code, how, complaint, text: `${how}${complaint === '' ? '' : `: ${complaint}`}` });
   }
+}
+
+/** Whether `ended` resolves within this time. */
+export async function endsWithin(ms: number, ended: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const inTime = await Promise.race([ended.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
 }
 
 const STDERR_KEPT_BYTES = 4_096;

@@ -44,6 +44,21 @@ test('a line beyond the limit is dropped and told once, and the next one is read
   expect(read([Buffer.from(`${'x'.repeat(100)}\n`)], 100)).toEqual({ lines: ['x'.repeat(100)], dropped: 0 });
 });
 
+test('a buffer may be used again while its last line is incomplete', () => {
+  const lines: string[] = [];
+  const reader = new LineReader(
+    (line) => lines.push(line),
+    () => {},
+  );
+  const buffer = Buffer.from('one\nha');
+  reader.push(buffer);
+  expect(reader.pending).toBe(2);
+  buffer.fill(0);
+  reader.push(Buffer.from('lf\n'));
+  expect(lines).toEqual(['one', 'half']);
+  expect(reader.pending).toBe(0);
+});
+
 test('an endless line costs no memory', async () => {
   const chunk = Buffer.alloc(2 ** 20, 'x');
   let dropped = 0;

@@ -31,7 +31,13 @@ export class LineReader {
       this.#finish();
       from = at + 1;
     }
-    this.#keep(chunk.subarray(from));
+    // A copy, because the caller may reuse its buffer.
+    if (from < chunk.length) this.#keep(Uint8Array.from(chunk.subarray(from)));
+  }
+
+  /** Bytes after the last newline: more than zero while a line is incomplete. */
+  get pending(): number {
+    return this.#bytes;
   }
 
   /** The output has ended: the rest without a newline is a line, too. */
@@ -52,10 +58,16 @@ export class LineReader {
   }
 
   #finish(): void {
-    const line = this.#dropping ? null : Buffer.concat(this.#partial).toString('utf8');
+    const line = this.#dropping ? null : textOf(this.#partial);
     this.#partial = [];
     this.#bytes = 0;
     this.#dropping = false;
     if (line !== null) this.#onLine(line);
   }
+}
+
+function textOf(parts: readonly Uint8Array[]): string {
+  const [only] = parts;
+  if (only === undefined || parts.length > 1) return Buffer.concat(parts).toString('utf8');
+  return Buffer.from(only.buffer, only.byteOffset, only.length).toString('utf8'); // without a copy
 }

@@ -112,7 +112,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     home.expectTold(FIRST, SECOND, THIRD, FOURTH);
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, proof: 'proved' });
     expect(receipt.tried).toMatchObject([{ rung: 'resume', sessionId: session?.id }]);
-    expect(receipt.tried[0]?.failure).toContain('its transcript is not what it was');
+    expect(receipt.tried[0]?.failure).toContain('its transcript was changed');
     expect((await again.engine.sessions('chat')).find(({ id }) => id === session?.id)?.state).toBe('diverged');
   });
 

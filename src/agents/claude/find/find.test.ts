@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findClaude } from './find.ts';
+import { findClaude as find } from './find.ts';
 
 let root: string;
 beforeEach(() => {
@@ -12,6 +12,11 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const folder = (name: string) => join(root, name);
 const nowhere = () => ({ installed: folder('installed'), path: '' });
+
+async function findClaude(...given: Parameters<typeof find>) {
+  const found = await find(...given);
+  return { ...found, program: found.command[0] ?? null };
+}
 
 /** A program that says a version, and leaves a trace of having been run. */
 function program(file: string, version: string): string {
@@ -60,8 +65,9 @@ test('the installed folder comes before PATH, with the program beside the SDK', 
   const installed = sdkIn('installed');
   program(join(folder('bin'), 'claude'), '2.1.300');
   const found = await findClaude({ installed, path: folder('bin') }, null);
-  expect(found).toMatchObject({ version: '2.1.325', sdkVersion: '0.3.325', problem: null });
+  expect(found).toMatchObject({ version: '2.1.325', problem: null });
   expect(found.sdk).toMatch(/claude-agent-sdk[/\\]sdk\.mjs$/);
+  expect(found.where).toContain('SDK 0.3.325 in');
   expect(found.where).toContain('throughline agents install');
 });
 
@@ -93,7 +99,7 @@ test('the working directory counts only where the settings trust it, and only th
 test('the setting "package" beats the other places; one that holds nothing is an error', async () => {
   const settings = { installed: sdkIn('installed'), path: '' };
   const found = await findClaude({ ...settings, package: sdkIn('chosen', { version: '0.3.1', cli: '2.1.1' }) }, null);
-  expect(found).toMatchObject({ sdkVersion: '0.3.1', version: '2.1.1' });
+  expect(found).toMatchObject({ version: '2.1.1', where: expect.stringContaining('SDK 0.3.1 in') });
   const missing = await findClaude({ ...settings, package: folder('empty') }, null);
   expect(missing).toMatchObject({ sdk: null, program: null });
   expect(missing.problem).toContain('"package"');

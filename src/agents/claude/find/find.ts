@@ -30,11 +30,7 @@ export interface FindSettings {
 export interface FoundClaude {
   /** The file of the SDK to import; null: not found. */
   readonly sdk: string | null;
-  /** Null: the SDK was not found. */
-  readonly sdkVersion: string | null;
-  /** The program's absolute path; null: not found. */
-  readonly program: string | null;
-  /** The program with its first arguments; empty: not found. */
+  /** The program, an absolute path, with its first arguments; empty: not found. */
   readonly command: readonly string[];
   /** The version that the program prints; null: there is no program, or it printed none. */
   readonly version: string | null;
@@ -69,8 +65,6 @@ export async function findClaude(settings: FindSettings, cwd: string | null): Pr
   const version = program === null ? null : await versionOf(whole, settings.path);
   return {
     sdk: withSdk?.package?.sdk ?? null,
-    sdkVersion: withSdk?.package?.version ?? null,
-    program,
     command: whole,
     version,
     where: whereOf(withSdk, program === null ? null : `${program} (${from})`),
@@ -110,7 +104,7 @@ function isOlder(version: string, than: string): boolean {
 }
 
 function notFound(problem: string): FoundClaude {
-  return { sdk: null, sdkVersion: null, program: null, command: [], version: null, where: 'nowhere', problem };
+  return { sdk: null, command: [], version: null, where: 'nowhere', problem };
 }
 
 /** Claude reads settings from the directory that it is started in. Only the owner of the system can write here. */

@@ -17,7 +17,7 @@ export interface InstallRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface Installed {
+interface Installed {
   readonly folder: string;
   readonly version: string;
   /** False: it was there already. */

@@ -29,7 +29,7 @@ function checkSdk({ sdk, command, version, where, problem }: FoundClaude) {
   });
 }
 
-export interface FoundSdk {
+interface FoundSdk {
   readonly sdk: Sdk;
   /** The program, and its first arguments if it has any. */
   readonly command: readonly string[];

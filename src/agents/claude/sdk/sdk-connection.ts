@@ -1,4 +1,5 @@
 import { Inbox } from '../../shared/inbox.ts';
+import { endsWithin } from '../../shared/line-process.ts';
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
 import type { ServersAnswer } from '../mcp-servers.ts';
 import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
@@ -73,25 +74,19 @@ export class SdkConnection implements ClaudeConnection {
   async kill(): Promise<void> {
     this.#spawned?.kill('SIGKILL');
     this.#input.close();
-    await this.#spawned?.gone;
+    await this.#gone;
+  }
+
+  get #gone(): Promise<void> {
+    return this.#spawned?.gone ?? Promise.resolve();
   }
 
   async #close(): Promise<void> {
     this.#input.close();
-    if (await this.#goneWithin(CLOSE_STEP_MS)) return;
+    if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
     this.#spawned?.kill('SIGTERM');
-    if (await this.#goneWithin(CLOSE_STEP_MS)) return;
+    if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
     await this.kill();
-  }
-
-  async #goneWithin(ms: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, ms, false);
-    });
-    const gone = await Promise.race([(this.#spawned?.gone ?? Promise.resolve()).then(() => true), late]);
-    clearTimeout(timer);
-    return gone;
   }
 
   async #listen(): Promise<void> {
@@ -101,7 +96,7 @@ export class SdkConnection implements ClaudeConnection {
       // The SDK throws when Claude ends with an error. `ending` says how it ended.
     }
     // Nobody reads its output any more, so it must not go on. It may still be writing what the session has cost.
-    if (!(await this.#goneWithin(CLOSE_STEP_MS))) await this.kill();
+    if (!(await endsWithin(CLOSE_STEP_MS, this.#gone))) await this.kill();
     this.messages.close();
   }
 }

@@ -73,7 +73,7 @@ function openOrNull(path: string): number | null {
 }
 
 /** What we have to know when a session is opened again. */
-export interface Memo {
+interface Memo {
   readonly cost: CostSoFar | null;
   /** Of the part of the transcript that was copied. */
   readonly seal: Seal | null;

@@ -6,7 +6,7 @@ import { Following } from '../transcript/position.ts';
 import { TranscriptReader } from '../transcript/reader.ts';
 import { type Seal, Sealer } from './seal.ts';
 
-export type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
+type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
 
 const NEWLINE = 10;
 /** A longer transcript is not copied, because the copy has to fit into memory. */

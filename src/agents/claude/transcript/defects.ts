@@ -13,7 +13,7 @@ export interface Defect {
  * True: the model would not get everything, mostly without an error. False: it gets all. What Claude 2.1.325 does about each is
  * beside it, as seen in test/agents/claude-transcript.test.ts.
  */
-export const LOSES_CONTEXT = {
+const LOSES_CONTEXT = {
   empty: true, // "No conversation found"
   corrupt_line: true, // skipped; what came before a lost message is lost with it
   torn_tail: true, // skipped like a corrupt line; the lines that Claude appends are whole again

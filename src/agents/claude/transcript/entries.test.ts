@@ -6,7 +6,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 
 /** All that comes of these pieces. */
 function read(pieces: readonly Uint8Array[], reader = new EntryReader()): { lines: Line[]; reader: EntryReader } {
-  return { lines: pieces.flatMap((piece) => [...reader.push(piece)]), reader };
+  return { lines: pieces.flatMap((piece) => reader.push(piece)), reader };
 }
 
 describe('lines', () => {
@@ -36,25 +36,15 @@ describe('lines', () => {
 
   test('without their newline are not there yet', () => {
     const reader = new EntryReader();
-    expect([...reader.push(bytes('{"type":"a"}'))]).toEqual([]);
-    expect([...reader.push(bytes('\n'))]).toMatchObject([{ number: 1, entry: { type: 'a' } }]);
+    expect(reader.push(bytes('{"type":"a"}'))).toEqual([]);
+    expect(reader.push(bytes('\n'))).toMatchObject([{ number: 1, entry: { type: 'a' } }]);
   });
 
-  test('are not changed by whoever uses the buffer again', () => {
-    const reader = new EntryReader();
-    const buffer = bytes('{"type":"a');
-    expect([...reader.push(buffer)]).toEqual([]);
-    buffer.fill(0);
-    expect([...reader.push(bytes('"}\n'))]).toMatchObject([{ entry: { type: 'a' } }]);
-  });
-
-  test('that are too long are dropped without being held, and counted as no entry', () => {
+  test('that are too long are dropped while they come, and counted once, as corrupt', () => {
     const reader = new EntryReader(20);
-    for (let i = 0; i < 100; i += 1) expect([...reader.push(bytes('0123456789'))]).toEqual([]);
-    expect([...reader.push(bytes('\n{"type":"a"}\n'))]).toMatchObject([
-      { number: 1, entry: null },
-      { number: 2, entry: { type: 'a' } },
-    ]);
+    const found = Array.from({ length: 100 }, () => reader.push(bytes('0123456789'))).flat();
+    expect(found).toEqual([{ number: 1, entry: null }]);
+    expect(reader.push(bytes('\n{"type":"a"}\n'))).toMatchObject([{ number: 2, entry: { type: 'a' } }]);
   });
 });
 

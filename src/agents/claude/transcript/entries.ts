@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/content.ts';
+import { LineReader, MAX_LINE_BYTES } from '../../shared/lines.ts';
 
 /*
  * A transcript is an append-only file of JSON lines. Lines are split as bytes, so that a copy has them exactly as they are. A
@@ -47,24 +48,23 @@ export interface Line {
   readonly entry: Entry | null;
 }
 
-const NEWLINE = 10;
-/** Longer lines are dropped while they come and count as corrupt. The largest image that a model takes is 7 MB. */
-export const MAX_LINE_BYTES = 64 * 1024 * 1024;
-
-/** Splits bytes into lines and parses them. Never throws; holds at most one line. */
+/** Splits bytes into lines and parses them. A line over the limit counts as corrupt. Never throws; holds at most one line. */
 export class EntryReader {
-  readonly #limit: number;
+  readonly #reader: LineReader;
+  #found: Line[] = [];
   #number = 0;
-  #partial: Uint8Array[] = [];
-  #length = 0;
 
   constructor(limit = MAX_LINE_BYTES) {
-    this.#limit = limit;
+    this.#reader = new LineReader(
+      (text) => this.#add(text.trim() === '' ? 'blank' : parseEntry(text)),
+      () => this.#add(null),
+      limit,
+    );
   }
 
   /** Bytes after the last whole line. */
   get pending(): number {
-    return this.#length;
+    return this.#reader.pending;
   }
 
   /** How many lines there were, including blank ones. */
@@ -72,41 +72,16 @@ export class EntryReader {
     return this.#number;
   }
 
-  *push(bytes: Uint8Array): Generator<Line> {
-    let from = 0;
-    for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, from)) {
-      this.#keep(bytes.subarray(from, at));
-      const line = this.#finish();
-      if (line !== null) yield line;
-      from = at + 1;
-    }
-    // A copy, because the reader may reuse its buffer.
-    if (from < bytes.length) this.#keep(Uint8Array.from(bytes.subarray(from)));
+  push(bytes: Uint8Array): Line[] {
+    this.#found = [];
+    this.#reader.push(bytes);
+    return this.#found;
   }
 
-  #keep(bytes: Uint8Array): void {
-    this.#length += bytes.length;
-    if (this.#length > this.#limit) this.#partial = [];
-    else if (bytes.length > 0) this.#partial.push(bytes);
-  }
-
-  #finish(): Line | null {
-    const tooLong = this.#length > this.#limit;
-    const text = tooLong ? null : textOf(this.#partial);
+  #add(entry: Entry | 'blank' | null): void {
     this.#number += 1;
-    this.#partial = [];
-    this.#length = 0;
-    if (text !== null && text.trim() === '') return null;
-    return { number: this.#number, entry: text === null ? null : parseEntry(text) };
+    if (entry !== 'blank') this.#found.push({ number: this.#number, entry });
   }
-}
-
-function textOf(parts: readonly Uint8Array[]): string {
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) {
-    return Buffer.from(only.buffer, only.byteOffset, only.length).toString('utf8');
-  }
-  return Buffer.concat(parts).toString('utf8');
 }
 
 /** Null: not a JSON object with a type. */

@@ -9,7 +9,7 @@ import { realPath } from '../../shared/paths.ts';
  */
 
 /** The environment that the agent is started with, not ours. */
-export type AgentEnvironment = Readonly<Record<string, string | undefined>>;
+type AgentEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * `CLAUDE_CONFIG_DIR`, else `.claude` in the agent's home. A relative path starts at the working directory; an empty one is the

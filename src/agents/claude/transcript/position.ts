@@ -4,7 +4,7 @@ import { blocksOf, type Entry, isLink } from './entries.ts';
 import { TranscriptReader } from './reader.ts';
 
 /** The position of a session that is not open. */
-export interface ColdPosition {
+interface ColdPosition {
   readonly position: string | null;
   /** `isWhole` of it: whether the model would get all of the file. */
   readonly chain: Chain;
@@ -18,7 +18,7 @@ export async function readPosition(file: string): Promise<ColdPosition | null> {
 }
 
 /** What follows from a prompt in a transcript. */
-export interface EntriesFrom {
+interface EntriesFrom {
   /** In the order of the file, the prompt left out. */
   readonly entries: readonly Entry[];
   /**

@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { MAX_LINE_BYTES } from '../../shared/lines.ts';
 import { type Chain, ChainIndex, positionOf } from './chain.ts';
-import { type Entry, EntryReader, MAX_LINE_BYTES } from './entries.ts';
+import { type Entry, EntryReader } from './entries.ts';
 
 /** What was appended to a transcript: whole lines, as bytes and as entries. */
 export interface Growth {

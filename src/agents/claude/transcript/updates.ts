@@ -101,7 +101,7 @@ const KINDS: Readonly<Record<string, string>> = {
   ExitPlanMode: 'switch_mode',
 };
 
-export function toolKind(name: string): string {
+function toolKind(name: string): string {
   return Object.hasOwn(KINDS, name) ? (KINDS[name] ?? 'other') : 'other';
 }
 
