@@ -7,8 +7,8 @@ import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 
 /**
- * What a plan asks for, held against what there is: agents, what they can do, directories. What can never be honoured is
- * refused here, before anything is stored, with the place in the plan.
+ * Checks a plan against what exists: agents, their traits, directories. What can never work is refused here, before anything is
+ * stored; the error names the place in the plan.
  */
 export async function admitTasks(
   parts: Pick<TaskParts, 'agents' | 'sandboxes' | 'settings'>,
@@ -28,7 +28,7 @@ export async function admitTasks(
     const place = (field: keyof TaskSpec) => at(i, field);
     const agent = spec.agent ?? parts.settings.defaultAgent;
     if (agent === null)
-      throw fault('invalid', place('agent'), 'No agent is named, and there is no default.', 'Name an agent.');
+      throw fault('invalid', place('agent'), 'No agent is given, and there is no default agent.', 'Name an agent.');
     const traits = await located(place('agent'), traitsOf(agent));
     if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
     tasks.push({
@@ -49,7 +49,7 @@ async function probe(agents: TaskParts['agents'], name: string): Promise<AgentTr
   throw noSuchAgent(name, agents.keys());
 }
 
-/** An agent that cannot reopen a session keeps it only as long as its process: not across a crash, and so not at all. */
+/** An agent that cannot reopen a session would lose it in a crash, so it cannot keep one. */
 function sessionsOf(
   { session, sessions }: TaskSpec,
   agent: string,
@@ -64,14 +64,14 @@ function sessionsOf(
     throw fault(
       'refused',
       place('sessions'),
-      `${agent} cannot keep a session: it has no way to reopen one.`,
+      `${agent} cannot keep a session, because it cannot reopen one.`,
       'Set it to "fresh".',
     );
   }
   return sessions ?? (keeps ? 'kept' : 'fresh');
 }
 
-/** The path stays as it was given; the conversation resolves its links. */
+/** Returns the path as it was given; the conversation resolves symbolic links. */
 async function directory({ sandboxes }: Pick<TaskParts, 'sandboxes'>, path: string, place: string): Promise<string> {
   await located(place, sandboxes.checkDirectory(path));
   return path;

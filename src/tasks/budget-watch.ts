@@ -4,13 +4,12 @@ import { NO_BUDGET } from '../core/tasks/task-budget.ts';
 import { tokensSpent, type Update } from '../core/update.ts';
 
 /**
- * What an agent says in the middle of a turn that it has used, held against what is left of the budget: the tokens of the turn
- * (ours, from agents that tell them), and what the session has cost (ACP's `usage_update`). An agent that says it only at the
- * end of a turn is not stopped by it.
+ * Compares what an agent reports during a turn with the rest of the budget: the tokens of the turn, and the cost of the session
+ * (ACP's `usage_update`). An agent that reports only at the end of a turn is not stopped by it.
  */
 export class BudgetWatch {
-  /** What the session has cost, as last said; null: not known. */
-  #said: number | null;
+  /** The cost of the session, as last reported; null: unknown. */
+  #reported: number | null;
   #before: number | null = null;
   #left: Budget = NO_BUDGET;
   /** More was spent in this turn than was left. */
@@ -18,17 +17,17 @@ export class BudgetWatch {
 
   /** `isNew`: nothing was spent in the session before. */
   constructor(isNew: boolean) {
-    this.#said = isNew ? 0 : null;
+    this.#reported = isNew ? 0 : null;
   }
 
   /** A turn begins. `left`: what it may spend. */
   begin(left: Budget): void {
-    this.#before = this.#said;
+    this.#before = this.#reported;
     this.#left = left;
     this.over = false;
   }
 
-  /** True: from now on nothing more is to be spent. */
+  /** True: the turn must spend no more. */
   see(update: Update): boolean {
     const spent = isReached(this.#left.tokens, tokensSpent(update));
     const cost = isReached(this.#left.costMicros, this.#costIn(update));
@@ -36,16 +35,16 @@ export class BudgetWatch {
     return this.over;
   }
 
-  /** What the turn has cost by now; null: the update does not say. */
+  /** The cost of the turn so far; null: the update does not tell. */
   #costIn(update: Update): number | null {
-    const said = costOf(update);
-    if (said === null) return null;
-    this.#said = said;
-    // What is first said of a session that was used before may be of an earlier turn.
-    this.#before ??= said;
-    // Some agents begin anew when their process does.
-    if (said < this.#before) this.#before = 0;
-    return said - this.#before;
+    const reported = costOf(update);
+    if (reported === null) return null;
+    this.#reported = reported;
+    // The first report of a session that was used before may include earlier turns.
+    this.#before ??= reported;
+    // Some agents count from 0 again when their process restarts.
+    if (reported < this.#before) this.#before = 0;
+    return reported - this.#before;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
 
-/** What the orchestrator is made of; put together in `compose.ts`. */
+/** The parts of the task system; `compose.ts` puts them together. */
 export interface TaskParts {
   readonly engine: Engine;
   readonly store: Store;
@@ -14,19 +14,19 @@ export interface TaskParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: TaskSettings;
-  /** Told of faults of this program itself. */
+  /** Called for bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }
 
 export interface TaskSettings {
   /** Null: a task has to name its agent. */
   readonly defaultAgent: string | null;
-  /** `all`: every task of this place. `own`: only those that this process was asked for. */
+  /** `all`: every task of this place. `own`: only those that this process was asked to run. */
   readonly claims: 'all' | 'own';
   readonly leaseMs: number;
   /** How many tasks of this place may run at once, in all processes together, while no plan asks for more. */
   readonly parallel: number;
-  /** How often to look, should every bell be lost. */
+  /** How often to look when no notification comes. */
   readonly pollMs: number;
 }
 

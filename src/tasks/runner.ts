@@ -7,15 +7,15 @@ import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
 import { TaskWork } from './work.ts';
 
-/** Nobody notices that a task begins so much later. */
-const GATHER_MS = 20;
+/** How long changes elsewhere are collected before a claim: an agent's text moves its conversation many times a second. */
+const COLLECT_MS = 20;
 
 /**
- * The loop that takes up tasks and works on them.
+ * Claims tasks and runs them.
  *
- *   wake ──▶ claim, while there is room ──▶ work ──▶ at rest: wake again, one has ended
+ *   wake ──▶ claim while slots are free ──▶ run ──▶ at rest: wake again, a slot is free
  *
- * A `LeaseKeeper` renews the leases of the tasks that it holds, and frees those of dead runners.
+ * A `LeaseKeeper` renews the leases of running tasks, and frees those of dead runners.
  */
 export class TaskRunner {
   readonly #parts: TaskParts;
@@ -41,7 +41,7 @@ export class TaskRunner {
     if (parts.settings.claims === 'all') this.#wake();
   }
 
-  /** This process is to work on them, once they are free. */
+  /** Makes this process run them as soon as they are free. */
   want(...tasks: readonly string[]): void {
     for (const task of tasks) this.#wanted.add(task);
     this.#wake();
@@ -65,7 +65,7 @@ export class TaskRunner {
     else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wakeSoon();
   }
 
-  /** A cancel is a stored fact that any process may write. */
+  /** Any process may store a cancel request. */
   async #look(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running === undefined) return;
@@ -77,12 +77,11 @@ export class TaskRunner {
     }
   }
 
-  /** A task may be new; or an agent says a word in some conversation, which it does many times a second. */
   #wakeSoon(): void {
     this.#pause ??= setTimeout(() => {
       this.#pause = null;
       this.#wake();
-    }, GATHER_MS).unref();
+    }, COLLECT_MS).unref();
   }
 
   #wake(): void {
@@ -123,7 +122,7 @@ export class TaskRunner {
     this.#running.set(claim.task.id, { fence: claim.fence, stop, done });
     if (claim.task.cancelRequested) stop('cancelled');
     if (this.#closed) stop('shutdown');
-    // A cancel between the claim and now has rung for nobody.
+    // Nobody was listening for a cancel between the claim and now.
     void this.#look(claim.task.id);
   }
 
@@ -132,10 +131,10 @@ export class TaskRunner {
     try {
       await new TaskWork(this.#parts, claim, stop).run();
       if (stop.reason !== 'shutdown' && stop.reason !== 'lease_lost') this.#wanted.delete(task.id);
-      // Does nothing for one that is at rest or another's; one that we leave is free for the next.
+      // Does nothing for a task that is at rest or held by another; one that we leave becomes free.
       await this.#parts.store.tasks.release(fence);
     } catch (error) {
-      // After a fault of this program the lease is left to expire: given back, it would be taken up, and fail, at once.
+      // After a bug the lease expires by itself: released, the task would be claimed and fail again at once.
       if (this.#report(error, `task ${task.id}`)) this.#wanted.delete(task.id);
       else await this.#parts.store.tasks.release(fence).catch(() => {});
     }
@@ -143,7 +142,7 @@ export class TaskRunner {
     this.#wake();
   }
 
-  /** A task that has just come to rest has no lease either: only what is stored says which it is. */
+  /** A task that has just come to rest has no lease either; what is stored tells the two apart. */
   async #lost({ task: id, epoch }: TaskFence): Promise<void> {
     const running = this.#running.get(id);
     if (running?.fence.epoch !== epoch) return;
@@ -151,9 +150,7 @@ export class TaskRunner {
     if (task === null || task.state === 'running' || task.state === 'queued') running.stop('lease_lost');
   }
 
-  /**
-   * True: it is a fault of this program. A lost lease is nobody's, and one of the storage is met again by whoever writes next.
-   */
+  /** True: it is a bug. A lost lease and a storage fault are not; the next write meets the fault again. */
   #report(error: unknown, where: string): boolean {
     if (error instanceof ThroughlineError && EXPECTED.has(error.code)) return false;
     this.#parts.onBug(error, where);

@@ -11,7 +11,7 @@ const read = (text: string) => {
   return parsePlan(plan, locate);
 };
 
-test('a file of tasks is YAML, and so also JSON', () => {
+test('a task file is YAML, and so also JSON', () => {
   const yaml = read('defaults: {agent: claude}\ntasks:\n  - name: a\n    goal: |\n      One.\n      Two.\n');
   expect(yaml.tasks).toMatchObject([{ name: 'a', agent: 'claude', goal: 'One.\nTwo.' }]);
   expect(read('{"tasks": [{"goal": "x"}]}').tasks).toMatchObject([{ goal: 'x' }]);
@@ -19,24 +19,28 @@ test('a file of tasks is YAML, and so also JSON', () => {
 });
 
 test.each<[string, string, string]>([
-  ['an unknown field', 'tasks:\n  - goal: x\n    colour: red', 'line 3: "colour" is not known'],
-  ['no goal', 'tasks:\n  - goal: x\n  - name: y', 'line 3: A task has a goal'],
-  ['a wrong value', 'tasks:\n  - goal: x\n    maxIterations: many', 'line 3: "maxIterations" is a whole number'],
+  ['an unknown field', 'tasks:\n  - goal: x\n    colour: red', 'line 3: Unknown field "colour"'],
+  ['no goal', 'tasks:\n  - goal: x\n  - name: y', 'line 3: A task needs a goal'],
+  ['a wrong value', 'tasks:\n  - goal: x\n    maxIterations: many', 'line 3: "maxIterations" must be a whole number'],
   [
     'a wrong value inside',
     'tasks:\n  - goal: x\n    gate:\n      command: y\n      timeout: 0',
-    'line 5: "timeout" is',
+    'line 5: "timeout" must be',
   ],
-  ['a wrong default', 'defaults:\n  budget: 5\ntasks:\n  - goal: x', 'line 2: A budget says of what'],
+  ['a wrong default', 'defaults:\n  budget: 5\ntasks:\n  - goal: x', 'line 2: A budget needs a unit'],
   [
     'a circle',
     'tasks:\n  - {goal: x, name: a, after: b}\n  - {goal: y, name: b, after: a}',
     'line 3: These tasks wait',
   ],
-  ['one session for two', '- goal: x\n  session: s\n- goal: y\n  session: s', 'line 4: The session "s" is named'],
+  [
+    'one session for two',
+    '- goal: x\n  session: s\n- goal: y\n  session: s',
+    'line 4: The session "s" is already named',
+  ],
   ['no YAML', 'tasks:\n  - goal: "x', 'line 2: Missing closing "quote'],
   ['a field twice', 'tasks:\n  - goal: x\n    goal: y', 'line 3: Map keys must be unique'],
-  ['nothing', '', 'tasks.yaml: A plan is an object with "tasks"'],
+  ['nothing', '', 'tasks.yaml: A plan must be an object with "tasks"'],
   ['an endless alias', `a: &a [x]\ntasks: ${'*a, '.repeat(3)}`, 'line'],
 ])('names the line of %s', (_, text, message) => {
   expect(faultOf(() => read(text))?.message).toContain(message);

@@ -4,7 +4,7 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } fr
 import { asSentence, ThroughlineError } from '../core/errors.ts';
 import type { Locate, PlanPath } from '../core/tasks/task-plan.ts';
 
-/** A plan as it stands in a file, still to be checked. */
+/** A plan read from a file, not yet checked. */
 export interface TaskFile {
   readonly plan: unknown;
   /** Paths in it are relative to the file. */
@@ -12,7 +12,7 @@ export interface TaskFile {
   readonly locate: Locate;
 }
 
-/** YAML, and so also JSON. Throws `invalid` with the line for what is neither. */
+/** Reads YAML, and so also JSON. Throws `invalid` with the line for anything else. */
 export function readTaskFile(path: string): TaskFile {
   const file = resolve(path);
   return { ...parseTaskFile(read(file), path), base: dirname(file) };
@@ -25,7 +25,7 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
   if (fault !== undefined) {
     const { line } = lines.linePos(fault.pos[0]);
     throw new ThroughlineError('invalid', `${name}, line ${line}: ${asSentence(fault.message)}`, {
-      hint: 'A file of tasks is YAML, or JSON: docs/tasks.md has an example.',
+      hint: 'A task file is YAML or JSON; docs/tasks.md has an example.',
     });
   }
   const locate: Locate = (at) => {
@@ -35,19 +35,19 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
   return { plan: understood(name, () => document.toJS({ maxAliasCount: 100 })), locate };
 }
 
-/** Aliases that multiply or go in circles, and brackets in brackets without end, are thrown by the reader of YAML. */
+/** The YAML reader throws for aliases that multiply or form a cycle, and for very deep nesting. */
 function understood<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw new ThroughlineError('invalid', `${name} cannot be understood: ${asSentence((cause as Error).message)}`, {
-      hint: 'A file of tasks needs no aliases, and nothing deeper than a task with its gate.',
+    throw new ThroughlineError('invalid', `Cannot parse ${name}: ${asSentence((cause as Error).message)}`, {
+      hint: 'A task file needs no aliases and no deep nesting.',
       cause,
     });
   }
 }
 
-/** Where a value begins; of a field its name; of what is not there, what it would be in. */
+/** Where a value begins: for a field, its name; for a missing value, what should contain it. */
 function offsetOf(document: Document, path: PlanPath): number | null {
   const parent = document.getIn(path.slice(0, -1), true);
   const last = path.at(-1);
@@ -58,7 +58,7 @@ function offsetOf(document: Document, path: PlanPath): number | null {
   return path.length === 0 ? null : offsetOf(document, path.slice(0, -1));
 }
 
-/** As much as a server takes, and no more: it may be a device, or a pipe, that never ends. */
+/** The limit of a server, too. The file may be a device or a pipe that never ends. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 function read(file: string): string {
@@ -75,10 +75,10 @@ function read(file: string): string {
     }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new ThroughlineError('invalid', `The file of tasks ${file} cannot be read (${code}).`, { cause });
+    throw new ThroughlineError('invalid', `Cannot read the task file ${file} (${code}).`, { cause });
   }
   if (length <= MOST_BYTES) return bytes.toString('utf8', 0, length);
-  throw new ThroughlineError('too_large', `The file of tasks ${file} has more than ${MOST_BYTES} bytes.`, {
-    hint: 'Make several files of it.',
+  throw new ThroughlineError('too_large', `The task file ${file} has more than ${MOST_BYTES} bytes.`, {
+    hint: 'Split it into several files.',
   });
 }

@@ -10,10 +10,10 @@ import { addUsage, NO_USAGE } from '../core/usage.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 
-/** Why work on a task stops before its time. Only a cancel lets it bring its turn to an end. */
+/** Why work on a task stops early. Only after a cancel is its turn brought to an end. */
 export type StopReason = 'cancelled' | 'shutdown' | 'lease_lost';
 
-/** The stop signal aborted for another reason than a cancel: nothing more is to be written about the task here. */
+/** Work stopped for another reason than a cancel: this runner writes nothing more about the task. */
 export class Stopped extends Error {}
 
 export interface TurnRequest {
@@ -25,14 +25,14 @@ export interface TurnRequest {
   readonly purpose: TurnPurpose;
   readonly stop: AbortSignal;
   readonly now: () => number;
-  /** Told of all that the agent does; true: the turn is to be cancelled. */
+  /** Called with everything the agent does. True: cancel the turn. */
   readonly enough?: (update: Update) => boolean;
   submit(): Promise<Submitted>;
 }
 
 /**
- * Has one turn, from its submission to its end, whoever runs it. Submitted again after a crash it is the same turn. One that
- * is refused before it was accepted counts as a turn that failed: what to do about it is decided like for any other.
+ * Submits a turn and waits for its end, whoever runs it. Submitting again after a crash gives the same turn. A refused submission
+ * counts as a failed turn, so that the same decision applies.
  */
 export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
   const { task, agent, conversation, purpose } = request;
@@ -58,14 +58,14 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     failure: turn.failure,
     sessionId: turn.sessionId,
     rung: last?.rung ?? null,
-    // What a restore has cost was spent for this turn, too.
+    // The cost of its restores was spent for this turn, too.
     usage: receipts.reduce((sum, receipt) => addUsage(sum, receipt.usage), turn.usage),
     lockWaits: last?.lockWaits ?? (await waitsOf(request.store, task.owner, turn)),
     endedAt: turn.endedAt ?? request.now(),
   };
 }
 
-/** Of a turn that was stopped while it waited there is no receipt, but every wait is an event, with how many there were by then. */
+/** A turn that was stopped while it waited has no receipt; its events count the waits. */
 async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<TaskTurn['lockWaits']> {
   const read = (last: ConversationEvent | undefined) => store.turnEvents(owner, turn.id, { after: last?.seq ?? 0 });
   let waits = { count: 0, ms: 0 };
@@ -75,7 +75,7 @@ async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<T
   return waits;
 }
 
-/** What the caller's settings or the state of the agents can cause; the rest is the storage's fault, or ours. */
+/** Causes that lie with the caller's settings or the agents. Everything else is a storage fault or a bug. */
 const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
 
 async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<PublicTurn> {

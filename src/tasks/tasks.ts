@@ -16,10 +16,10 @@ import type { TaskParts } from './parts.ts';
 import { TaskRunner } from './runner.ts';
 
 const PAGE = 200;
-/** A page is kept for as long as its reader takes to take it, and readers are many. */
+/** A page stays in memory until its reader has taken it, and there may be many readers. */
 const FOLLOWED_BYTES = 256 * 1024;
 
-/** Puts the orchestrator together and starts its runner. */
+/** Creates the Tasks port and starts its runner. */
 export function createTasks(parts: TaskParts): Tasks {
   const runner = new TaskRunner(parts);
   let closing: Promise<void> | null = null;
@@ -118,7 +118,7 @@ class EmbeddedTasks implements Tasks {
   async cancel(idOrName: string): Promise<Task> {
     const { id } = await this.task(idOrName);
     const task = await this.#store.requestCancel(this.owner, id, this.#by);
-    // Its runner may be dead: then this process ends it, and its turns.
+    // Its runner may be dead: then this process ends the task and its turns.
     if (!taskHasEnded(task.state)) this.#machinery.runner.want(id);
     return task;
   }

@@ -24,21 +24,21 @@ import type { TaskParts } from './parts.ts';
 import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
 
 /**
- * Works on one task that was taken up, until it is at rest:
+ * Runs one claimed task until it is at rest:
  *
- *   may it go on?  ─▶ budget and iterations, before every turn
- *   turn           ─▶ an ordinary turn, its request id made from where the task stands
+ *   before a turn  ─▶ are budget and iterations left?
+ *   turn           ─▶ an ordinary turn; its request id is made from the progress of the task
  *   gate           ─▶ a command or an agent's verdict, when the turn completed
- *   decision       ─▶ with its reason, and what the turn and the gate came to, in one commit; then the next turn, or the end
+ *   decision       ─▶ stored with its reason and the results of turn and gate, in one commit; then the next turn, or the end
  *
- * What is stored says all. Whoever goes on after a crash asks for the same turn again and gets it; only a gate may run twice.
+ * The stored progress says everything. After a crash the next runner asks for the same turn and gets it; only a gate may run twice.
  */
 export class TaskWork {
   readonly #parts: TaskParts;
   readonly #engine: Engine;
   readonly #fence: TaskFence;
   readonly #stop: AbortSignal;
-  /** Of the agent that works, and of the one that judges. */
+  /** One for the working agent, one for the judge. */
   readonly #watch: Record<TurnPurpose, BudgetWatch>;
   readonly #gatekeeper: Gatekeeper;
   #task: Task;
@@ -58,7 +58,7 @@ export class TaskWork {
     this.#watch = { work: new BudgetWatch(isNew), gate: new BudgetWatch(false) };
   }
 
-  /** Never rejects but for faults of the storage and of this program; a task that goes wrong is a decision. */
+  /** Rejects only for storage faults and bugs; whatever goes wrong with the task is a decision. */
   async run(): Promise<void> {
     try {
       if (this.#left !== null) await this.#parts.processes.end(this.#left);
@@ -78,7 +78,7 @@ export class TaskWork {
     }
   }
 
-  /** Turns that an earlier runner had begun: cancelled with their task, they are brought to their end as well. */
+  /** Ends the turns that an earlier runner began, when the task is cancelled. */
   async #begun(): Promise<TaskTurn[]> {
     if (this.#reason !== 'cancelled') return [];
     const { id, owner, agent, gate, progress } = this.#task;
@@ -105,7 +105,7 @@ export class TaskWork {
     await this.#decide(overspent ? OVERSPENT : decideAfter(standing, turn, judged), turns, judged);
   }
 
-  /** The conversation is the task's own or its milestone's. What was stored before is found again by its key. */
+  /** The conversation of the task or of its milestone, found by its key if it exists. */
   async #open(): Promise<string> {
     const { id, milestone, agent, cwd, sandbox, progress } = this.#task;
     const place = { ...(cwd !== null && { cwd }), ...(sandbox !== null && { sandbox }) };
@@ -130,7 +130,7 @@ export class TaskWork {
       requestId,
       agent,
       permissions,
-      // Only until a turn has run in it: from then on it is the conversation's own, whatever id it goes on under.
+      // Only until a turn has run in it. Then it belongs to the conversation, also when its id changes.
       ...(session !== null && !progress.adopted && { session }),
       ...(session === null && sessions === 'fresh' && { restore: { rung: 'transcript' } }),
     };
@@ -145,8 +145,8 @@ export class TaskWork {
   }
 
   /**
-   * A gate that cannot be had says nothing about the turn, which is over and has cost something. A judge that there is no
-   * budget for is a decision. The judge's own turns are added to `turns`.
+   * Runs the gate. A gate that cannot run is `broken`: the turn is over and has cost something. Without budget for the judge it is a
+   * decision. Adds the judge's own turns to `turns`.
    */
   async #judged(conversation: string, turns: TaskTurn[]): Promise<GateResult | Decision | null> {
     try {
@@ -177,7 +177,7 @@ export class TaskWork {
     return this.#gatekeeper.judge({ task: this.#task, conversation, turn, stop: this.#stop, started, have });
   }
 
-  /** Everything that the turn came to, and what becomes of the task, in one commit. */
+  /** Stores the results of the turn and the decision in one commit. */
   async #decide(decision: Decision, turns: readonly TaskTurn[], gate: GateResult | null): Promise<void> {
     const { round, iteration } = this.#task.progress;
     const state = STATE_AFTER[decision.decision];
@@ -201,7 +201,7 @@ export class TaskWork {
     await this.#commit({ progress, turns, gate: null, state: 'cancelled', events: turnedEvents(turns) });
   }
 
-  /** What keeps a task from being worked on at all is for a person; a fault of ours must not come back for ever. */
+  /** A person must look at what stops a task from running. A bug ends it, so that it does not come back for ever. */
   async #couldNot(error: unknown): Promise<void> {
     if (error instanceof ThroughlineError) {
       if (this.#reason === 'cancelled' && CAUSED.has(error.code)) return this.#cancelled([]);
@@ -218,7 +218,7 @@ export class TaskWork {
     this.#task = await this.#parts.store.tasks.commit(this.#fence, change);
   }
 
-  /** Where the task stands after these turns, which are not counted yet. */
+  /** The facts for a decision after these turns, which are not counted yet. */
   #standing(turns: readonly TaskTurn[] = []): Standing {
     const { maxIterations, retryInterrupted, budget, progress } = this.#task;
     const { iteration, tries, spent } = withTurns(progress, turns);
@@ -226,7 +226,7 @@ export class TaskWork {
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 
-  /** What the next turn may still spend, after these that are not counted yet. */
+  /** What the next turn may spend, after these turns, which are not counted yet. */
   #affordable(turns: readonly TaskTurn[]): Budget {
     const { costMicros, tokens } = this.#task.budget;
     const { spent } = withTurns(this.#task.progress, turns);
@@ -253,10 +253,10 @@ class Unaffordable extends Error {
 
 const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
 
-/** Codes by which the state of the world, and not the storage, keeps a task from being worked on. */
+/** Causes that lie with settings, agents or directories, and not with the storage. */
 const CAUSED = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
 
-/** A turn that there is already, in place of its submission. */
+/** Stands in for the submission of a turn that exists. */
 function asBegun(turn: Turn): () => Promise<Submitted> {
   return async () => ({ turn: toPublicTurn(turn), seq: 0, duplicate: true });
 }

@@ -52,10 +52,7 @@ test('a file has many tasks, in the order that they depend on each other; a faul
   const good = 'defaults: {gate: "true"}\ntasks:\n- {name: last, goal: x, after: first}\n- {name: first, goal: y}\n';
   writeFileSync(file, `${good}- {goal: z, colour: red}\n`);
   const bad = await home.run('task', 'run', '--file', 'tasks.yaml');
-  expect([bad.code, bad.stderr]).toEqual([
-    2,
-    expect.stringContaining('tasks.yaml, line 5: "colour" is not known here.'),
-  ]);
+  expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('tasks.yaml, line 5: Unknown field "colour".')]);
   expect(await home.ok('task', 'list', '--json')).toBe('');
   writeFileSync(file, good);
   const lines = parseLines(await home.ok('task', 'run', '--file', 'tasks.yaml', '--json'));
@@ -70,10 +67,10 @@ test('a file has many tasks, in the order that they depend on each other; a faul
 test.each([
   [['task', 'run', 'x', '--file', 'y'], 'Give a goal or a file'],
   [['task', 'run', '--gate', 'x'], '"--gate" goes with a goal'],
-  [['task', 'run', 'x', '--budget', '5'], 'A budget says of what'],
+  [['task', 'run', 'x', '--budget', '5'], 'A budget needs a unit'],
   [['task', 'run', 'x', '--gate', 'y', '--judge', 'scripted'], 'a gate or a judge'],
   [['task', 'run', 'x', '--cwd', 'nowhere'], 'nowhere does not exist'],
-  [['task', 'run', '--file', 'nowhere.yaml'], 'cannot be read'],
+  [['task', 'run', '--file', 'nowhere.yaml'], 'Cannot read the task file'],
   [['task', 'run', '--file', '/dev/zero'], 'has more than 8388608 bytes'],
   [['task', 'run', 'x', '--parallel', '2'], '"--parallel" goes with "--file"'],
   [['task', 'run', '--parallel', '2'], '"--parallel" goes with "--file"'],

@@ -6,7 +6,7 @@ export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
 const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars?|tokens?)?\s*$/i;
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
 
-/** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: it is none of these. */
+/** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
 export function parseBudget(input: unknown): Budget | null {
   if (isObject(input)) return fromObject(input);
   if (typeof input !== 'string') return null;
@@ -14,7 +14,7 @@ export function parseBudget(input: unknown): Budget | null {
   if (amount === '') return null;
   const inTokens = /^token/i.test(unit);
   const inDollars = dollar !== undefined || /^(usd|dollar)/i.test(unit);
-  // A bare number could be either, and a wrong guess would be dear.
+  // A bare number could be either, and a wrong guess would be expensive.
   if (inTokens === inDollars) return null;
   if (inDollars) return scale === '' ? dollars(amount) : null;
   return tokens(Number(amount) * (SCALE[scale.toLowerCase()] ?? 1));

@@ -6,7 +6,7 @@ import type { Usage } from '../usage.ts';
 import { type Budget, DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
-/** The state that a decision leaves a task in; null: it goes on running. */
+/** The state of the task after a decision; null: it keeps running. */
 export const STATE_AFTER: Record<Decision['decision'], TaskState | null> = {
   done: 'done',
   retry: null,
@@ -14,7 +14,7 @@ export const STATE_AFTER: Record<Decision['decision'], TaskState | null> = {
   'give-up': 'failed',
 };
 
-/** What a decision is made from. */
+/** The facts that a decision is made from. */
 export interface Standing {
   readonly iteration: number;
   readonly maxIterations: number;
@@ -22,11 +22,11 @@ export interface Standing {
   readonly retryInterrupted: number;
   readonly budget: Budget;
   readonly spent: Usage;
-  /** One of the turns since the last decision, of the agent or of the judge, has used tokens at no price that it told. */
+  /** A turn since the last decision, of the agent or of the judge, used tokens and reported no cost. */
   readonly unpriced: boolean;
 }
 
-/** Before a turn: null, it may begin. Nothing is begun that there is no budget for. */
+/** Before a turn. Null: it may start. */
 export function decideBefore(standing: Standing): Decision | null {
   const { iteration, maxIterations } = standing;
   const unaffordable = decideBudget(standing);
@@ -37,12 +37,12 @@ export function decideBefore(standing: Standing): Decision | null {
   );
 }
 
-/** Before any turn, also of a judge: null, there is a budget for it. */
+/** Before any turn, also of a judge. Null: there is budget for it. */
 export function decideBudget(standing: Pick<Standing, 'budget' | 'spent' | 'unpriced'>): Decision | null {
   const { budget, spent, unpriced } = standing;
   const decision = budgetSpent(standing);
   if (decision !== null || budget.costMicros === null || !(unpriced || isUnpriced(spent))) return decision;
-  return ask('cost_unknown', 'The budget is in USD, and the agent does not say what its turns cost. Set it in tokens.');
+  return ask('cost_unknown', 'The budget is in USD, and the agent does not report its cost. Set the budget in tokens.');
 }
 
 function budgetSpent({ budget, spent }: Pick<Standing, 'budget' | 'spent'>): Decision | null {
@@ -53,7 +53,7 @@ function budgetSpent({ budget, spent }: Pick<Standing, 'budget' | 'spent'>): Dec
   if (budget.costMicros !== null && spent.costMicros >= budget.costMicros) {
     return giveUp(
       'budget_spent',
-      `The budget of ${usd(budget.costMicros)} is spent: it came to ${usd(spent.costMicros)}.`,
+      `The budget of ${usd(budget.costMicros)} is spent: ${usd(spent.costMicros)} were used.`,
     );
   }
   return null;
@@ -71,12 +71,10 @@ export function decideAfter(
     case 'interrupted':
       return byRule(standing, turn.failure);
     case 'cancelled':
-      // It may have been for the budget that it was cancelled, by a runner that died before it could say so.
-      return (
-        budgetSpent(standing) ?? ask('turn_cancelled', 'Its turn was cancelled by somebody, and the task was not.')
-      );
+      // A runner that died since may have cancelled it because of the budget.
+      return budgetSpent(standing) ?? ask('turn_cancelled', 'Somebody cancelled its turn, but not the task.');
     case 'failed':
-      return ask('turn_failed', `Its turn failed: ${asSentence(turn.failure?.message ?? 'nobody knows why')}`);
+      return ask('turn_failed', `Its turn failed: ${asSentence(turn.failure?.message ?? 'no reason is known')}`);
   }
 }
 
@@ -87,7 +85,7 @@ function byGate(standing: Standing, gate: GateResult): Decision {
     case 'ask':
       return ask('gate_asks', asSentence(gate.summary));
     case 'broken':
-      return ask('gate_broken', `The gate itself does not work: ${asSentence(gate.summary)}`);
+      return ask('gate_broken', `The gate does not work: ${asSentence(gate.summary)}`);
     case 'fail':
       return (
         decideBefore({ ...standing, iteration: standing.iteration + 1 }) ?? {
@@ -99,24 +97,24 @@ function byGate(standing: Standing, gate: GateResult): Decision {
   }
 }
 
-/** Nobody knows what an interrupted turn has done: only the task's own rule says that it may be tried again. */
+/** Nobody knows what an interrupted turn did: it is retried only if the task allows it. */
 function byRule(standing: Standing, failure: Failure | null): Decision {
   const why = asSentence(failure?.message ?? 'a process ended');
   const { tries, retryInterrupted } = standing;
   if (tries >= retryInterrupted) {
-    const again = retryInterrupted === 0 ? '' : ` It was tried again ${times(tries)} already.`;
+    const again = retryInterrupted === 0 ? '' : ` It was already retried ${times(tries)}.`;
     return ask('turn_interrupted', `Its turn was interrupted: ${why}${again}`);
   }
   return (
     decideBefore(standing) ?? {
       decision: 'retry',
       code: 'turn_interrupted',
-      reason: `Its turn was interrupted: ${why} It may be tried again ${times(retryInterrupted - tries)}.`,
+      reason: `Its turn was interrupted: ${why} It may be retried ${times(retryInterrupted - tries)}.`,
     }
   );
 }
 
-/** It has used tokens, and does not say what they cost. */
+/** It used tokens and reported no cost. */
 export function isUnpriced(usage: Usage): boolean {
   return usage.costMicros === 0 && tokensOf(usage) > 0;
 }
@@ -125,13 +123,13 @@ export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWrit
   return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 }
 
-/** What is stored is one of the known values with a reason, or nothing is. Throws `invalid`. */
+/** Throws `invalid` unless it is a known decision and code with a reason. */
 export function checkDecision(input: unknown): Decision {
   const { decision, code, reason } = isObject(input) ? (input as Partial<Decision>) : {};
   const known = DECISIONS.some((one) => one === decision) && DECISION_CODES.some((one) => one === code);
   if (known && typeof reason === 'string' && reason.trim() !== '') return input as Decision;
-  throw new ThroughlineError('invalid', `${shown(input)} is no decision.`, {
-    hint: `It is one of ${DECISIONS.join(', ')}, with a code and a reason.`,
+  throw new ThroughlineError('invalid', `${shown(input)} is not a decision.`, {
+    hint: `A decision is one of ${DECISIONS.join(', ')}, with a code and a reason.`,
   });
 }
 

@@ -73,20 +73,24 @@ test('an agent can be the gate', () => {
 
 const a = { name: 'a', goal: 'a' };
 test.each<[string, unknown, string]>([
-  ['no task', { tasks: [] }, '"tasks" is a list of at least one task'],
-  ['too many', Array.from({ length: 1_001 }, () => ({ goal: 'a' })), 'A plan has at most 1000 tasks, and not 1001.'],
+  ['no task', { tasks: [] }, '"tasks" must be a list of at least one task'],
+  [
+    'too many',
+    Array.from({ length: 1_001 }, () => ({ goal: 'a' })),
+    'A plan may have at most 1000 tasks; this one has 1001.',
+  ],
   [
     'too many to wait for',
     [a, { goal: 'b', after: Array.from({ length: 5_001 }, () => 'a') }],
-    'The tasks of a plan name at most 5000 others in "after", and not 5001.',
+    'A plan may have at most 5000 names in all "after" lists; this one has 5001.',
   ],
-  ['no goal', [{}], '[0].goal: A task has a goal'],
-  ['an unknown field', { goal: 'a', colour: 1 }, 'colour: "colour" is not known here'],
-  ['an unknown field of the plan', { tasks: [a], colour: 1 }, '"colour" is not known here'],
+  ['no goal', [{}], '[0].goal: A task needs a goal'],
+  ['an unknown field', { goal: 'a', colour: 1 }, 'colour: Unknown field "colour"'],
+  ['an unknown field of the plan', { tasks: [a], colour: 1 }, 'Unknown field "colour"'],
   [
     'a default that only a task can have',
     { tasks: [a], defaults: { goal: 'x' } },
-    'defaults.goal: "goal" is not known',
+    'defaults.goal: Unknown field "goal"',
   ],
   ['two of a name', [a, a], '[1].name: Two tasks are called "a"'],
   ['a stranger', [{ goal: 'b', after: 'x' }], 'No task of this plan is called "x"'],
@@ -106,9 +110,9 @@ test.each<[string, unknown, string]>([
       { ...a, session: 's' },
       { goal: 'b', session: 's' },
     ],
-    'is named for "a" already',
+    'is already named for "a"',
   ],
-  ['a session in a milestone', [{ ...a, session: 's', milestone: 'm' }], 'the sessions of the milestone'],
+  ['a session in a milestone', [{ ...a, session: 's', milestone: 'm' }], 'uses the sessions of the milestone'],
   [
     'two directories',
     [
@@ -117,11 +121,11 @@ test.each<[string, unknown, string]>([
     ],
     'have the same "cwd"',
   ],
-  ['a gate of two kinds', { goal: 'a', gate: { command: 'x', agent: 'y' } }, 'gate: A gate is a command'],
-  ['a budget of nothing', { goal: 'a', budget: 5 }, 'budget: A budget says of what'],
-  ['no iteration', { goal: 'a', maxIterations: 0 }, 'maxIterations: "maxIterations" is a whole number from 1'],
-  ['an unknown mode', { goal: 'a', sessions: 'new' }, 'sessions: "sessions" is one of kept, fresh, not "new"'],
-  ['half a character', { goal: 'a\ud800' }, 'half a character'],
+  ['a gate of two kinds', { goal: 'a', gate: { command: 'x', agent: 'y' } }, 'gate: A gate must be a command'],
+  ['a budget of nothing', { goal: 'a', budget: 5 }, 'budget: A budget needs a unit'],
+  ['no iteration', { goal: 'a', maxIterations: 0 }, 'maxIterations: "maxIterations" must be a whole number from 1'],
+  ['an unknown mode', { goal: 'a', sessions: 'new' }, 'sessions: "sessions" must be one of kept, fresh, not "new"'],
+  ['half a character', { goal: 'a\ud800' }, 'unpaired surrogate'],
 ])('refuses %s', (_, plan, message) => {
   expect(codeAndMessage(plan)).toContain('invalid: ');
   expect(codeAndMessage(plan)).toContain(message);

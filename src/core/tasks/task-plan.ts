@@ -8,22 +8,22 @@ import { checkTogether } from './task-together.ts';
 
 /** Tasks that are added together, all or none of them. */
 export interface TaskPlan {
-  /** How many of these may run at once; null: as many as may of all tasks of the home. */
+  /** How many of these may run at once; null: only the limit of the data home applies. */
   readonly parallel: number | null;
   readonly tasks: readonly TaskSpec[];
 }
 
-/** Where something stands in what was given: `['tasks', 2, 'gate']`. */
+/** The place of a value in the plan: `['tasks', 2, 'gate']`. */
 export type PlanPath = readonly (string | number)[];
-/** Names the place to a person: `tasks.yaml, line 12: `. */
+/** The place in words: `tasks.yaml, line 12: `. */
 export type Locate = (path: PlanPath) => string;
 
 const LONGEST_TEXT = 100_000;
-/** In bytes it may be four times that, and a system takes 128 KiB in one argument. */
+/** Up to four bytes a character; the operating system takes 128 KiB in one argument. */
 const LONGEST_COMMAND = 30_000;
 const LONGEST_PATH = 4_096;
 const LONGEST_MILESTONE = 400;
-/** They are stored in one transaction, all or none, and everything else waits meanwhile. */
+/** All are stored in one transaction, and everything else waits for it. */
 const MOST_TASKS = 1_000;
 const MOST_WAITS = 5_000;
 const DEFAULT_ITERATIONS = 10;
@@ -45,7 +45,7 @@ const OF_TASK = [
   'sandbox',
   'permissions',
 ] as const;
-/** What makes one task, and so cannot be the default of all. */
+/** Fields of a single task, which cannot have a default. */
 const OWN = ['name', 'goal', 'session', 'after'];
 
 /** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
@@ -61,7 +61,7 @@ export function inWords(path: PlanPath): string {
   return name === '' ? '' : `${name.replace(/^\./, '')}: `;
 }
 
-/** Where tasks stand in what the caller gave. */
+/** The place of a task's field in the plan as the caller gave it. */
 export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
   const prefix = (index: number): PlanPath => {
     if (Array.isArray(plan)) return [index];
@@ -72,7 +72,7 @@ export function placesIn(plan: unknown, locate: Locate): (index: number, field: 
 
 class PlanReader {
   readonly #locate: Locate;
-  /** From where we see it to where the caller wrote it. */
+  /** Turns a path of `{tasks: […]}` into the path in what the caller gave. */
   #given: (path: PlanPath) => PlanPath = (path) => path;
 
   constructor(locate: Locate) {
@@ -81,13 +81,13 @@ class PlanReader {
 
   plan(input: unknown, given: (path: PlanPath) => PlanPath): TaskPlan {
     this.#given = given;
-    if (!isObject(input)) throw this.fault([], 'A plan is an object with "tasks".');
+    if (!isObject(input)) throw this.fault([], 'A plan must be an object with "tasks".');
     this.#onlyKnown(input, ['tasks', 'defaults', 'parallel'], []);
     const { tasks, defaults = {}, parallel } = input;
     if (!Array.isArray(tasks) || tasks.length === 0)
-      throw this.fault(['tasks'], '"tasks" is a list of at least one task.');
+      throw this.fault(['tasks'], '"tasks" must be a list of at least one task.');
     this.#notTooMany(tasks);
-    if (!isObject(defaults)) throw this.fault(['defaults'], '"defaults" is an object.');
+    if (!isObject(defaults)) throw this.fault(['defaults'], '"defaults" must be an object.');
     this.#onlyKnown(
       defaults,
       OF_TASK.filter((name) => !OWN.includes(name)),
@@ -99,22 +99,26 @@ class PlanReader {
   }
 
   #notTooMany(tasks: readonly unknown[]): void {
-    const several = 'Add them as several plans, one after another.';
+    const several = 'Split it into several plans.';
     if (tasks.length > MOST_TASKS) {
-      throw this.fault(['tasks'], `A plan has at most ${MOST_TASKS} tasks, and not ${tasks.length}.`, several);
+      throw this.fault(
+        ['tasks'],
+        `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`,
+        several,
+      );
     }
     let waits = 0;
     for (const task of tasks) if (isObject(task) && Array.isArray(task.after)) waits += task.after.length;
     if (waits <= MOST_WAITS) return;
-    const what = `The tasks of a plan name at most ${MOST_WAITS} others in "after", and not ${waits}.`;
+    const what = `A plan may have at most ${MOST_WAITS} names in all "after" lists; this one has ${waits}.`;
     throw this.fault(['tasks'], what, several);
   }
 
   #task(input: unknown, defaults: Record<string, unknown>, path: PlanPath): TaskSpec {
-    if (!isObject(input)) throw this.fault(path, `A task is an object, not ${shown(input)}.`);
+    if (!isObject(input)) throw this.fault(path, `A task must be an object, not ${shown(input)}.`);
     this.#onlyKnown(input, OF_TASK, path);
     const place = (name: string) => (input[name] === undefined ? ['defaults', name] : [...path, name]);
-    /** What is set, for the task or for all; null: nothing, or the task says that there is none. */
+    /** The value of the task, else the default; null: neither, or the task sets it to null. */
     const get = <T>(name: (typeof OF_TASK)[number], read: (value: unknown, at: PlanPath) => T): T | null => {
       const value = input[name] === undefined ? defaults[name] : input[name];
       return value === undefined || value === null ? null : read(value, place(name));
@@ -139,14 +143,15 @@ class PlanReader {
   }
 
   #goal(value: unknown, path: PlanPath): string {
-    if (typeof value !== 'string' || value.trim() === '') throw this.fault(path, 'A task has a goal: a text.');
+    if (typeof value !== 'string' || value.trim() === '')
+      throw this.fault(path, 'A task needs a goal, which is a non-empty text.');
     return this.#text(value, path, 'The goal').trimEnd();
   }
 
   #gate(value: unknown, path: PlanPath): Gate {
     if (typeof value === 'string') return this.#command({ command: value }, path);
     if (!isObject(value) || 'command' in value === 'agent' in value) {
-      throw this.fault(path, `A gate is a command, {command, timeout} or {agent, ask}, not ${shown(value)}.`);
+      throw this.fault(path, `A gate must be a command, {command, timeout} or {agent, ask}, not ${shown(value)}.`);
     }
     if ('command' in value) return this.#command(value, path);
     this.#onlyKnown(value, ['agent', 'ask'], path);
@@ -159,14 +164,14 @@ class PlanReader {
     const seconds = this.#number(value.timeout ?? DEFAULT_TIMEOUT_S, [...path, 'timeout'], 1, 86_400);
     const at = [...path, 'command'];
     const command = this.#text(value.command, at, 'A command', LONGEST_COMMAND);
-    if (command.includes('\0')) throw this.fault(at, 'A command has no zero bytes: it could not be run.');
+    if (command.includes('\0')) throw this.fault(at, 'A command must not contain zero bytes.');
     return { kind: 'command', command, timeoutMs: seconds * 1_000 };
   }
 
   #budget(value: unknown, path: PlanPath) {
     const budget = parseBudget(value);
     if (budget !== null) return budget;
-    throw this.fault(path, `A budget says of what: "2.50 USD" or "50000 tokens", not ${shown(value)}.`);
+    throw this.fault(path, `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(value)}.`);
   }
 
   #names(value: unknown, path: PlanPath): string[] {
@@ -182,48 +187,44 @@ class PlanReader {
     }
   }
 
-  /** It is a part of the key of a conversation, which is no longer than a name. */
+  /** It becomes part of a conversation's key, whose length is limited. */
   #milestone(value: unknown, path: PlanPath): string {
     const name = this.#name(value, path);
     if (name.length <= LONGEST_MILESTONE) return name;
-    throw this.fault(path, `A milestone has at most ${LONGEST_MILESTONE} characters.`);
+    throw this.fault(path, `A milestone may have at most ${LONGEST_MILESTONE} characters.`);
   }
 
   #text(value: unknown, path: PlanPath, what: string, longest = LONGEST_TEXT): string {
     if (typeof value !== 'string' || value.trim() === '') {
-      throw this.fault(path, `"${path.at(-1)}" is a non-empty text, not ${shown(value)}.`);
+      throw this.fault(path, `"${path.at(-1)}" must be a non-empty text, not ${shown(value)}.`);
     }
-    if (!value.isWellFormed()) throw this.fault(path, `${what} has half a character in it.`);
+    if (!value.isWellFormed()) throw this.fault(path, `${what} contains an unpaired surrogate.`);
     if (value.length <= longest) return value;
     throw this.fault(
       path,
-      `${what} has at most ${longest} characters.`,
-      'Put what is longer into a file, and name that.',
+      `${what} may have at most ${longest} characters.`,
+      'Put longer text into a file, and name the file.',
     );
   }
 
   #number(value: unknown, path: PlanPath, least: number, most: number): number {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-    throw this.fault(path, `"${path.at(-1)}" is a whole number from ${least} to ${most}, not ${shown(value)}.`);
+    throw this.fault(path, `"${path.at(-1)}" must be a whole number from ${least} to ${most}, not ${shown(value)}.`);
   }
 
   #oneOf<T extends string>(value: unknown, known: readonly T[], path: PlanPath): T {
     const found = known.find((one) => one === value);
     if (found !== undefined) return found;
-    throw this.fault(path, `"${path.at(-1)}" is one of ${known.join(', ')}, not ${shown(value)}.`);
+    throw this.fault(path, `"${path.at(-1)}" must be one of ${known.join(', ')}, not ${shown(value)}.`);
   }
 
   #onlyKnown(value: Record<string, unknown>, known: readonly string[], path: PlanPath): void {
     const strange = Object.keys(value).find((name) => !known.includes(name));
     if (strange === undefined) return;
-    throw this.fault([...path, strange], `"${strange}" is not known here.`, `Known are ${known.join(', ')}.`);
+    throw this.fault([...path, strange], `Unknown field "${strange}".`, `Known fields: ${known.join(', ')}.`);
   }
 
-  fault(
-    path: PlanPath,
-    what: string,
-    hint = 'docs/tasks.md has every field of a task, with an example.',
-  ): ThroughlineError {
+  fault(path: PlanPath, what: string, hint = 'docs/tasks.md lists every field, with an example.'): ThroughlineError {
     return new ThroughlineError('invalid', `${this.#locate(this.#given(path))}${what}`, { hint });
   }
 }

@@ -2,7 +2,7 @@ import { addUsage, NO_USAGE } from '../usage.ts';
 import type { Decision, TaskProgress, TaskSpec, TaskTurn, TurnPurpose } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
-/** Where a task stands before its first turn. */
+/** The progress of a task before its first turn. */
 export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgress {
   return {
     conversation: null,
@@ -19,17 +19,14 @@ export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgr
   };
 }
 
-/**
- * The id that a turn of a task is submitted under. It follows from where the task stands: whoever goes on after a crash asks
- * for the same turn, and gets it.
- */
+/** The request id of a task's turn. It is made from the progress, so after a crash the next runner asks for the same turn. */
 export function requestIdOf(task: string, progress: TaskProgress, purpose: TurnPurpose, asked = 1): string {
   const { round, iteration, tries } = progress;
   const step = `task/${task}/${round}.${iteration}${tries > 0 ? `.${tries}` : ''}`;
   return purpose === 'work' ? step : `${step}/gate.${asked}`;
 }
 
-/** What a turn has cost and waited for is counted once, when the task is told of its end. */
+/** Adds cost and waits of ended turns. Each turn is counted once. */
 export function withTurns(progress: TaskProgress, ended: readonly TaskTurn[]): TaskProgress {
   let { spent, adopted } = progress;
   let { count, ms } = progress.lockWaits;
@@ -42,7 +39,7 @@ export function withTurns(progress: TaskProgress, ended: readonly TaskTurn[]): T
   return { ...progress, turns: progress.turns + ended.length, spent, adopted, lockWaits: { count, ms } };
 }
 
-/** Where a task stands after a decision about a turn. */
+/** The progress after a decision about a turn. */
 export function withDecision(
   progress: TaskProgress,
   decision: Decision,
@@ -55,7 +52,7 @@ export function withDecision(
   return { ...decided, iteration: progress.iteration + 1, tries: 0, retryOf: null, feedback: { gate, person: null } };
 }
 
-/** A person has it tried again: a new round, which knows what the gate last said. */
+/** A person retries the task: a new round, which keeps what the gate said last. */
 export function retriedProgress(progress: TaskProgress, say: string | null): TaskProgress {
   const gate = progress.feedback?.gate ?? null;
   return {

@@ -2,7 +2,7 @@ import type { Session } from '../session.ts';
 import type { Decision, Task, TaskEvent, TaskState, TaskTurn } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
-/** Everything there is to say about a task: how it went, turn by turn, and what it took. */
+/** Everything about a task, turn by turn. */
 export interface TaskReport {
   readonly task: Task;
   readonly turns: readonly TaskTurn[];
@@ -18,16 +18,16 @@ export interface TaskReport {
     readonly state: TaskState;
     readonly at: number;
   })[];
-  /** The agent's sessions that its turns ran in, most recently used first. */
+  /** The agent's sessions of its turns, most recently used first. */
   readonly sessions: readonly ReportedSession[];
 }
 
 export type ReportedSession = Pick<Session, 'id' | 'agent' | 'origin' | 'state' | 'watermark'> & {
-  /** How many turns of this task ran in it; a milestone's session also had others. */
+  /** How many turns of this task ran in it. A milestone's session also has turns of other tasks. */
   readonly turns: number;
 };
 
-/** Puts a report together from the task's own events. */
+/** Makes a report from the events of the task. */
 export function reportOf(task: Task, events: readonly TaskEvent[], sessions: readonly Session[]): TaskReport {
   const turns = events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload] : []));
   const of = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;

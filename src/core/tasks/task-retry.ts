@@ -3,9 +3,9 @@ import { shown } from '../shown.ts';
 import type { Budget } from './task.ts';
 import { parseBudget } from './task-budget.ts';
 
-/** How a person has a task tried again, checked. */
+/** Checked options of `retry`. */
 export interface CheckedRetry {
-  /** What the agent is told; null: nothing. */
+  /** A message for the agent; null: none. */
   readonly say: string | null;
   readonly budget?: Budget;
   readonly maxIterations?: number;
@@ -18,9 +18,9 @@ export function parseRetry(given: { say?: string; budget?: unknown; maxIteration
   if (amount === null) {
     throw new ThroughlineError(
       'invalid',
-      `A budget says of what: "2.50 USD" or "50000 tokens", not ${shown(budget)}.`,
+      `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(budget)}.`,
       {
-        hint: 'It is for the task as a whole: what was spent so far counts.',
+        hint: 'It is for the whole task, including what was spent so far.',
       },
     );
   }
@@ -37,13 +37,13 @@ const MOST_ITERATIONS = 10_000;
 function checkIterations(given: unknown): number {
   if (Number.isSafeInteger(given) && (given as number) >= 1 && (given as number) <= MOST_ITERATIONS)
     return given as number;
-  const what = `"maxIterations" is a whole number from 1 to ${MOST_ITERATIONS}, not ${shown(given)}.`;
-  throw new ThroughlineError('invalid', what, { hint: 'It counts from the retry on.' });
+  const what = `"maxIterations" must be a whole number from 1 to ${MOST_ITERATIONS}, not ${shown(given)}.`;
+  throw new ThroughlineError('invalid', what, { hint: 'It counts turns after the retry.' });
 }
 
 function checkSaid(say: unknown): string {
   if (typeof say === 'string' && say.trim() !== '' && say.length <= MOST_SAID && say.isWellFormed()) return say;
-  throw new ThroughlineError('invalid', `What is said is a non-empty text of at most ${MOST_SAID} characters.`, {
-    hint: 'Leave it out to have the task tried again without a word.',
+  throw new ThroughlineError('invalid', `"say" must be a non-empty text of at most ${MOST_SAID} characters.`, {
+    hint: 'Leave it out to retry without a message.',
   });
 }

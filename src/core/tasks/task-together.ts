@@ -3,13 +3,13 @@ import type { TaskSpec } from './task.ts';
 
 type Fault = (index: number, field: string, what: string, hint?: string) => ThroughlineError;
 
-/** What tasks cannot all have at once, found before any of them is stored. */
+/** Finds contradictions between the tasks of a plan, before any of them is stored. */
 export function checkTogether(tasks: readonly TaskSpec[], fault: Fault): void {
   const byName = names(tasks, fault);
   for (const [i, { after }] of tasks.entries()) {
     const unknown = after.find((name) => !byName.has(name));
     if (unknown !== undefined) {
-      const hint = 'A task comes after others of the same plan, which go by their "name".';
+      const hint = '"after" lists the "name" of tasks of the same plan.';
       throw fault(i, 'after', `No task of this plan is called ${JSON.stringify(unknown)}.`, hint);
     }
   }
@@ -30,11 +30,11 @@ function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
   return byName;
 }
 
-/** Tasks that wait for each other would wait for ever. */
+/** Tasks that wait for each other would never start. */
 function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>, fault: Fault): void {
   const state = new Map<number, 'open' | 'done'>();
   for (const start of tasks.keys()) {
-    // By hand and not by recursion: a plan may be one long chain.
+    // Without recursion: a plan may be one long chain.
     const path: { task: number; next: number }[] = [{ task: start, next: 0 }];
     while (path.length > 0) {
       const at = path.at(-1) as { task: number; next: number };
@@ -63,10 +63,10 @@ function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>,
 
 function cycle(tasks: readonly TaskSpec[], circle: readonly number[], at: number, fault: Fault): ThroughlineError {
   const way = circle.map((i) => tasks[i]?.name).join(' → ');
-  return fault(at, 'after', `These tasks wait for each other: ${way}.`, 'Leave one of these "after" out.');
+  return fault(at, 'after', `These tasks wait for each other: ${way}.`, 'Remove one of these names from "after".');
 }
 
-/** A native session belongs to one conversation, and goes back to nobody: a second task could never have it. */
+/** A native session belongs to one conversation for good: a second task could never use it. */
 function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
   const taken = new Map<string, number>();
   for (const [i, { session, milestone }] of tasks.entries()) {
@@ -75,8 +75,8 @@ function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
       throw fault(
         i,
         'session',
-        'A task of a milestone goes on in the sessions of the milestone.',
-        'Leave one of them out.',
+        'A task of a milestone uses the sessions of the milestone.',
+        'Leave out the session or the milestone.',
       );
     }
     const first = taken.get(session);
@@ -85,15 +85,15 @@ function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
       throw fault(
         i,
         'session',
-        `The session ${JSON.stringify(session)} is named for ${JSON.stringify(other)} already, and a session belongs to one conversation.`,
-        'Give both the same milestone to have them share a conversation, or leave the session out.',
+        `The session ${JSON.stringify(session)} is already named for ${JSON.stringify(other)}. A session belongs to one conversation.`,
+        'Give both the same milestone, so that they share a conversation, or leave the session out.',
       );
     }
     taken.set(session, i);
   }
 }
 
-/** The directory of a conversation never changes, so those who share it have to agree. */
+/** The directory of a conversation never changes, so tasks that share one must agree on it. */
 function milestones(tasks: readonly TaskSpec[], fault: Fault): void {
   const first = new Map<string, TaskSpec>();
   for (const [i, task] of tasks.entries()) {
@@ -102,8 +102,8 @@ function milestones(tasks: readonly TaskSpec[], fault: Fault): void {
     first.set(task.milestone, known ?? task);
     for (const field of ['cwd', 'sandbox'] as const) {
       if (known === undefined || known[field] === task[field]) continue;
-      const what = `All tasks of the milestone ${JSON.stringify(task.milestone)} have the same "${field}".`;
-      throw fault(i, field, what, 'They share a conversation, and its directory never changes: set the same for each.');
+      const what = `All tasks of the milestone ${JSON.stringify(task.milestone)} must have the same "${field}".`;
+      throw fault(i, field, what, 'They share a conversation, whose directory never changes.');
     }
   }
 }

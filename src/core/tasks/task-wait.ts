@@ -1,6 +1,6 @@
 import { type Task, taskHasEnded } from './task.ts';
 
-/** Tasks that somebody waits for, and those that they come after, as they were when last looked at. */
+/** Tasks that a caller waits for, and the tasks that they come after, as last read. */
 export class TaskWait {
   readonly #find: (idOrName: string) => Promise<Task>;
   readonly #known = new Map<string, Task>();
@@ -14,7 +14,7 @@ export class TaskWait {
     for (const one of asked) this.#asked.push(await this.#look(one));
   }
 
-  /** Looks again at those that may have moved; null: at all of them. Others than ours are passed over. */
+  /** Reads those again that may have changed; null: all of them. Ignores ids of other things. */
   async moved(ids: Iterable<string> | null): Promise<void> {
     for (const id of ids ?? [...this.#known.keys()]) if (this.#known.has(id)) await this.#look(id);
   }
@@ -28,7 +28,7 @@ export class TaskWait {
     return this.tasks.every((task) => this.#isAtRest(task, looked));
   }
 
-  /** Whether nothing more happens to it by itself. Each is looked at once: of ways through a plan there may be any number. */
+  /** Whether it changes no more by itself. Remembers answers, because a plan may have very many paths. */
   #isAtRest(task: Task, looked: Map<string, boolean>): boolean {
     const known = looked.get(task.id);
     if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export class TaskWait {
     return isAtRest;
   }
 
-  /** Null: that depends on those it comes after. */
+  /** Null: it depends on the tasks it comes after. */
   #hasRest({ state }: Task): boolean | null {
     if (state === 'waiting') return null;
     return taskHasEnded(state) || state === 'asking';

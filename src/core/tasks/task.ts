@@ -4,16 +4,16 @@ import type { Usage } from '../usage.ts';
 import type { GateResult } from './task-gate.ts';
 
 /*
- * A task is a goal, gone over in turns until its gate passes.
+ * A task is a goal. An agent works on it, turn by turn, until its gate passes.
  *
  *   waiting (on the tasks it comes after) ──▶ queued ──▶ running ──▶ done | failed | cancelled
  *                                              ▲  ▲         │ │
- *                                              │  └─────────┘ │  its runner was ended: nothing is lost, another goes on
+ *                                              │  └─────────┘ │  its runner ended: another one continues it
  *                                              │              ▼
- *                                              └─────────── asking (a person: nothing happens until somebody says so)
+ *                                              └─────────── asking (a person; nothing happens until somebody answers)
  *
- * A person may also have one tried again that has failed or was cancelled. What is done stays done. One that comes after a
- * task that failed goes on waiting: that task may be tried again.
+ * A person may also retry a task that has failed or was cancelled. A done task stays done. A task that comes after a failed one
+ * keeps waiting, because the failed one may be retried.
  */
 export const TASK_ENDS = ['done', 'failed', 'cancelled'] as const;
 export type TaskEnd = (typeof TASK_ENDS)[number];
@@ -24,52 +24,54 @@ export function taskHasEnded(state: TaskState): state is TaskEnd {
   return (TASK_ENDS as readonly TaskState[]).includes(state);
 }
 
-/** Throws `invalid` for what is no state of a task. */
+/** Throws `invalid` for an unknown state. */
 export function checkTaskStates(states: readonly TaskState[]): void {
   const strange = states.find((state) => !TASK_STATES.includes(state));
   if (strange === undefined) return;
-  throw new ThroughlineError('invalid', `A task is never "${strange}".`, { hint: `It is ${TASK_STATES.join(', ')}.` });
+  throw new ThroughlineError('invalid', `Unknown task state "${strange}".`, {
+    hint: `Known states: ${TASK_STATES.join(', ')}.`,
+  });
 }
 
-/** `kept`: one session for all turns of the task. `fresh`: a new one for each turn, told the history by the ladder. */
+/** `kept`: one session for all turns of the task. `fresh`: a new one for each turn, restored from the history. */
 export const SESSION_MODES = ['kept', 'fresh'] as const;
 export type SessionMode = (typeof SESSION_MODES)[number];
 
-/** What judges: a command run where the agent works, by its exit code; or an agent, by its verdict. */
+/** Judges a turn: a command in the agent's sandbox, by its exit code; or an agent, by its verdict. */
 export type Gate =
   | { readonly kind: 'command'; readonly command: string; readonly timeoutMs: number }
   | { readonly kind: 'agent'; readonly agent: string; readonly ask: string };
 
-/** The most that a task may cost. What is null is not limited. */
+/** The most that a task may cost; null: no limit. */
 export interface Budget {
   readonly costMicros: number | null;
-  /** Of every kind that the agent reports: in, out, read from and written to its cache. */
+  /** All kinds together: input, output, cache reads and cache writes. */
   readonly tokens: number | null;
 }
 
-/** What stands in place of words of a task whose conversation was erased. */
+/** Replaces the texts of a task whose conversation was erased. */
 export const ERASED = '[erased]';
 
-/** What a caller wants done, checked and complete. */
+/** What a caller asks for, checked and complete. */
 export interface TaskSpec {
   /** The caller's name for it within its plan; null: none. */
   readonly name: string | null;
   readonly goal: string;
-  /** Null: the end of its first turn is the end of the task. */
+  /** Null: the task ends with its first turn. */
   readonly gate: Gate | null;
   /** Tasks of one milestone share a conversation, and run one after another; null: a conversation of its own. */
   readonly milestone: string | null;
   /** Null: the default agent. */
   readonly agent: string | null;
-  /** Null: kept where the agent can, else fresh. */
+  /** Null: `kept` if the agent can reopen sessions, else `fresh`. */
   readonly sessions: SessionMode | null;
-  /** A native session to go on in, whatever `sessions` says; null: none. */
+  /** A native session to continue in, whatever `sessions` says; null: none. */
   readonly session: string | null;
   readonly maxIterations: number;
   readonly budget: Budget;
-  /** Names of tasks of the same plan that have to be done first. */
+  /** Names of tasks of the same plan that must be done first. */
   readonly after: readonly string[];
-  /** How often in a row a turn that was interrupted is tried again unasked; 0: a person is asked. */
+  /** How often in a row an interrupted turn is retried without asking a person. */
   readonly retryInterrupted: number;
   /** A directory to work in; null: one of its own. */
   readonly cwd: string | null;
@@ -81,9 +83,9 @@ export interface TaskSpec {
 export interface Task extends TaskSpec {
   readonly id: string;
   readonly owner: string;
-  /** All that were added together: the caller's request id, else ours. */
+  /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
   readonly plan: string;
-  /** Those who come first have to be done: ids of tasks. */
+  /** Ids of tasks that must be done first. */
   readonly after: readonly string[];
   readonly agent: string;
   readonly sessions: SessionMode;
@@ -95,21 +97,21 @@ export interface Task extends TaskSpec {
   readonly endedAt: number | null;
 }
 
-/** Where a task stands: all that its next runner needs to know. Turns are found again by their request ids. */
+/** All that the next runner of a task needs to know. Turns are found by their request ids. */
 export interface TaskProgress {
-  /** Null: not begun. */
+  /** Null: not started. */
   readonly conversation: string | null;
-  /** 1, and one more for every time a person had it tried again. */
+  /** Starts at 1; every retry by a person adds one. */
   readonly round: number;
-  /** The turn of this round that is next or running, from 1. */
+  /** The next or running turn of this round, from 1. */
   readonly iteration: number;
-  /** How often this turn was tried again after an interruption. */
+  /** How often this turn was retried after an interruption. */
   readonly tries: number;
-  /** The turn that is to be tried again; null: it is a turn of its own. */
+  /** The turn to retry; null: the next turn is a new one. */
   readonly retryOf: string | null;
   /** What the next prompt says; null: the goal. */
   readonly feedback: Feedback | null;
-  /** A turn has run in the session that the caller named, or none was named. */
+  /** A turn has run in the session that the caller named; or none was named. */
   readonly adopted: boolean;
   /** Turns that have ended, of the agent and of the gate. */
   readonly turns: number;
@@ -120,15 +122,15 @@ export interface TaskProgress {
 }
 
 export interface Feedback {
-  /** What the gate said of the last turn; null: it has not judged. */
+  /** The gate's result of the last turn; null: there is none. */
   readonly gate: GateResult | null;
-  /** A person had it tried again; null: nobody did. */
+  /** A person retried it; null: nobody did. */
   readonly person: { readonly say: string | null } | null;
 }
 
 export const DECISIONS = ['done', 'retry', 'ask', 'give-up'] as const;
 
-/** Why, in one word that a program can tell apart. */
+/** The reason, for programs. */
 export const DECISION_CODES = [
   'gate_passed',
   'no_gate',
@@ -144,7 +146,7 @@ export const DECISION_CODES = [
   'task_failed',
 ] as const;
 
-/** What becomes of a task after a turn, or instead of one. */
+/** What happens to a task after a turn, or instead of one. */
 export interface Decision {
   readonly decision: (typeof DECISIONS)[number];
   readonly code: (typeof DECISION_CODES)[number];
@@ -154,19 +156,19 @@ export interface Decision {
 export const TURN_PURPOSES = ['work', 'gate'] as const;
 export type TurnPurpose = (typeof TURN_PURPOSES)[number];
 
-/** A turn that was had for a task, as it ended. */
+/** An ended turn of a task. */
 export interface TaskTurn {
   readonly purpose: TurnPurpose;
   readonly round: number;
   readonly iteration: number;
-  /** Null: it was refused before it was one. */
+  /** Null: the submission was refused. */
   readonly turn: string | null;
   readonly conversation: string;
   readonly agent: string;
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
   readonly sessionId: string | null;
-  /** How its session was given the context; null: it never got so far. */
+  /** The rung that restored its session; null: it did not get that far. */
   readonly rung: string | null;
   readonly usage: Usage;
   readonly lockWaits: { readonly count: number; readonly ms: number };
@@ -176,7 +178,7 @@ export interface TaskTurn {
 /** The payload of every kind of event of a task. */
 export interface TaskEventPayloads {
   'task.added': { name: string | null; goal: string; milestone: string | null; agent: string; state: TaskState };
-  /** It can be taken up (again). */
+  /** It can be claimed (again). */
   'task.queued': { reason: string };
   'task.started': { round: number; iteration: number };
   'task.opened': { conversation: string };
@@ -190,7 +192,7 @@ export interface TaskEventPayloads {
 
 export type TaskEventKind = keyof TaskEventPayloads;
 
-/** One fact of a task. `seq` counts all events of an owner's tasks from 1 without gaps: a board is one stream. */
+/** One fact of a task. `seq` counts the events of all tasks of an owner, from 1, without gaps. */
 export type TaskEvent = {
   [K in TaskEventKind]: {
     readonly seq: number;

@@ -6,9 +6,9 @@ import { requestIdOf } from '../../core/tasks/task-progress.ts';
 import { verdictAgain, verdictPrompt } from '../../core/tasks/task-prompt.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 
-/** The judge is shown the end of what was said; it can look at the work itself. */
+/** The judge gets the end of the reply; it can look at the work itself. */
 const MOST_REPLY = 8_000;
-/** Once to judge, and once more when the answer was no verdict. */
+/** Once more when the first answer was no verdict. */
 const MOST_ASKED = 2;
 
 type AgentGate = Extract<Gate, { kind: 'agent' }>;
@@ -17,22 +17,22 @@ export interface AgentGateRequest {
   readonly gate: AgentGate;
   readonly task: Task;
   readonly engine: Engine;
-  /** The conversation that it is judged in. */
+  /** The conversation of the judge. */
   readonly bench: string;
-  /** What the working agent said at the end of its turn. */
+  /** The reply of the working agent. */
   readonly reply: string;
   readonly monotonic: () => number;
-  /** Has a turn of the judge, and keeps it for the record. */
+  /** Runs a turn of the judge and keeps it for the record. */
   have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
-/** The conversation of the judge, in the directory that was worked in. */
+/** The conversation of the judge, in the directory of the work. */
 export async function openBench(engine: Engine, task: Task, gate: AgentGate, work: string): Promise<string> {
   const title = asTitle(`Gate: ${gate.ask}`, 100);
   return (await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd: work, title })).id;
 }
 
-/** Asks an agent for a verdict, in a conversation of its own: it judges the work, not what was said about it. */
+/** Asks an agent for a verdict in a conversation of its own, so that it judges the work and not the talk about it. */
 export async function runAgentGate(request: AgentGateRequest): Promise<GateResult> {
   const { gate, task, engine, bench: id, monotonic } = request;
   const begun = monotonic();
@@ -58,7 +58,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
     if (!('malformed' in verdict)) return result(verdict.verdict, verdict.reason);
     malformed += 1;
     if (malformed >= MOST_ASKED)
-      return result('broken', `${gate.agent} was asked twice, and its answer was no verdict: ${verdict.malformed}`);
+      return result('broken', `${gate.agent} was asked twice and gave no verdict: ${verdict.malformed}`);
     prompt = verdictAgain(verdict.malformed);
   }
 }

@@ -5,27 +5,27 @@ import type { Gate } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 
-/** What an agent is told of a gate's output: its end, where the faults are. */
+/** The end of a gate's output is where the errors are. */
 const MOST_OUTPUT = 16_000;
 /**
- * Waits for a word from us before it becomes the command. Should this program be killed before the process is on record, no
- * such word comes, and nothing has run that nobody could find again.
+ * Waits for a line from us before it runs the command. If this program is killed before the process is stored, the line never
+ * comes, and no command runs that nobody could find again.
  */
 const ONCE_TOLD = 'read -r told && exec /bin/sh -c "$1" </dev/null';
-/** How long a gate that is to stop may take to do so. */
+/** How long a gate may take to stop after SIGTERM. */
 const GRACE_MS = 2_000;
 
 export interface CommandGateRequest {
   readonly gate: Extract<Gate, { kind: 'command' }>;
   readonly sandbox: OpenSandbox;
-  /** Aborted: the gate and all that it started are ended. */
+  /** Aborting it ends the gate and everything it started. */
   readonly signal: AbortSignal;
-  /** Told of its process before the command runs, so that it can be ended should this program be killed. */
+  /** Called before the command runs: the stored process can be ended if this program is killed. */
   readonly started: (process: ProcessIdentity) => Promise<void>;
   readonly monotonic: () => number;
 }
 
-/** Runs a command where the agent works, and judges by its exit code. */
+/** Runs a command in the agent's sandbox and judges by its exit code. */
 export async function runCommandGate(request: CommandGateRequest): Promise<GateResult> {
   const { gate, sandbox, signal, monotonic } = request;
   const begun = monotonic();
@@ -52,7 +52,7 @@ export async function runCommandGate(request: CommandGateRequest): Promise<GateR
       ms: since(),
     };
   } catch (error) {
-    child.kill('SIGKILL'); // who cannot write it down must not leave it running
+    child.kill('SIGKILL'); // a process that could not be stored must not stay
     await child.exited;
     throw error;
   } finally {
@@ -64,12 +64,12 @@ function judged(
   { code, signal }: { code: number | null; signal: string | null },
   timedOutMs: number | null,
 ): Pick<GateResult, 'verdict' | 'summary'> {
-  if (timedOutMs !== null) return { verdict: 'fail', summary: `not done after ${timedOutMs / 1_000} s, and ended` };
+  if (timedOutMs !== null) return { verdict: 'fail', summary: `timed out after ${timedOutMs / 1_000} s` };
   if (code === 0) return { verdict: 'pass', summary: 'exit code 0' };
   return { verdict: 'fail', summary: code === null ? `ended by ${signal}` : `exit code ${code}` };
 }
 
-/** Asks it to stop when the signal aborts, and makes it. The function returned takes that back. */
+/** Sends SIGTERM when the signal aborts, and SIGKILL later. The returned function undoes that. */
 function endOn(child: Child, signal: AbortSignal): () => void {
   const over = new AbortController();
   const end = () => {
@@ -87,7 +87,7 @@ function endOn(child: Child, signal: AbortSignal): () => void {
   };
 }
 
-/** The end of what a program writes, on both outputs in the order in which it came; however much that is. */
+/** The end of what a program writes to both outputs, in the order in which it comes, in bounded memory. */
 class OutputTail {
   readonly #most: number;
   #text = '';
@@ -103,7 +103,7 @@ class OutputTail {
     this.#add(decoder.decode());
   }
 
-  /** As text without halves of characters: a cut may have been in the middle of one. */
+  /** Without an unpaired surrogate: the cut may be inside a character. */
   result(): Pick<GateResult, 'output' | 'cut'> {
     this.#shorten(this.#most);
     return { output: this.#text.toWellFormed().trimEnd(), cut: this.#cut };

@@ -12,23 +12,23 @@ import { runCommandGate } from './command-gate.ts';
 export interface Judging {
   readonly task: Task;
   readonly conversation: string;
-  /** The turn of work that is judged. */
+  /** The turn that is judged. */
   readonly turn: string;
   /** Aborts with a `StopReason`. */
   readonly stop: AbortSignal;
-  /** Told of the process of a command, before that runs. */
+  /** Called with the process of a command, before the command runs. */
   started(process: ProcessIdentity): Promise<void>;
-  /** Has a turn of the agent that judges. */
+  /** Runs a turn of the judge. */
   have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
-/** Has the turns of one task judged, by a command or by an agent; what that takes is opened for the first of them. */
+/** Runs the gate of one task, a command or a judge. Sandbox and the judge's conversation are opened once. */
 export class Gatekeeper {
   readonly #parts: TaskParts;
   readonly #engine: Engine;
   /** Where the agent works. */
   #sandbox: OpenSandbox | null = null;
-  /** The conversation of an agent that judges. */
+  /** The conversation of the judge. */
   #bench: string | null = null;
 
   constructor(parts: TaskParts, engine: Engine) {
@@ -53,7 +53,7 @@ export class Gatekeeper {
     return runAgentGate({ gate, task, engine: this.#engine, bench: this.#bench, reply, monotonic, have });
   }
 
-  /** That a directory cannot be used is no fault of the storage that tasks are in: trying again would be no use. */
+  /** An unusable directory is not a fault of our storage: trying again would not help. */
   async #opened(owner: string, conversation: string): Promise<OpenSandbox> {
     try {
       this.#sandbox ??= await this.#open(owner, conversation);

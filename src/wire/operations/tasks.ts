@@ -30,7 +30,7 @@ export const tasks = {
     method: 'POST',
     path: '/tasks',
     summary:
-      'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as a file of tasks has them. A gate ' +
+      'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A gate ' +
       'that is a command, a directory, a native session and `parallel` take the scope admin.',
     scope: 'prompt',
     body: named('NewTasks', z.strictObject({ plan: z.unknown(), requestId: optional(Id) })),

@@ -115,7 +115,7 @@ test('a gate that takes too long is ended with all that it started, and has fail
   const task = only(await tl.tasks.run({ goal: 'x', gate, maxIterations: 1 }));
   expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'iterations_spent' } } });
   const { gates } = await tl.tasks.report(task.id);
-  expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'not done after 3 s, and ended' });
+  expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'timed out after 3 s' });
   await gone(home, task.progress.conversation);
 });
 

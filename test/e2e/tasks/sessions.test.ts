@@ -101,7 +101,7 @@ test('what can never be honoured is refused when the plan is read, and nothing i
     tl.tasks.add({ goal: 'x', agent: 'able', gate: { agent: 'nobody' } }),
     /gate: No agent/,
   );
-  await refusedWith('invalid', tl.tasks.add({ goal: 'x' }), /No agent is named/);
+  await refusedWith('invalid', tl.tasks.add({ goal: 'x' }), /No agent is given/);
   const two = [
     { goal: 'x', session: 's' },
     { goal: 'y', session: 's' },

@@ -18,10 +18,10 @@ interface RunFlags {
 export function defineRun(task: Command, cli: Cli): void {
   const command = task
     .command('run')
-    .summary('work on a goal, on a file of tasks, or on what is left over')
-    .description('Work on a goal, on a file of tasks, or, without either, go on with what is left over.')
+    .summary('work on a goal, on a task file, or on what is left over')
+    .description('Work on a goal, on a task file, or, without either, go on with what is left over.')
     .argument('[goal]', 'what is to be reached; - reads it from stdin')
-    .option('--file <yaml>', 'a file of tasks')
+    .option('--file <yaml>', 'a task file')
     .option('--gate <command>', "judges after each turn by its exit code; run in the task's directory")
     .option('--judge <agent>', 'an agent judges instead')
     .option('--ask <text>', 'what the judge judges by')

@@ -97,7 +97,9 @@ function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
     db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
     request.defaultAgent;
   if (agent !== null) return known(agent, request.agents);
-  throw new ThroughlineError('invalid', 'No agent is named, and there is no default.', { hint: 'Name an agent.' });
+  throw new ThroughlineError('invalid', 'No agent is given, and there is no default agent.', {
+    hint: 'Name an agent.',
+  });
 }
 
 function known(agent: string, agents: readonly string[] | undefined): string {
