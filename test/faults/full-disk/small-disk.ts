@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, type TestContext } from 'vitest';
@@ -21,10 +21,13 @@ export function smallDisk(context: TestContext): string {
   return disk;
 }
 
-/** Takes all the room that is left. The function returned gives it back. */
+/** Takes all the space that is left, also while others write. The function returned gives it back. */
 export function fill(disk: string): () => void {
   const filler = join(disk, 'filler');
-  const { bavail, bsize } = statfsSync(disk);
-  writeFileSync(filler, Buffer.alloc(bavail * bsize));
+  try {
+    for (;;) appendFileSync(filler, Buffer.alloc(statfsSync(disk).bsize));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
   return () => rmSync(filler);
 }
