@@ -7,6 +7,7 @@ import { faultsOfDecisions } from './architecture/decisions.ts';
 import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
+import { changeRequests, pathsIn } from './architecture/paths.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
 
 const root = dirname(import.meta.dirname);
@@ -69,6 +70,19 @@ describe('a reader', () => {
     expect(written()).toContain('src/core/turn.ts');
     const cited = written().flatMap((path) => unknownRules(read(path), rules).map((id) => `${path} cites ${id}`));
     expect(cited).toEqual([]);
+  });
+
+  test.each(['CONTRIBUTING.md', 'ARCHITECTURE.md', 'README.md', 'INVARIANTS.md', 'GLOSSARY.md'])(
+    'finds every file that %s names',
+    (document) => {
+      expect(pathsIn(read(document)).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+    },
+  );
+
+  test('finds in CONTRIBUTING.md where to make at least ten kinds of change', () => {
+    const requests = changeRequests(read('CONTRIBUTING.md'));
+    expect(requests.length).toBeGreaterThanOrEqual(10);
+    expect(requests.filter(({ paths }) => paths.length === 0)).toEqual([]);
   });
 
   test('finds every decision in the index, under numbers without holes', () => {

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { changeRequests, pathsIn } from './paths.ts';
+
+test('paths in backticks and links are found, other code is not', () => {
+  const text = [
+    'See `src/core/turn.ts`, `test/contracts/` and [a page](docs/http.md#streams "title"), [the web](https://example.org/x).',
+    'Not `session/update`, `npm test`, `src`, `throughline/client` or `src/agents/NAME/`.',
+  ].join('\n');
+  expect(pathsIn(text)).toEqual(['src/core/turn.ts', 'test/contracts/', 'docs/http.md']);
+});
+
+test('questions are found with the files of their answers', () => {
+  const text = [
+    '# Contributing',
+    '## Where would I add …',
+    '**1. … a store?** In `src/stores`.',
+    'And `src/compose.ts`.',
+    '**2. … a joke?** Nowhere.',
+    '## Style',
+    '**3. no question** `src/core/turn.ts`',
+  ].join('\n');
+  expect(changeRequests(text)).toEqual([
+    { question: '1. … a store?', paths: ['src/stores', 'src/compose.ts'] },
+    { question: '2. … a joke?', paths: [] },
+  ]);
+});

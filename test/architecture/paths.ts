@@ -1,0 +1,20 @@
+// Files that a document names exist.
+
+const FOLDERS = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
+
+/** Every file or folder of this repository that the text names in backticks or links to, without anchors. */
+export function pathsIn(text: string): string[] {
+  const quoted = [...text.matchAll(/`([\w./-]+)`/g)].map(([, path = '']) => path);
+  const linked = [...text.matchAll(/\]\((?!\w+:)([^)#\s]+)[^)]*\)/g)].map(([, path = '']) => path);
+  const named = quoted.filter((path) => FOLDERS.includes(path.split('/', 1)[0] ?? '') && path.includes('/'));
+  return [...new Set([...named, ...linked])].filter((path) => !/[A-Z]{4,}(?!.*\.md$)/.test(path));
+}
+
+/** The questions "Where would I add …?" of CONTRIBUTING.md, each with the files that its answer names. */
+export function changeRequests(contributing: string): { question: string; paths: string[] }[] {
+  const section = contributing.split('\n## ').find((part) => part.startsWith('Where would I add')) ?? '';
+  return section
+    .split(/^(?=\*\*\d+\. )/m)
+    .slice(1)
+    .map((answer) => ({ question: answer.split('**', 2)[1] ?? '', paths: pathsIn(answer) }));
+}
