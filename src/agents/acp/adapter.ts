@@ -3,7 +3,7 @@ import type { AgentTraits } from '../../core/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Capabilities } from './connection/capabilities.ts';
-import type { Setup } from './known/description.ts';
+import type { AgentProgram, Setup } from './known/description.ts';
 import { findAgent } from './known/find.ts';
 import { KNOWN_AGENTS, profileOf, storageName, variablesFor } from './known/known.ts';
 import { AgentMemory, type Learnt, whyNotReopened } from './known/memory.ts';
@@ -112,15 +112,8 @@ class AcpAgent implements Agent {
   async open(request: OpenRequest): Promise<Opened> {
     const { command } = this.#find();
     const { openSession } = await import('./open/open.ts');
-    return openSession(request, {
-      ...this.#setup,
-      name: this.name,
-      command,
-      model: this.#settings.model ?? null,
-      login: this.#login,
-      knownAs: this.#knownAs,
-      memory: this.#memoryOf(command),
-    });
+    const model = this.#settings.model ?? null;
+    return openSession(request, { ...this.#program(command), model, memory: this.#memoryOf(command) });
   }
 
   async storage({ work: cwd }: OpenSandbox): Promise<string> {
@@ -166,11 +159,12 @@ class AcpAgent implements Agent {
     return this.#probing;
   }
 
+  #program(command: readonly string[]): AgentProgram {
+    return { ...this.#setup, name: this.name, command, login: this.#login, knownAs: this.#knownAs };
+  }
+
   #probeRequest(command: readonly string[]): ProbeRequest {
     const { memory: scratch, start } = this.#settings;
-    const { options, env } = this.#setup;
-    const { name } = this;
-    const who = { name, command, env, login: this.#login, knownAs: this.#knownAs };
-    return { ...who, start, scratch, openMs: options.openMs, auth: options.auth };
+    return { ...this.#program(command), start, scratch };
   }
 }

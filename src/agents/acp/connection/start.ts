@@ -1,5 +1,7 @@
 import { PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
 import { asSentence, ThroughlineError } from '../../../core/errors.ts';
+import type { AgentProgram } from '../known/description.ts';
+import type { AcpOptions } from '../options.ts';
 import { Unsuitable, wordsOf } from './answers.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import type { AcpConnection } from './connection.ts';
@@ -21,26 +23,35 @@ export async function initialize(connection: AcpConnection): Promise<Capabilitie
   return capabilitiesOf(response);
 }
 
-/** Ends an agent that does not answer in time. Its messages then give that reason. */
-export function stopLate(connection: AcpConnection, ms: number): NodeJS.Timeout {
-  return setTimeout(() => connection.stop(`it did not answer within ${ms} ms ("openMs" in its options)`), ms);
+/** Runs `work`. Ends the agent when that takes longer than `openMs`, or when the signal is aborted. */
+export async function withinTime<T>(
+  { openMs }: AcpOptions,
+  signal: AbortSignal | undefined,
+  connection: AcpConnection,
+  work: () => Promise<T>,
+): Promise<T> {
+  const stop = () => void connection.kill();
+  const tooLate = () => connection.stop(`it did not answer within ${openMs} ms ("openMs" in its options)`);
+  const late = setTimeout(tooLate, openMs);
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  try {
+    return await work();
+  } finally {
+    clearTimeout(late);
+    signal?.removeEventListener('abort', stop);
+  }
 }
 
-interface Started {
-  readonly name: string;
-  readonly command: readonly string[];
-  /** How a person logs in. */
-  readonly login: string;
-}
-
-export function notLoggedIn({ name, login }: Started, error: unknown): ThroughlineError {
+export function notLoggedIn({ name, login }: AgentProgram, error: unknown): ThroughlineError {
   return new ThroughlineError('agent_unavailable', `${name} needs a login: ${wordsOf(error)}.`, {
     hint: asSentence(`${login.charAt(0).toUpperCase()}${login.slice(1)}`),
   });
 }
 
+/** `what`: what the agent did not do. */
 export function notStarted(
-  { name, command }: Started,
+  { name, command }: AgentProgram,
   { noise }: AcpConnection,
   error: unknown,
   what: string,

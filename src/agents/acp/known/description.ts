@@ -80,6 +80,17 @@ export interface ProvedProfile {
   readonly unless: (setup: Setup) => boolean;
 }
 
+/** The program of an agent, as it was found, and how it is set up here. */
+export interface AgentProgram extends Setup {
+  /** The agent's name in the settings. */
+  readonly name: string;
+  readonly command: readonly string[];
+  /** How a person logs in; for messages. */
+  readonly login: string;
+  /** The name under which the agent is known; null: none. */
+  readonly knownAs: string | null;
+}
+
 /** How the agent is set up here. */
 export interface Setup {
   readonly options: AcpOptions;

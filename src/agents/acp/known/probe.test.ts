@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { start, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
+import { ACP_DEFAULTS } from '../options.ts';
 import { listSessions, loginOf, type ProbeRequest, probing } from './probe.ts';
 
 let scratch: string;
@@ -23,10 +24,10 @@ function agent(script: string): ProbeRequest {
     name: 'agent',
     command: [process.execPath, '-e', whole],
     env: {},
+    options: ACP_DEFAULTS,
+    ownCommand: true,
     start,
-    auth: null,
     knownAs: null,
-    openMs: 120_000,
     login: '',
     scratch,
   };

@@ -7,8 +7,8 @@ import type { Child } from '../../../ports/sandbox.ts';
 import { isAuthRequired, wordsOf } from '../connection/answers.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { AcpConnection, AgentGone } from '../connection/connection.ts';
-import { initialize, notLoggedIn, notStarted, stopLate } from '../connection/start.ts';
-import type { LoginStatus, Quirks } from './description.ts';
+import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
+import type { AgentProgram, LoginStatus, Quirks } from './description.ts';
 import { KNOWN_AGENTS, quirksOf } from './known.ts';
 
 /*
@@ -22,21 +22,11 @@ export type StartProgram = (
   options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ) => Promise<Child>;
 
-export interface ProbeRequest {
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+export interface ProbeRequest extends AgentProgram {
   readonly start: StartProgram;
-  readonly openMs: number;
-  /** The way to log in that is used before sessions are opened or listed; null: none. */
-  readonly auth: string | null;
-  /** How a person logs in; for messages. */
-  readonly login: string;
-  /** The name under which the agent is known; null: none. */
-  readonly knownAs: string | null;
   /** A folder of our own. The agent runs in an empty folder in it, which is removed afterwards. */
   readonly scratch: string;
-  /** Ends the agent when aborted; left out: only `openMs` does. */
+  /** Ends the agent when aborted; left out: only the option `openMs` does. */
   readonly signal?: AbortSignal;
 }
 
@@ -47,8 +37,8 @@ export interface Probing {
   readonly connection: AcpConnection;
   readonly can: Capabilities;
   readonly quirks: Quirks;
-  /** Called with every notification. */
-  onNotice: (method: string, params: unknown) => void;
+  /** Calls `watcher` with every further notification. */
+  watch(watcher: (method: string, params: unknown) => void): void;
 }
 
 /** Starts the agent, looks at it, and ends it. Throws `agent_unavailable`. */
@@ -80,11 +70,15 @@ async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
 }
 
 async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
-  const { command, env, signal, knownAs } = request;
+  const { command, env, options, signal, knownAs } = request;
   const child = await request.start(command, { cwd: folder, env });
-  let agent: Probing | null = null;
+  let quirks: Quirks = {};
+  let watcher: Parameters<Probing['watch']>[0] = () => {};
+  const watch: Probing['watch'] = (other) => {
+    watcher = other;
+  };
   const connection = new AcpConnection(child, {
-    notification: (method, params) => agent?.onNotice(method, params),
+    notification: (method, params) => watcher(method, params),
     answered: () => {},
     request: async () => {
       throw new Error('no session is open');
@@ -92,20 +86,16 @@ async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent:
     ready: () => undefined,
     gone: () => {},
   });
-  const stop = () => child.kill('SIGKILL');
-  const late = stopLate(connection, request.openMs);
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
   try {
-    const can = await initialize(connection);
-    agent = { folder, connection, can, quirks: quirksOf(can.name, knownAs), onNotice: () => {} };
-    return await look(agent);
+    return await withinTime(options, signal, connection, async () => {
+      const can = await initialize(connection);
+      quirks = quirksOf(can.name, knownAs);
+      return look({ folder, connection, can, quirks, watch });
+    });
   } catch (error) {
-    if (isAuthRequired(error, agent?.quirks ?? {})) throw notLoggedIn(request, error);
+    if (isAuthRequired(error, quirks)) throw notLoggedIn(request, error);
     throw notStarted(request, connection, error, 'did not answer as an ACP agent does');
   } finally {
-    clearTimeout(late);
-    signal?.removeEventListener('abort', stop);
     await connection.kill();
   }
 }
@@ -124,11 +114,12 @@ export function loginOf(request: LoginRequest): Promise<Login> {
 
 async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
   const { connection, can, quirks, folder: cwd } = agent;
+  const { auth } = request.options;
   request.saw(can);
   const status = quirks.loginStatus === undefined ? null : watchStatus(agent, quirks.loginStatus);
   let loggedIn: boolean | null;
   try {
-    if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
+    if (auth !== null) await connection.request('authenticate', { methodId: auth });
     const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
     loggedIn = (await status?.()) ?? null;
     await forget(agent, sessionId);
@@ -153,11 +144,11 @@ const STATUS_MS = 2_000;
 function watchStatus(agent: Probing, { method, loggedIn }: LoginStatus): () => Promise<boolean | null> {
   const first = Promise.withResolvers<void>();
   let last: unknown = null;
-  agent.onNotice = (noticed, params) => {
-    if (noticed !== method) return;
+  agent.watch((notified, params) => {
+    if (notified !== method) return;
     last = params;
     first.resolve();
-  };
+  });
   return async () => {
     const late = setTimeout(first.resolve, agent.can.auth.length > 0 ? 0 : STATUS_MS);
     await first.promise;
@@ -178,7 +169,8 @@ const MOST_PAGES = 50;
 export function listSessions(request: ProbeRequest, cwd: string): Promise<NativeSession[] | null> {
   return probing(request, async ({ connection, can }) => {
     if (!can.list) return null;
-    if (request.auth !== null) await connection.request('authenticate', { methodId: request.auth });
+    const { auth } = request.options;
+    if (auth !== null) await connection.request('authenticate', { methodId: auth });
     return pagesOf(connection, cwd);
   });
 }

@@ -1,6 +1,8 @@
+import { setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/told.ts';
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
+import type { AcpConnection } from '../connection/connection.ts';
 import type { AgentMemory } from '../known/memory.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AcpSession } from '../session/session.ts';
@@ -25,19 +27,14 @@ export async function loadSession(
   { options, memory }: { readonly options: AcpOptions; readonly memory: AgentMemory },
 ): Promise<Refusal | Answered> {
   const history = new RepeatedHistory(session.quirks);
-  const arrivals = new Arrivals();
-  session.state.repeat((update) => {
-    history.add(update);
-    arrivals.add();
-  });
+  session.state.repeat((update) => history.add(update));
   const [answer, turns] = await Promise.all([
     session.connection.request('session/load', { ...place, sessionId: id }),
     told?.() ?? null,
   ]);
   const response = asObject(answer);
   if (isAnother(response, id)) return OPENED_ANOTHER;
-  void session.connection.over.then(() => arrivals.end());
-  const compared = await whenRepeated(history, turns, arrivals, options);
+  const compared = await whenRepeated(history, turns, session.connection, options);
   session.state.repeated();
   // If it is gone, it may have been in the middle of the history. Then nothing is missing.
   session.connection.throwIfGone();
@@ -64,7 +61,9 @@ export function isAnother({ sessionId }: Readonly<Record<string, unknown>>, id: 
   return sessionId !== undefined && sessionId !== null && sessionId !== id;
 }
 
-/** After all that we know of has arrived, an agent that sends its history late may still be sending. */
+/** How often we look whether more of the history has come. */
+const LOOK_MS = 20;
+/** An agent that sends its history late may still be sending when all that we know of has come. */
 const QUIET_WHEN_WHOLE_MS = 200;
 
 /**
@@ -74,58 +73,31 @@ const QUIET_WHEN_WHOLE_MS = 200;
 async function whenRepeated(
   history: RepeatedHistory,
   told: readonly ToldTurn[] | null,
-  arrivals: Arrivals,
+  connection: AcpConnection,
   { quietMs, lateMs }: AcpOptions,
 ): Promise<Comparison> {
   const compare = () => compareTold(history.messages(), told ?? []);
-  const isWhole = () => {
-    const compared = compare();
-    // Where no turn has to be there, the comparison is consistent before anything has arrived.
+  const isWhole = (compared: Comparison) => {
+    // Where no turn has to be there, the comparison is consistent before anything has come.
     if (compared.kind === 'consistent' && compared.found === 0)
       return told === null ? !history.empty : told.length === 0;
     return compared.kind !== 'lacking';
   };
-  if (isWhole()) return compare();
-  const until = performance.now() + lateMs;
-  while (performance.now() < until) {
-    const ms = isWhole() ? Math.min(quietMs, QUIET_WHEN_WHOLE_MS) : quietMs;
-    if (!(await arrivals.within(Math.min(ms, until - performance.now())))) break;
+  let compared = compare();
+  if (isWhole(compared)) return compared;
+  let over = false;
+  void connection.over.then(() => {
+    over = true;
+  });
+  const begun = performance.now();
+  let [seen, quietSince, now] = [history.updates, begun, begun];
+  while (!over && now - begun < lateMs) {
+    await setTimeout(Math.min(LOOK_MS, quietMs));
+    now = performance.now();
+    if (history.updates > seen) {
+      [seen, quietSince] = [history.updates, now];
+      compared = compare();
+    } else if (now - quietSince >= (isWhole(compared) ? Math.min(quietMs, QUIET_WHEN_WHOLE_MS) : quietMs)) break;
   }
   return compare();
-}
-
-/** Says whether something arrived since it was last asked. */
-class Arrivals {
-  #arrived = false;
-  #ended = false;
-  #wake: (() => void) | null = null;
-
-  add(): void {
-    this.#arrived = true;
-    this.#wake?.();
-  }
-
-  /** Nothing will arrive any more. */
-  end(): void {
-    this.#ended = true;
-    this.#wake?.();
-  }
-
-  /** False: nothing arrived for so long, or will arrive. */
-  async within(ms: number): Promise<boolean> {
-    if (!this.#arrived && !this.#ended) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        this.#wake = () => {
-          clearTimeout(timer);
-          // Updates that arrive together are compared together.
-          setImmediate(resolve);
-        };
-      });
-      this.#wake = null;
-    }
-    const arrived = this.#arrived;
-    this.#arrived = false;
-    return arrived;
-  }
 }

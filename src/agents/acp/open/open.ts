@@ -4,22 +4,16 @@ import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
 import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { AgentGone } from '../connection/connection.ts';
-import { initialize, notLoggedIn, notStarted, stopLate } from '../connection/start.ts';
-import type { NoToolsProfile, Setup, StartProfile } from '../known/description.ts';
+import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
+import type { AgentProgram, NoToolsProfile, StartProfile } from '../known/description.ts';
 import { profileOf, quirksOf } from '../known/known.ts';
 import { type AgentMemory, whyNotReopened } from '../known/memory.ts';
 import { AcpSession } from '../session/session.ts';
 import { type Answered, isAnother, loadSession, OPENED_ANOTHER, type Refusal } from './load.ts';
 
 /** All that opening needs to know of the agent. */
-export interface Opener extends Setup {
-  readonly name: string;
-  readonly command: readonly string[];
+export interface Opener extends AgentProgram {
   readonly model: string | null;
-  /** How a person logs in; for messages. */
-  readonly login: string;
-  /** The name under which the agent is known; null: none. */
-  readonly knownAs: string | null;
   readonly memory: AgentMemory;
 }
 
@@ -39,12 +33,10 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
     memo: how.kind === 'resume' ? (how.memo ?? null) : null,
     onWindow: (tokens) => opener.memory.window(opener.name, tokens),
   });
-  const stop = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  const late = stopLate(session.connection, opener.options.openMs);
   try {
-    const opened = await opening(session, request, how, opener, startProfile);
+    const opened = await withinTime(opener.options, signal, session.connection, () =>
+      opening(session, request, how, opener, startProfile),
+    );
     if (opened.ok && !signal.aborted) return opened;
     await session.kill();
     return signal.aborted ? refused('opening was cancelled') : opened;
@@ -58,9 +50,6 @@ export async function openSession(request: OpenRequest, opener: Opener): Promise
     // Another way of restoring may still work. A new session is the last one.
     if (how.kind === 'resume') return refused(wordsOf(error));
     throw notStarted(opener, session.connection, error, 'did not open a session');
-  } finally {
-    clearTimeout(late);
-    signal.removeEventListener('abort', stop);
   }
 }
 

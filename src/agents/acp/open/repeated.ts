@@ -18,6 +18,8 @@ interface Message {
 export class RepeatedHistory {
   readonly #messages: Message[] = [];
   readonly #ownWords: Quirks['ownWords'];
+  /** How many updates were added. */
+  updates = 0;
   /** The next chunk begins a new message. */
   #closed = true;
 
@@ -26,6 +28,7 @@ export class RepeatedHistory {
   }
 
   add(update: Update): void {
+    this.updates += 1;
     switch (update.sessionUpdate) {
       case 'user_message_chunk':
         this.#chunk('person', update);

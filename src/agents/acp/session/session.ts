@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';
@@ -156,7 +157,7 @@ export class AcpSession implements AgentSession {
     if (this.#can.close && flight === null && this.alive) {
       // The agent may have something to write. Whatever it answers, its process is ended next.
       const closed = this.connection.request('session/close', { sessionId: this.id }).catch(() => {});
-      await Promise.race([closed, after(CLOSE_MS)]);
+      await Promise.race([closed, setTimeout(CLOSE_MS, null, { ref: false })]);
     }
     await Promise.all([this.connection.close(), this.client.end()]);
   }
@@ -216,8 +217,4 @@ export class AcpSession implements AgentSession {
     const nobody = flight === null || flight.stopped || this.#tools !== 'allowed';
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
-}
-
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
