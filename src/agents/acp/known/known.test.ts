@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -59,4 +59,13 @@ test('quirks go by the name that an agent gives itself, else by the name in the 
   expect(quirksOf('a-wrapper', 'pi').banner?.(banner)).toBe('pi v1');
   expect(quirksOf('pi-acp', 'goose').banner?.({ sessionId: 's' })).toBeNull();
   expect(quirksOf('a-wrapper', null)).toEqual({});
+});
+
+test('only the descriptions name an agent; code for all agents knows none', () => {
+  const root = join(import.meta.dirname, '..');
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex)\.ts$/.test(file));
+  const names = /claude|codex|gemini|opencode|qwen|copilot|\bpi\b|piAcp|goose/i;
+  expect(generic).toContain(join('open', 'open.ts'));
+  expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
 });

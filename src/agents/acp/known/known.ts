@@ -2,9 +2,36 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
 import { type AgentIdentity, asObject } from '../connection/capabilities.ts';
-import { CLAUDE_QUIRKS } from './claude.ts';
 import { CODEX_WITHOUT_TOOLS } from './codex.ts';
 import type { KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
+
+/** How Claude begins the message that replaces everything before a compaction. */
+const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
+/** What Claude writes in the person's place when a prompt was stopped. */
+const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
+
+const CLAUDE_QUIRKS: Quirks = {
+  ownWords(who, text) {
+    if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
+    return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : null;
+  },
+  loginStatus: {
+    method: '_auth/status_update',
+    loggedIn(params) {
+      const { kind } = asObject(asObject(params).authStatus);
+      return typeof kind === 'string' ? kind !== 'none' : null;
+    },
+  },
+  withoutTools: {
+    version: '0.99.0',
+    profile: {
+      kind: 'meta',
+      meta: { claudeCode: { options: { tools: [], settingSources: [], strictMcpConfig: true } } },
+    },
+    // This variable makes it run another program than the one that was tried.
+    unless: ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
+  },
+};
 
 const ANTHROPIC = [/^ANTHROPIC_/, /^CLAUDE_CODE_(?:USE_BEDROCK|USE_VERTEX|OAUTH_TOKEN)$/, /^CLAUDE_CONFIG_DIR$/];
 const OPENAI = [/^OPENAI_/];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Update } from '../../../core/update.ts';
-import { CLAUDE_QUIRKS } from '../known/claude.ts';
+import { quirksOf } from '../known/known.ts';
 import { RepeatedHistory } from './repeated.ts';
 
 const chunk = (sessionUpdate: string, text: string, more: object = {}) => ({
@@ -10,7 +10,7 @@ const chunk = (sessionUpdate: string, text: string, more: object = {}) => ({
   ...more,
 });
 const messagesOf = (...updates: Readonly<Record<string, unknown>>[]) => {
-  const history = new RepeatedHistory(CLAUDE_QUIRKS);
+  const history = new RepeatedHistory(quirksOf('@agentclientprotocol/claude-agent-acp', null));
   for (const update of updates) history.add(update as Update);
   return history.messages();
 };

@@ -1,20 +1,15 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { readTextFile, writeTextFile } from './files.ts';
-import { ClientTerminals } from './terminals.ts';
+import { ClientTerminals, type TerminalSettings } from './terminals.ts';
 
-export interface ClientSettings {
-  readonly sandbox: OpenSandbox;
+export interface ClientSettings extends Omit<TerminalSettings, 'roots'> {
   /** Directories in which the agent may act, beside the sandbox's own. */
   readonly directories: readonly string[];
-  /** The mark of the agent's process. */
-  readonly mark: string | undefined;
   /** Whether a prompt is in flight. */
   readonly inTurn: () => boolean;
   readonly toolsAllowed: () => boolean;
   /** Resolves when the agent has read so much of what we sent that we may send more. */
   readonly taken: () => Promise<void>;
-  readonly onTerminalReleased: (id: string, text: string) => void;
 }
 
 /** Takes as long as a command runs, and its answer is small. */
@@ -37,9 +32,8 @@ export class SandboxClient {
 
   constructor(settings: ClientSettings) {
     this.#settings = settings;
-    const { sandbox, directories, mark, onTerminalReleased } = settings;
-    const roots = [sandbox.work, ...directories];
-    const terminals = new ClientTerminals(sandbox, roots, mark, onTerminalReleased);
+    const roots = [settings.sandbox.work, ...settings.directories];
+    const terminals = new ClientTerminals({ ...settings, roots });
     this.#terminals = terminals;
     this.#methods = {
       'fs/read_text_file': (params) => readTextFile(roots, params),

@@ -5,6 +5,15 @@ import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../connection/capabilities.ts';
 import { inside } from './inside.ts';
 
+export interface TerminalSettings {
+  readonly sandbox: OpenSandbox;
+  /** The directories in which a command may start. */
+  readonly roots: readonly string[];
+  /** The mark of the agent's process. */
+  readonly mark: string | undefined;
+  readonly onTerminalReleased: (id: string, text: string) => void;
+}
+
 interface Terminal {
   readonly child: Child;
   readonly output: TerminalOutput;
@@ -23,36 +32,26 @@ const MOST_TERMINALS = 100;
  * ended with it after a crash of ours, too.
  */
 export class ClientTerminals {
-  readonly #sandbox: OpenSandbox;
-  readonly #roots: readonly string[];
-  readonly #mark: string | undefined;
+  readonly #settings: TerminalSettings;
   readonly #terminals = new Map<string, Terminal>();
-  readonly #onRelease: (id: string, text: string) => void;
   /** The agent is gone: no more commands are run for it. */
   #over = false;
 
-  constructor(
-    sandbox: OpenSandbox,
-    roots: readonly string[],
-    mark: string | undefined,
-    onRelease: (id: string, text: string) => void,
-  ) {
-    this.#sandbox = sandbox;
-    this.#roots = roots;
-    this.#mark = mark;
-    this.#onRelease = onRelease;
+  constructor(settings: TerminalSettings) {
+    this.#settings = settings;
   }
 
   async create(params: unknown): Promise<{ terminalId: string }> {
     const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
+    const { sandbox, roots } = this.#settings;
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
-    const folder = cwd === undefined || cwd === null ? this.#sandbox.work : await inside(String(cwd), this.#roots);
+    const folder = cwd === undefined || cwd === null ? sandbox.work : await inside(String(cwd), roots);
     if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} is outside of the sandbox's directory`);
     if (this.#terminals.size >= MOST_TERMINALS) {
       throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
     }
     const words = Array.isArray(args) ? args.map(String) : [];
-    const child = await this.#sandbox.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
+    const child = await sandbox.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
     if (this.#over) child.kill('SIGKILL');
     const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
     const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
@@ -90,7 +89,7 @@ export class ClientTerminals {
     this.#terminals.delete(id);
     child.kill('SIGKILL');
     await ended;
-    this.#onRelease(id, output.text);
+    this.#settings.onTerminalReleased(id, output.text);
     return {};
   }
 
@@ -119,7 +118,8 @@ export class ClientTerminals {
   #wrapped(folder: string, command: string, args: readonly string[]): string[] {
     const line = args.length === 0 && /\s/.test(command);
     const words = line ? ['/bin/sh', '-c', command] : [command, ...args];
-    const marked = this.#mark === undefined ? words : ['/usr/bin/env', `${MARK}=${this.#mark}`, ...words];
+    const { mark } = this.#settings;
+    const marked = mark === undefined ? words : ['/usr/bin/env', `${MARK}=${mark}`, ...words];
     return ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', folder, ...marked];
   }
 }
