@@ -1,6 +1,6 @@
 /** One message of the history that an agent repeats. */
 export interface RepeatedMessage {
-  /** `summary`: the agent's own words for everything before. `note`: its own words in the place of the person's. */
+  /** `summary`: the agent's summary of everything before. `note`: a text that the agent wrote in the person's place. */
   readonly who: 'person' | 'agent' | 'summary' | 'note';
   readonly text: string;
   /** The hashes of the transcript blocks in it. */
@@ -9,7 +9,7 @@ export interface RepeatedMessage {
   readonly beside: string;
 }
 
-/** What was said in the person's place, and what was answered. Texts are normalised only where they differ: there may be many. */
+/** A message in the person's place and the answers to it. Texts are normalised only where they differ, because there may be many. */
 export class Exchange {
   readonly #message: RepeatedMessage;
   readonly #replies: string[] = [];
@@ -35,7 +35,7 @@ export class Exchange {
   get summary(): boolean {
     return this.#message.who === 'summary';
   }
-  /** Nobody but the agent has said it. */
+  /** The agent itself wrote it. */
   get own(): boolean {
     return this.#message.who !== 'person';
   }
@@ -43,12 +43,12 @@ export class Exchange {
     return this.#replies.some(hasWords);
   }
 
-  /** Whether all of the texts are in it, one after the other. */
+  /** Whether it contains all of the texts, in this order. */
   holds(texts: readonly string[]): boolean {
     return (texts.length === 1 && texts[0] === this.text) || inOrder(this.#plain.prompt, texts.map(unspaced));
   }
 
-  /** An agent whose stream broke said the beginning twice, and keeps it once; one may also keep more than it said. */
+  /** An agent whose stream broke sends the beginning twice and keeps it once. An agent may also keep more than it sent. */
   replies(told: string): boolean {
     if (this.#replies.length === 1 && this.#replies[0] === told) return true;
     const [a, b] = [this.#plain.reply, unspaced(told)];

@@ -2,39 +2,39 @@ import type { Prompt } from './content.ts';
 import { type Exchange, exchangesOf, hasWords, type RepeatedMessage, unspaced } from './repeated-exchange.ts';
 
 /**
- * An agent that loads a session repeats its history. That says little unless it is compared with what was really said: agents
- * have answered "loaded" to an empty session, to another conversation, and to one that was cut off.
+ * An agent that loads a session repeats its history. That proves something only if we compare it with what was really said: agents
+ * have answered "loaded" for an empty session, for another conversation, and for one that was cut off.
  */
 
-/** What one turn told a session. */
+/** What a session was told in one turn. */
 export interface ToldTurn {
   readonly n: number;
   readonly prompt: Prompt;
-  /** The hash of the block that was put before the prompt; null: none was. */
+  /** The hash of the transcript block before the prompt; null: there was none. */
   readonly block: string | null;
-  /** What it answered; null: not known, or it may be less than that. */
+  /** What it answered; null: not known, or the session may have less. */
   readonly reply: string | null;
-  /** False: it may lack the turn, or have a part of it: the turn did not complete. */
+  /** False: the turn did not complete, so the session may lack it or have a part of it. */
   readonly certain: boolean;
 }
 
 export type Comparison =
-  /** `found`: how many of the told turns were seen. None of them may have to be there, and then nothing is shown. */
+  /** `found`: how many of the told turns were found. 0: none of them has to be there, so this proves nothing. */
   | { readonly kind: 'consistent'; readonly found: number }
-  /** It does not have what it was told. */
+  /** The session lacks a part of what it was told. */
   | { readonly kind: 'lacking'; readonly detail: string }
-  /** It has that, and more since: somebody else has used it. */
+  /** The session has more than it was told: somebody else has used it. */
   | { readonly kind: 'beyond'; readonly detail: string };
 
 /**
- * Looks for every told turn, in order. Messages in between that nobody here knows of are no fault: agents add their own, and an
- * attempt that failed may have left its prompt. But what was asked and answered, and not by us, was somebody else's.
+ * Looks for every told turn, in order. Unknown messages in between are accepted: agents add their own, and a failed attempt may have
+ * left its prompt. But a prompt that was answered and is not ours is somebody else's.
  */
 export function compareTold(repeated: readonly RepeatedMessage[], told: readonly ToldTurn[]): Comparison {
   const exchanges = exchangesOf(repeated);
   const stretches: Stretch[] = [];
   let before = exchanges.length;
-  /** Turns since the last one that was looked for which need not be there. */
+  /** Turns after the last one that was found which need not be there. */
   let turns: ToldTurn[] = [];
   const stretch = (from: number, turn: ToldTurn | null, exchange: Exchange | null) =>
     stretches.unshift({ turn, exchange, turns, since: exchanges.slice(from, before).filter(({ own }) => !own) });
@@ -46,7 +46,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
       turns = [];
     } else if (!mustBeThere(turn)) turns = [turn, ...turns];
     else {
-      // What an agent has summed up, it need not repeat; the turns since then it must.
+      // An agent need not repeat the turns that it has summarised, but all turns since then.
       const summary = exchanges.slice(0, before).findLastIndex((exchange) => exchange.summary);
       stretch(summary + 1, null, null);
       if (summary === -1 || foundIn(stretches) === 0)
@@ -62,17 +62,17 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
     : { kind: 'consistent', found: foundIn(stretches) };
 }
 
-/** A turn that was found, and all that was repeated up to the next one. */
+/** A turn that was found, and everything that was repeated up to the next one. */
 interface Stretch {
-  /** Null: what comes before the first one that has to be there. */
+  /** Null: the stretch before the first turn that was found. */
   readonly turn: ToldTurn | null;
   readonly exchange: Exchange | null;
-  /** The turns that we told it then, and that it may lack or have in part. */
+  /** Turns that we told it in this stretch, and that it may lack or have in part. */
   readonly turns: readonly ToldTurn[];
   readonly since: readonly Exchange[];
 }
 
-/** How many of the turns were seen. */
+/** How many of the turns were found. */
 function foundIn(stretches: readonly Stretch[]): number {
   const counts = stretches.map(({ turn, turns, since }) => {
     const seen = turns.filter((one) => since.some((exchange) => matches(exchange, one)));
@@ -81,13 +81,13 @@ function foundIn(stretches: readonly Stretch[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What came before the first of our turns was there when we took the session over. */
+/** Where our turns begin. Everything before was there when we adopted the session. */
 function firstOf(turns: readonly ToldTurn[], exchanges: readonly Exchange[], before: number): number {
   const at = exchanges.slice(0, before).findIndex((exchange) => turns.some((turn) => matches(exchange, turn)));
   return at === -1 ? before : at;
 }
 
-/** How many prompts are there that were not ours. */
+/** How many prompts are not ours. */
 function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): number {
   const blocks = new Set(told.map(({ block }) => block));
   const isWhole = (exchange: Exchange, turns: readonly ToldTurn[]) =>
@@ -95,29 +95,29 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
   const anchors = stretches.flatMap(({ turn, exchange }, i) =>
     turn && exchange ? [isWhole(exchange, [...(stretches[i - 1]?.turns ?? []), turn])] : [],
   );
-  // Where prompts never come back as they were given, nothing is shown by one that does not.
+  // If this agent never repeats a prompt as we sent it, a different one proves nothing.
   const asGiven = anchors.length === 0 || anchors.includes(true);
   const counts = stretches.map(({ turn, turns, since }, i) => {
     const last = i === stretches.length - 1;
     if (last && turn !== null && turns.length === 0) return since.length;
     const theirs = since.filter((exchange) => {
-      // What was not answered may be left over from an attempt; after our last turn nothing is.
+      // An unanswered prompt may be left over from an attempt, but not after our last turn.
       if (!hasWords(exchange.text) || !(exchange.isAnswered || last)) return false;
       const ours = turns.filter((one) => matches(exchange, one));
       return ours.length === 0 || (asGiven && ours.every(isPlain) && !isWhole(exchange, ours));
     });
-    // A command of ours may be repeated in other words, and a picture in none.
+    // A command of ours may be repeated in other words, and an image not at all.
     const unseen = turns.filter((one) => !isPlain(one) && !since.some((exchange) => matches(exchange, one)));
     return Math.max(0, theirs.length - unseen.length);
   });
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What is left of a message without what we have said. An agent may make one of two prompts if the first was not answered. */
+/** What is left of a message without our texts. An agent may join two prompts if the first was not answered. */
 function restOf(message: string, turns: readonly ToldTurn[]): string {
   const texts = turns.flatMap(({ prompt }) => textsOf(prompt));
   if (texts.includes(message)) return '';
-  // One may be a part of another.
+  // Longest first: one text may be a part of another.
   const longestFirst = texts
     .filter(hasWords)
     .map(unspaced)
@@ -125,7 +125,7 @@ function restOf(message: string, turns: readonly ToldTurn[]): string {
   return longestFirst.reduce((rest, text) => rest.replaceAll(text, ''), unspaced(message));
 }
 
-/** Whether it would be repeated as it was given, if it is repeated at all. */
+/** Whether an agent that repeats it would repeat it unchanged. */
 function isPlain({ prompt }: ToldTurn): boolean {
   return prompt.every(({ type }) => type === 'text') && !isCommand(prompt);
 }
@@ -146,7 +146,7 @@ function matches(exchange: Exchange, { prompt, block, reply, certain }: ToldTurn
   return reply === null || exchange.replies(reply);
 }
 
-/** A command to the agent itself is not repeated as it was given, and of pictures there is nothing to compare. */
+/** Commands to the agent are not repeated as we sent them, and images have nothing to compare. */
 function mustBeThere({ prompt, certain }: ToldTurn): boolean {
   return certain && textsOf(prompt).some(hasWords) && !isCommand(prompt);
 }
@@ -165,6 +165,8 @@ function beyondText(others: number): string {
 
 function lackingText(exchanges: readonly Exchange[], turn: ToldTurn, told: number): string {
   if (exchanges.length === 0)
-    return `it repeats nothing of the ${told === 1 ? 'turn' : `${told} turns`} that it was told`;
-  return `the history that it repeats lacks turn ${turn.n}, or has it otherwise`;
+    return told === 1
+      ? 'it does not repeat the turn that it was told'
+      : `it repeats none of the ${told} turns that it was told`;
+  return `turn ${turn.n} is missing or different in the history that it repeats`;
 }

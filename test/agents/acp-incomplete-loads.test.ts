@@ -15,9 +15,9 @@ const traitsOf = async (tl: Awaited<ReturnType<AcpHome['open']>>) => (await tl.e
 
 describe('an agent that loads sessions without their history', () => {
   test.each([
-    ['empty', /repeats nothing of the 3 turns/],
-    ['wrong', /lacks turn 3/],
-    ['truncated', /lacks turn 3/],
+    ['empty', /repeats none of the 3 turns/],
+    ['wrong', /turn 3 is missing/],
+    ['truncated', /turn 3 is missing/],
   ])('%s: it is found out each time, and after the second not asked again by anybody', async (how, why) => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['incomplete', how], QUICK),
@@ -44,7 +44,7 @@ describe('an agent that loads sessions without their history', () => {
     const later = await home.open();
     expect(await traitsOf(later)).toMatchObject({ load: false, resume: false });
     const [{ problem } = { problem: null }] = await later.engine.agents();
-    expect(problem).toMatch(/repeats nothing of the 2 turns|lacks turn 2/);
+    expect(problem).toMatch(/repeats none of the 2 turns|turn 2 is missing/);
     const [, file = ''] = /delete (\S+)\.$/.exec(problem ?? '') ?? [];
     expect(existsSync(file)).toBe(true);
     const last = await later.conversation('chat').ask(codeword('ebony'));
@@ -146,7 +146,7 @@ test('a late history of which nothing has to be there is waited for as well', as
   expect(reply).toBe('The answer.');
 });
 
-test('an agent that opens a session and repeats nothing is believed only where that was asked for', async () => {
+test('an agent that opens a session and repeats nothing is used only where that was asked for', async () => {
   const resuming = JSON.stringify({ resume: true });
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load', resuming]) });
   const tl = await home.open();
