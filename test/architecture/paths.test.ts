@@ -3,10 +3,10 @@ import { changeRequests, pathsIn } from './paths.ts';
 
 test('paths in backticks and links are found, other code is not', () => {
   const text = [
-    'See `src/core/turn.ts`, `test/contracts/` and [a page](docs/http.md#streams "title"), [the web](https://example.org/x).',
+    'See `src/core/turn.ts`, `engine/engine.ts`, `test/contracts/` and [a page](docs/http.md#streams "title"), [the web](https://example.org/x).',
     'Not `session/update`, `npm test`, `src`, `throughline/client` or `src/agents/NAME/`.',
   ].join('\n');
-  expect(pathsIn(text)).toEqual(['src/core/turn.ts', 'test/contracts/', 'docs/http.md']);
+  expect(pathsIn(text)).toEqual(['src/core/turn.ts', 'src/engine/engine.ts', 'test/contracts/', 'docs/http.md']);
 });
 
 test('questions are found with the files of their answers', () => {

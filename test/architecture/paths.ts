@@ -2,11 +2,19 @@
 
 const FOLDERS = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
 
-/** Every file or folder of this repository that the text names in backticks or links to, without anchors. */
+/**
+ * Every file or folder of this repository that the text names in backticks or links to, without anchors. A source file may be
+ * named without its `src/`.
+ */
 export function pathsIn(text: string): string[] {
   const quoted = [...text.matchAll(/`([\w./-]+)`/g)].map(([, path = '']) => path);
   const linked = [...text.matchAll(/\]\((?!\w+:)([^)#\s]+)[^)]*\)/g)].map(([, path = '']) => path);
-  const named = quoted.filter((path) => FOLDERS.includes(path.split('/', 1)[0] ?? '') && path.includes('/'));
+  const named = quoted
+    .filter((path) => path.includes('/'))
+    .flatMap((path) => {
+      if (FOLDERS.includes(path.split('/', 1)[0] ?? '')) return [path];
+      return path.endsWith('.ts') ? [`src/${path}`] : [];
+    });
   return [...new Set([...named, ...linked])].filter((path) => !/[A-Z]{4,}(?!.*\.md$)/.test(path));
 }
 
