@@ -1,21 +1,21 @@
 import { connect as connectBy } from './clients/http/connect.ts';
+import { fetchTransport } from './clients/http/connection/transport.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
-import { fetchTransport } from './clients/http/transport.ts';
 import { checkOptions } from './core/known-options.ts';
 import { ThroughlineClient } from './library/client.ts';
 
-/** `throughline/client`: Throughline through a server, in browsers and everywhere else where there is `fetch`. */
+/** `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
 
 export interface ClientOptions {
-  /** Where the server is: `https://agents.example.org`. In a page of that server, it may be left out. */
+  /** The address of the server: `https://agents.example.org`. Pages of that server may leave it out. */
   readonly url?: string;
-  /** A key, or the token of the data home. A page that is signed in needs none. */
+  /** A key, or the token of the data home. A browser that is signed in needs none. */
   readonly token?: string;
-  /** With the token of the data home: on whose behalf; left out: whoever the token stands for. */
+  /** With the token of the data home: the owner to act for; left out: the owner of the server. */
   readonly owner?: string;
 }
 
-/** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
+/** Throws `unreachable` when there is no such server or it has another interface, and `refused` for invalid credentials. */
 export async function connect(options: ClientOptions = {}): Promise<ThroughlineClient> {
   checkOptions(options, { url: true, token: true, owner: true }, 'connect()');
   const { url = '', token, owner } = options;

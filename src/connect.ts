@@ -40,13 +40,13 @@ export async function connectHome(options: { home?: string | undefined; owner?: 
   const token = readToken(files);
   const url = files.socket === null ? liveUrl(files) : null;
   if (token === null || (files.socket === null && url === null)) return null;
-  const { connect, socketTransport, tcpTransport, nobodyThere } = await client();
+  const { connect, socketTransport, tcpTransport, nothingListens } = await client();
   const transport = url === null ? socketTransport(files.socket as string) : tcpTransport(url);
   try {
     // Named, as it is without a server: whoever has started the server may have done so for another.
     return await connect({ transport, token, owner: options.owner ?? 'local' });
   } catch (error) {
-    if (nobodyThere(error)) return null; // the socket of a server that was killed
+    if (nothingListens(error)) return null; // the socket of a server that was killed
     throw error;
   }
 }
@@ -133,10 +133,10 @@ function liveUrl(files: ServerFiles): URL | null {
 }
 
 async function client() {
-  const [{ connect }, transports, { nobodyThere }] = await Promise.all([
+  const [{ connect }, transports, { nothingListens }] = await Promise.all([
     import('./clients/http/connect.ts'),
-    import('./clients/http/node-transport.ts'),
-    import('./clients/http/faults.ts'),
+    import('./clients/http/connection/node-transport.ts'),
+    import('./clients/http/connection/faults.ts'),
   ]);
-  return { connect, ...transports, nobodyThere };
+  return { connect, ...transports, nothingListens };
 }

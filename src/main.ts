@@ -54,7 +54,10 @@ const parts: Parts = {
     }
   },
   async keys({ home, config, as: owner = 'local' }) {
-    const [{ compose }, { freshKey }] = await Promise.all([import('./compose.ts'), import('./faces/http/secrets.ts')]);
+    const [{ compose }, { freshKey }] = await Promise.all([
+      import('./compose.ts'),
+      import('./faces/http/access/secrets.ts'),
+    ]);
     const { engine, parts } = await compose(given({ home, config, owner }));
     return {
       async create(wanted) {

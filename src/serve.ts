@@ -5,9 +5,9 @@ import { compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/given.ts';
 import { checkFree } from './faces/http/listen.ts';
-import { createLog } from './faces/http/log.ts';
-import { Metrics } from './faces/http/metrics.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
+import { createLog } from './faces/http/telemetry/log.ts';
+import { Metrics } from './faces/http/telemetry/metrics.ts';
 import { dataHome } from './host/data-home.ts';
 import { type FileLock, lockFile } from './host/file-lock.ts';
 import { systemProcesses } from './host/processes.ts';
@@ -140,7 +140,7 @@ async function onlyServer(at: files.ServerFiles): Promise<FileLock> {
 async function traced(version: string) {
   const [{ startTracing }, { TurnSpans }, { together }] = await Promise.all([
     import('./host/tracing.ts'),
-    import('./faces/http/turn-spans.ts'),
+    import('./faces/http/telemetry/turn-spans.ts'),
     import('./engine/reading/observed-store.ts'),
   ]);
   const { tracer, close } = await startTracing(version);

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { connect } from '../../src/clients/http/connect.ts';
-import { socketTransport } from '../../src/clients/http/node-transport.ts';
+import { socketTransport } from '../../src/clients/http/connection/node-transport.ts';
 import { connectHome } from '../../src/connect.ts';
-import { createLog } from '../../src/faces/http/log.ts';
-import { Metrics } from '../../src/faces/http/metrics.ts';
 import { startServer } from '../../src/faces/http/server.ts';
+import { createLog } from '../../src/faces/http/telemetry/log.ts';
+import { Metrics } from '../../src/faces/http/telemetry/metrics.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';

@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
-import { createLog } from '../../src/faces/http/log.ts';
-import { Metrics } from '../../src/faces/http/metrics.ts';
 import { startServer } from '../../src/faces/http/server.ts';
+import { createLog } from '../../src/faces/http/telemetry/log.ts';
+import { Metrics } from '../../src/faces/http/telemetry/metrics.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { post } from '../support/http-process.ts';

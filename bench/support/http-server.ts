@@ -2,9 +2,9 @@
 // Says its address on stdout; answers every line on stdin with what it uses of memory; ends with its stdin.
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createLog } from '../../src/faces/http/log.ts';
-import { Metrics } from '../../src/faces/http/metrics.ts';
 import { startServer } from '../../src/faces/http/server.ts';
+import { createLog } from '../../src/faces/http/telemetry/log.ts';
+import { Metrics } from '../../src/faces/http/telemetry/metrics.ts';
 import { BenchHome } from './bench-home.ts';
 import { inProcessAgent, said } from './in-process-agent.ts';
 

@@ -2,18 +2,18 @@ import { checkText } from '../../core/arguments.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { AnswerOf, OPERATIONS, OperationName } from '../../wire/operations.ts';
-import type { Connection, Request } from './connection.ts';
-import { messages } from './event-stream.ts';
+import type { Connection, Request } from './connection/connection.ts';
+import { messages } from './connection/event-stream.ts';
 import { ROUTES } from './routes.ts';
 
 type Answer<N extends OperationName> = AnswerOf<(typeof OPERATIONS)[N]>;
 
-/** Who the server takes us for. */
+/** Who we are to the server. */
 export interface Identity {
   readonly owner: string;
   /** Sent with every request. */
   readonly token: string | null;
-  /** Whether it may act for other owners. */
+  /** Whether we may act for other owners. */
   readonly forOthers: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Asked {
   readonly onLost?: () => void;
 }
 
-/** Asks the operations of one server, on behalf of one owner. */
+/** Calls the operations of one server, on behalf of one owner. */
 export class Caller {
   readonly owner: string;
   readonly #connection: Connection;
@@ -42,11 +42,11 @@ export class Caller {
   as(owner: string, by?: string): Caller {
     checkText(owner, 'owner');
     if (by !== undefined) {
-      throw new ThroughlineError('refused', 'Who acts is told to a server by its token or key, and by nothing else.');
+      throw new ThroughlineError('refused', 'A server knows who acts by the token or key; "by" cannot be set.');
     }
     if (owner !== this.owner && !this.#identity.forOthers) {
-      throw new ThroughlineError('refused', `This key acts for "${this.owner}" alone, and not for "${owner}".`, {
-        hint: 'Only the token of the data home acts for others; or use a key of theirs.',
+      throw new ThroughlineError('refused', `This key acts for "${this.owner}" only, not for "${owner}".`, {
+        hint: `Use the token of the data home, or a key of "${owner}".`,
       });
     }
     return new Caller(this.#connection, { ...this.#identity, owner });
@@ -56,7 +56,7 @@ export class Caller {
     return (await this.#connection.ask(this.#request(name, asked))) as Answer<N>;
   }
 
-  /** What accepts something: repeated after a lost reply it is the same, which was then not known before to whoever asks. */
+  /** For operations with a request id. When we made the id ourselves, a duplicate is our own repetition after a lost reply. */
   async accepted<T>(given: string | undefined, ask: (requestId: string) => Promise<T & { duplicate: boolean }>) {
     if (given !== undefined) return ask(checkText(given, 'request id'));
     return { ...(await ask(crypto.randomUUID())), duplicate: false };

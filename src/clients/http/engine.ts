@@ -21,16 +21,15 @@ import type {
 } from '../../ports/engine.ts';
 import { checkDirectory, checkSegment, permissionIn, turnIn } from './addresses.ts';
 import type { Caller } from './caller.ts';
-import { AGAIN } from './event-stream.ts';
+import { RECONNECTED } from './connection/event-stream.ts';
 
 /**
- * The engine of a server, over HTTP: the same interface and the same answers as an embedded one. What callers give is checked
- * here as it is there, so that faults read the same. A prompt without a request id is given one, so that it can be repeated
- * when the reply was lost.
+ * The engine of a server, over HTTP: the same interface and the same answers as an embedded one. Arguments are checked here as
+ * there, so that errors read the same. A prompt without a request id gets one, so that it can be repeated after a lost reply.
  */
 export class HttpEngine implements Engine {
   readonly owner: string;
-  /** For whatever else is asked of this server. */
+  /** For other requests to this server. */
   readonly caller: Caller;
 
   constructor(caller: Caller) {
@@ -51,7 +50,7 @@ export class HttpEngine implements Engine {
     }
     checkDirectory(cwd);
     const body = { ...spec, ...(restore && { restore: parseRestore(restore) }) };
-    // Without a key, asking twice would make two.
+    // Without a key, a repetition would make a second conversation.
     return this.caller.ask('ensureConversation', { body, repeatable: key !== undefined });
   }
 
@@ -119,14 +118,14 @@ export class HttpEngine implements Engine {
     const query = { after: checkAfter(options.after) };
     const asked = { params: await this.#at(conversation), query };
     for await (const message of this.caller.messages('follow', asked, options.signal)) {
-      if (message !== AGAIN) yield JSON.parse(message.data);
+      if (message !== RECONNECTED) yield JSON.parse(message.data);
       if (options.signal?.aborted) return;
     }
   }
 
   async *hints(options: { signal?: AbortSignal } = {}): AsyncGenerator<Hint> {
     for await (const message of this.caller.messages('hints', {}, options.signal)) {
-      yield message === AGAIN ? { conversationId: null, seq: null } : JSON.parse(message.data);
+      yield message === RECONNECTED ? { conversationId: null, seq: null } : JSON.parse(message.data);
     }
   }
 
@@ -170,7 +169,7 @@ export class HttpEngine implements Engine {
     try {
       return await this.caller.ask('answer', { params: permissionIn(permission), body: { optionId }, onLost });
     } catch (error) {
-      // The first answer wins. When a reply was lost, it may have been ours.
+      // The first answer wins. After a lost reply, it may have been ours.
       const known = lost ? await this.permission(permission) : null;
       if (known?.state === 'answered' && known.optionId === optionId) return known;
       throw error;
@@ -214,12 +213,12 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listAgents', { query: { login }, long: true })).agents;
   }
 
-  /** Ends the connection. The server goes on, with every turn that it has accepted. */
+  /** Ends the connection. The server continues with every accepted turn. */
   async close(): Promise<void> {
     this.caller.close();
   }
 
-  /** A path cannot hold a name of dots alone: such a conversation is found by looking through all of them. */
+  /** A path cannot hold `.` or `..`: such a key is looked up in the list of conversations. */
   async #at(idOrKey: string): Promise<{ conversation: string }> {
     if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noSuchConversation) };
     const all = inPages<PublicConversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));

@@ -3,8 +3,8 @@ import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
 type Table = typeof OPERATIONS;
 
 /**
- * Where each operation is: as the table of the wire has it, or this does not compile. Written down once more, because that
- * table brings the schema library along, and a client that starts often and runs in pages has no use for it.
+ * Method and path of each operation, the same as in the table of the wire, or this does not compile. Repeated here because that
+ * table loads the schema library, which browsers and short commands do not need.
  */
 export const ROUTES: {
   readonly [N in OperationName]: { readonly method: Table[N]['method']; readonly path: Table[N]['path'] };

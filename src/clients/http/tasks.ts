@@ -8,14 +8,13 @@ import { parseRetry } from '../../core/tasks/task-retry.ts';
 import { TaskWait } from '../../core/tasks/task-wait.ts';
 import { checkUsagePage } from '../../core/usage-page.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
-import { checkSegment } from './addresses.ts';
+import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';
-import { AGAIN } from './event-stream.ts';
-import { withWholeDirectories } from './task-directories.ts';
+import { RECONNECTED } from './connection/event-stream.ts';
 
 const PAGE = 200;
 
-/** What a path cannot hold, and what another operation has at that place. */
+/** Names that cannot be in a path, and names of other operations. */
 const NOT_IN_PATHS = ['.', '..', 'events', 'usage'];
 
 /** The tasks of a server, over HTTP: the same interface and the same answers as embedded. The server works on them. */
@@ -24,7 +23,7 @@ export class HttpTasks implements Tasks {
   readonly #caller: Caller;
   readonly #here: (() => string) | null;
 
-  /** `here`: what directories of a plan are relative to; null: they have to be whole paths. */
+  /** `here`: what directories of a plan are relative to; null: they must be absolute. */
   constructor(caller: Caller, here: (() => string) | null) {
     this.owner = caller.owner;
     this.#caller = caller;
@@ -39,7 +38,7 @@ export class HttpTasks implements Tasks {
     const { requestId, base, locate = inWords } = options;
     const { tasks } = parsePlan(plan, locate);
     const bases = [...(base === undefined ? [] : [base]), ...(this.#here === null ? [] : [this.#here()])];
-    const body = { plan: withWholeDirectories(plan, bases) };
+    const body = { plan: withAbsoluteDirectories(plan, bases) };
     try {
       return await this.#caller.accepted(requestId, (id) =>
         this.#caller.ask('addTasks', { body: { ...body, requestId: id }, long: true }),
@@ -69,7 +68,7 @@ export class HttpTasks implements Tasks {
     return wait.tasks;
   }
 
-  /** The server does so, unasked. */
+  /** The server works on all of them anyway. */
   async resume(): Promise<Task[]> {
     return (await Array.fromAsync(this.#all({ states: ['waiting', 'queued', 'running'] }))).toReversed();
   }
@@ -92,7 +91,7 @@ export class HttpTasks implements Tasks {
     parseRetry(options);
     const { say, budget, maxIterations } = options;
     const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations } };
-    // Asked for twice, it would be tried again twice if it has failed again meanwhile.
+    // Sent twice, it could retry the task twice if that has failed again meanwhile.
     return this.#caller.ask('retryTask', { ...asked, repeatable: false });
   }
 
@@ -112,16 +111,16 @@ export class HttpTasks implements Tasks {
 
   async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
     const { signal } = options;
-    // By its id: when the connection is lost, a newer one may have got the name.
+    // By its id: after a reconnect, the name may belong to a newer task.
     const task = options.task === undefined ? undefined : (await this.task(options.task)).id;
     const query = { after: checkAfter(options.after), task };
     for await (const message of this.#caller.messages('followTasks', { query }, signal)) {
-      if (message !== AGAIN) yield JSON.parse(message.data);
+      if (message !== RECONNECTED) yield JSON.parse(message.data);
       if (signal?.aborted) return;
     }
   }
 
-  /** There is nothing to end: the server goes on, and the connection is the engine's. */
+  /** Nothing to close: the server continues, and the connection belongs to the engine. */
   async close(): Promise<void> {}
 
   async #at(idOrName: string): Promise<{ task: string }> {
@@ -130,16 +129,16 @@ export class HttpTasks implements Tasks {
     throw noSuchTask(idOrName);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   #all(filter: TaskListFilter): AsyncGenerator<Task> {
     return inPages((last) => this.list({ ...filter, limit: PAGE, ...(last && { before: last.id }) }));
   }
 }
 
-/** What only a server can find wrong with a plan that is well-formed. */
+/** Fields that only the server can check. */
 const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'cwd'];
 
-/** The server knows nothing of a file: it names the place in words, and the caller has it by its line. */
+/** The server does not know the file of a plan: it names the place in words, and we replace that by the line. */
 function located(error: unknown, { plan, locate, count }: { plan: unknown; locate: Locate; count: number }): unknown {
   if (!(error instanceof ThroughlineError)) return error;
   const [inTheirs, inOurs] = [placesIn(plan, inWords), placesIn(plan, locate)];

@@ -1,4 +1,3 @@
-import type { ConversationEvent } from '../../core/event.ts';
 import { type PublicEvent, toPublicEvent } from '../../core/public/event.ts';
 import { sizeOf } from '../../core/size.ts';
 import type { Store } from '../../ports/store.ts';
@@ -31,14 +30,13 @@ export async function* follow(
   try {
     let last = after;
     while (!signal?.aborted) {
-      const range = { after: last, ...PAGE };
-      const events = await changes.together(id, last, () => store.events(owner, id, range));
+      const { events, isLast } = await changes.together(id, last, () => readPage(store, owner, id, last));
       for (const event of events) {
         if (signal?.aborted) return;
-        yield toPublicEvent(event);
+        yield event;
         last = event.seq;
       }
-      if (isLastPage(events)) await watch.next();
+      if (isLast) await watch.next();
     }
   } finally {
     signal?.removeEventListener('abort', wake);
@@ -46,7 +44,10 @@ export async function* follow(
   }
 }
 
-/** A page that is neither full nor large has everything there was. */
-function isLastPage(events: readonly ConversationEvent[]): boolean {
-  return events.length < PAGE.limit && sizeOf(events) < PAGE.bytes;
+/** Readers that ask for the same page get the same event objects, so that a server encodes each event once. */
+async function readPage(store: Store, owner: string, id: string, after: number) {
+  const stored = await store.events(owner, id, { after, ...PAGE });
+  // A page that is neither full nor large has everything there was.
+  const isLast = stored.length < PAGE.limit && sizeOf(stored) < PAGE.bytes;
+  return { events: stored.map(toPublicEvent), isLast };
 }

@@ -11,24 +11,23 @@ import {
   type OperationName,
 } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
-import { authenticate, checkScope, checkToken, type Gatekeeper } from './authenticate.ts';
-import type { Door } from './door.ts';
-import { type BeginStream, type Feed, type StreamSettings, writeStream } from './event-stream.ts';
-import { checkHost, checkOrigin } from './guard.ts';
-import { type Call, HANDLERS } from './handlers.ts';
-import type { Log } from './log.ts';
-import type { Metrics } from './metrics.ts';
-import type { Principal } from './principal.ts';
+import { authenticate, checkScope, checkToken, type Gatekeeper, type Principal } from './access/authenticate.ts';
+import { checkHost, checkOrigin, type Door } from './access/door.ts';
+import type { Link } from './access/sign-in.ts';
+import type { Call } from './call.ts';
+import { HANDLERS } from './handlers.ts';
 import { readRequest } from './read-request.ts';
-import { Readers } from './readers.ts';
 import { referencePage } from './reference.ts';
 import { FAULT, problemOf, Refusal } from './refusal.ts';
-import type { Link } from './sign-in.ts';
+import { type BeginStream, type Feed, type StreamSettings, writeStream } from './streams/event-stream.ts';
+import { Readers } from './streams/readers.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
+import type { Log } from './telemetry/log.ts';
+import type { Metrics } from './telemetry/metrics.ts';
 
 export interface AppParts {
   readonly engine: Engine;
-  /** Left out: there are none here. */
+  /** Left out: this server has no tasks. */
   readonly tasks?: Tasks;
   readonly keeper: Gatekeeper;
   readonly metrics: Metrics;
@@ -37,15 +36,15 @@ export interface AppParts {
   readonly stream: StreamSettings;
   /** The most event streams at a time. */
   readonly mostReaders: number;
-  /** A link that signs a browser in, once. Throws `forbidden` for another owner than the one that links sign in. */
+  /** A link that signs a browser in, once. Throws `forbidden` for another owner than that of this server. */
   readonly newLink: (owner: string) => Link;
-  /** Aborted when the server is about to end: no work is begun any more. */
+  /** Aborted when the server begins to stop: it accepts no new work. */
   readonly draining: AbortSignal;
-  /** Aborted when it ends: every stream does, too. */
+  /** Aborted when the server has stopped: every stream ends. */
   readonly shutdown: AbortSignal;
 }
 
-/** Each listener of the server says through which door its requests come, and how a stream is begun. */
+/** What each listener adds to its requests: the address they came to, and how to begin a stream. */
 export interface AppEnv {
   readonly Bindings: { readonly door: Door; readonly begin: BeginStream };
   readonly Variables: { operation: string };
@@ -63,7 +62,7 @@ const ALWAYS = {
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
-/** The HTTP interface. In this order: by which name, from which page, who, with which scope; the engine then knows whose. */
+/** The HTTP interface. Checks in this order: host, origin, interface, credentials, scope; the engine then checks the owner. */
 export function createApp(parts: AppParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const { metrics, log, draining } = parts;
@@ -90,10 +89,10 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     await next();
   });
 
-  // ── what needs no name ──
+  // ── without credentials ──
   app.get('/healthz', (c) => {
     c.set('operation', 'healthz');
-    return draining.aborted ? c.json({ status: 'ending' }, 503) : c.json({ status: 'ok', version: parts.version });
+    return draining.aborted ? c.json({ status: 'stopping' }, 503) : c.json({ status: 'ok', version: parts.version });
   });
   app.get('/openapi.json', (c) => {
     c.set('operation', 'openapi');
@@ -108,8 +107,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     c.set('operation', 'enter');
     const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door);
     if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
-    throw new Refusal('unauthenticated', 'This link has been used, or is too old.', {
-      hint: 'Each works once, within 15 minutes. "throughline link" prints another.',
+    throw new Refusal('unauthenticated', 'This link was already used, or has expired.', {
+      hint: 'A link works once, within 15 minutes. Run "throughline link" for a new one.',
     });
   });
   app.get('/metrics', async (c) => {
@@ -128,12 +127,13 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       const principal = await whoAsks(c.env.door, c.req.raw);
       checkScope(principal, operation.scope);
       if (operation.tokenOnly) checkToken(principal);
-      if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is about to end.');
+      if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is stopping.');
       const asked = await readRequest(operation, c.req.raw, c.req.param());
       const by = `${principal.owner} by ${principal.by}`;
       const engine = parts.engine.as(principal.owner, by);
       const tasks = parts.tasks?.as(principal.owner, by);
-      if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server has no tasks.');
+      if (tasks === undefined && name in TASK_HANDLERS)
+        throw new Refusal('not_found', 'This server does not run tasks.');
       const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
       const { newLink } = parts;
       const answer = await HANDLERS[name]({ ...asked, engine, tasks, newLink, principal, lastEventId } as Call<never>);
@@ -147,7 +147,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     });
   }
 
-  app.notFound((c) => refused(c, new Refusal('not_found', 'There is no such address.')));
+  app.notFound((c) => refused(c, new Refusal('not_found', 'No such path.')));
   app.onError((error, c) => refused(c, error));
   return app;
 
@@ -163,14 +163,14 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
       readers.leave(reader);
       metrics.readerLeft(end.why);
-      if (end.why === 'slow') log.info({ by: principal.by }, 'a reader was too slow and was cut off');
+      if (end.why === 'slow') log.info({ by: principal.by }, 'disconnected a reader that was too slow');
       if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
     });
   }
 
   function refused(c: Context<AppEnv>, error: unknown): Response {
     const known = problemOf(error);
-    if (known === null) log.error({ err: error }, 'a fault of this program');
+    if (known === null) log.error({ err: error }, 'internal error');
     const { body, headers } = known ?? FAULT;
     return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
   }
@@ -178,19 +178,19 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
 
 type Documents = ReturnType<typeof describe>;
 
-/** For programs and for people. Made when first asked for: a server that starts has turns to look after. */
+/** The OpenAPI document and the page. Made at the first request for one, so that the server starts faster. */
 function describe(version: string) {
   const document = openApi(version);
   return { text: JSON.stringify(document), page: referencePage(document) };
 }
 
 function methodNotAllowed(method: string, allowed: readonly string[]): Refusal {
-  return new Refusal('method_not_allowed', `${method} is not for this address.`, {
+  return new Refusal('method_not_allowed', `${method} is not allowed for this path.`, {
     headers: { allow: allowed.join(', ') },
   });
 }
 
-/** A client of another version is told so before anything is done for it. One that names no interface is trusted. */
+/** Refuses a client of another version before anything is done for it. A client that names no interface is not checked. */
 function checkInterface(spoken: string | undefined): void {
   if (spoken === undefined || spoken === INTERFACE) return;
   const isOlder = Number(spoken) < Number(INTERFACE);
@@ -201,9 +201,9 @@ function checkInterface(spoken: string | undefined): void {
   });
 }
 
-/** What a browser sends when it comes back. Anything but a number was not from us. */
+/** A browser sends this header when it reconnects. */
 function lastNumber(header: string | undefined): number | null {
   if (header === undefined || header === '') return null;
-  if (!/^\d{1,15}$/.test(header)) throw new Refusal('invalid', 'Last-Event-ID is the number of an event.');
+  if (!/^\d{1,15}$/.test(header)) throw new Refusal('invalid', 'Last-Event-ID must be the number of an event.');
   return Number(header);
 }

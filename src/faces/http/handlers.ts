@@ -1,46 +1,19 @@
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
-import type { Tasks } from '../../ports/tasks.ts';
-import {
-  type AnswerOf,
-  type BodyOf,
-  MEBIBYTE,
-  type OPERATIONS,
-  type OperationName,
-  type ParamsOf,
-  type QueryOf,
-} from '../../wire/operations.ts';
+import { type AnswerOf, MEBIBYTE, type OPERATIONS, type OperationName } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
-import { checkScope } from './authenticate.ts';
-import type { Feed } from './event-stream.ts';
-import type { Principal } from './principal.ts';
-import type { Link } from './sign-in.ts';
+import { type Call, checkMachine } from './call.ts';
+import type { Feed } from './streams/event-stream.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
-import { checkWholePath } from './whole-path.ts';
 
 type Operations = typeof OPERATIONS;
 
-export interface Call<N extends OperationName> {
-  /** On behalf of whoever asks. */
-  readonly engine: Engine;
-  /** Likewise. */
-  readonly tasks: Tasks;
-  /** Throws `forbidden` for another owner than the one that links sign in. */
-  readonly newLink: (owner: string) => Link;
-  readonly principal: Principal;
-  readonly params: ParamsOf<Operations[N]>;
-  readonly query: QueryOf<Operations[N]>;
-  readonly body: BodyOf<Operations[N]>;
-  /** The number of the last event that the reader has; null: it does not say. */
-  readonly lastEventId: number | null;
-}
-
-/** An answer is one text, and made in one go: everybody else waits meanwhile. */
+/** The largest answer. It is encoded in one go, and all other requests wait meanwhile. */
 const MOST_AT_ONCE = 64 * MEBIBYTE;
 
 type Streamed = 'follow' | 'hints' | 'followTasks';
 
-/** What each operation does, in terms of the engine: every one of the table, or this does not compile. */
+/** What each operation does with the engine. Every operation has a handler, or this does not compile. */
 export const HANDLERS: {
   [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Feed> : Promise<AnswerOf<Operations[N]>>;
 } = {
@@ -49,7 +22,7 @@ export const HANDLERS: {
     if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };
     const conversations = await engine.list(page);
     const before = conversations.at(-1);
-    // A short page need not be the last one.
+    // A short page may not be the last one.
     const [more] = before === undefined ? [] : await engine.list({ before, limit: 1 });
     return {
       conversations,
@@ -112,10 +85,10 @@ export const HANDLERS: {
   answer: ({ engine, params, body }) =>
     engine.answer(params.permission, body.optionId) as Promise<AnswerOf<Operations['answer']>>,
 
-  // ── streams: what is unknown is said before the stream begins ──
+  // ── streams: an unknown conversation is refused before the stream begins ──
   async follow({ engine, params, query, lastEventId }) {
     const { id } = await engine.conversation(params.conversation);
-    // A browser that comes back repeats the address and adds the header: the header is the newer of the two.
+    // A browser that reconnects repeats the address and adds the header: the header is newer.
     const after = lastEventId ?? query.after ?? 0;
     return { numbered: true, values: (signal) => engine.follow(id, { after, signal }) };
   },
@@ -132,15 +105,6 @@ export const HANDLERS: {
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
   listAgents: async ({ engine, query }) => ({ agents: await engine.agents(query) }),
 };
-
-/** Directories and native sessions are the machine's, and not only the owner's: naming one takes more than a prompt. */
-function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; session?: string }): void {
-  if (cwd !== undefined) {
-    checkScope(principal, 'admin', 'Naming a directory');
-    checkWholePath(cwd);
-  }
-  if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
-}
 
 async function withWords(engine: Engine, words: string, limit = 20): Promise<PublicConversation[]> {
   const hits = await engine.search(words, { limit });

@@ -5,11 +5,11 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { Door } from './access/door.ts';
 import type { AppEnv } from './app.ts';
-import type { Door } from './door.ts';
-import type { BeginStream } from './event-stream.ts';
+import type { BeginStream } from './streams/event-stream.ts';
 
-/** How much of a stream may wait for its reader. */
+/** How many bytes of a stream may wait for its reader. */
 const MOST_WAITING = 65_536;
 
 const LIMITS = {
@@ -17,7 +17,7 @@ const LIMITS = {
   highWaterMark: MOST_WAITING,
 };
 
-/** A server that is not listening yet; its door may depend on the port that it gets. */
+/** A server that is not listening yet. Its door may depend on the port that it gets. */
 export function serverFor(app: Hono<AppEnv>, door: () => Door): Server {
   const listener = getRequestListener((request, bindings) => {
     const outgoing = bindings.outgoing as ServerResponse; // these servers speak HTTP/1
@@ -31,28 +31,28 @@ export function serverFor(app: Hono<AppEnv>, door: () => Door): Server {
   return createServer(LIMITS, (incoming, outgoing) => void listener(incoming, outgoing));
 }
 
-/** Listens there; resolves with the port. Throws `refused` when it cannot be. */
+/** Listens, and resolves with the port. Throws `refused` when the address cannot be used. */
 export async function listenOnPort(server: Server, host: string, port: number): Promise<number> {
   await listening(server, () => server.listen(port, host), `${host}:${port}`);
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-/** Throws `refused` when the port cannot be had. */
+/** Throws `refused` when the port cannot be used. */
 export async function checkFree(host: string, port: number): Promise<void> {
   const probe = createServer();
   await listenOnPort(probe, host, port);
   await new Promise((resolve) => probe.close(resolve));
 }
 
-/** Listens on a unix socket that only this user may open. Throws `conflict` when somebody does already. */
+/** Listens on a unix socket that only this user may open. Throws `conflict` when another process listens on it. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  if (await answers(path)) throw new ThroughlineError('conflict', `Somebody listens on ${path} already.`);
+  if (await answers(path)) throw new ThroughlineError('conflict', `Another process already listens on ${path}.`);
   try {
     rmSync(path, { force: true }); // of a server that was killed
   } catch (cause) {
-    const hint = `Remove what lies there, and start again. (${(cause as Error).message})`;
-    throw new ThroughlineError('refused', `${path} is not to be had.`, { hint, cause });
+    const hint = `Remove it and start again. (${(cause as Error).message})`;
+    throw new ThroughlineError('refused', `Cannot replace ${path}.`, { hint, cause });
   }
   await listening(server, () => server.listen(path), path);
   chmodSync(path, 0o600);
@@ -62,8 +62,13 @@ function listening(server: Server, listen: () => void, where: string): Promise<v
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const taken = cause.code === 'EADDRINUSE';
-      const hint = taken ? 'Choose another with --port, or end what has it.' : String(cause.message);
-      reject(new ThroughlineError('refused', `${where} is ${taken ? 'taken' : 'not to be had'}.`, { hint, cause }));
+      const hint = taken ? 'Choose another port with --port, or stop the program that uses it.' : String(cause.message);
+      reject(
+        new ThroughlineError('refused', taken ? `${where} is already in use.` : `Cannot listen on ${where}.`, {
+          hint,
+          cause,
+        }),
+      );
     });
     server.once('listening', resolve);
     listen();

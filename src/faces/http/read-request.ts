@@ -4,10 +4,10 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { MEBIBYTE, type Operation } from '../../wire/operations.ts';
 import { Refusal } from './refusal.ts';
 
-/** Deeper than any value that a caller has reason to send; what walks values by recursion must not meet more. */
+/** No valid body is deeper. Protects recursive code from very deep values. */
 const DEEPEST = 64;
 
-/** What a request asks for, checked by the schemas of its operation. */
+/** The parts of a request, checked by the schemas of its operation. */
 export interface Asked {
   readonly params: never;
   readonly query: never;
@@ -30,19 +30,20 @@ export async function readRequest(
 function checked(schema: z.ZodObject | undefined, value: object, where: string): unknown {
   if (schema === undefined) {
     const [field] = Object.keys(value);
-    if (field !== undefined && where !== 'path') throw invalid(`${where}: nothing is taken here, and not "${field}"`);
+    if (field !== undefined && where !== 'path')
+      throw invalid(`${where}: unknown field "${field}"; this operation takes none`);
     return {};
   }
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
   const [issue] = error.issues;
-  throw invalid(`${[where, ...(issue?.path ?? [])].map(String).join('.')}: ${issue?.message ?? 'wrong'}`);
+  throw invalid(`${[where, ...(issue?.path ?? [])].map(String).join('.')}: ${issue?.message ?? 'invalid'}`);
 }
 
 function fieldsOf(search: URLSearchParams): Record<string, string> {
   const fields = new Map<string, string>();
   for (const [name, value] of search) {
-    if (fields.has(name)) throw invalid(`query.${name}: it is there twice`);
+    if (fields.has(name)) throw invalid(`query.${name}: given twice`);
     fields.set(name, value);
   }
   return Object.fromEntries(fields);
@@ -52,17 +53,19 @@ async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Requ
   if (request.method === 'GET') return {};
   const bytes = await bytesOf(request, body === undefined ? 1_024 : mostBytes);
   if (bytes.length === 0) return {};
-  // A form of another page can send text; JSON it cannot send without asking first.
+  // A form on another site can send text, but not JSON without a preflight request.
   if (!/^application\/json(\s*;\s*charset=utf-8)?$/i.test(request.headers.get('content-type') ?? '')) {
-    throw new Refusal('unsupported_media_type', 'A body is JSON.', { hint: 'Send "Content-Type: application/json".' });
+    throw new Refusal('unsupported_media_type', 'The body must be JSON.', {
+      hint: 'Send "Content-Type: application/json".',
+    });
   }
   if (request.headers.has('content-encoding')) {
-    throw new Refusal('unsupported_media_type', 'A body is not compressed.', {
+    throw new Refusal('unsupported_media_type', 'The body must not be compressed.', {
       hint: 'Send it without "Content-Encoding".',
     });
   }
   const value = parse(bytes);
-  if (!isObject(value)) throw invalid('body: it is not an object');
+  if (!isObject(value)) throw invalid('body: not a JSON object');
   checkShape(value);
   return value;
 }
@@ -70,11 +73,11 @@ async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Requ
 async function bytesOf(request: Request, most: number): Promise<Buffer> {
   const announced = Number(request.headers.get('content-length') ?? 0);
   const tooLarge = () =>
-    new Refusal('too_large', `A body has at most ${most} bytes here.`, {
-      hint: 'Send less at once; what is large may be a file that the prompt names.',
+    new Refusal('too_large', `The body is larger than ${most} bytes.`, {
+      hint: 'Send less at once, or put large content into a file and name the file in the prompt.',
     });
   if (announced > most) throw tooLarge();
-  // Node itself holds a body to the length that was announced; only one without is counted as it comes, which costs more.
+  // Node enforces the announced length. A body without one is counted as it comes, which costs more.
   if (announced > 0) return Buffer.from(await request.arrayBuffer().catch(cutOff));
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -88,28 +91,28 @@ async function bytesOf(request: Request, most: number): Promise<Buffer> {
   }
 }
 
-/** Whoever sent it has gone, and hears nothing of this; it is no fault of ours, and must not be logged as one. */
+/** The client has gone. This is not an internal error and must not be logged as one. */
 function cutOff(): never {
-  throw invalid('body: it was cut off');
+  throw invalid('body: incomplete');
 }
 
 function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw invalid('body: it is not JSON in UTF-8');
+    throw invalid('body: not valid JSON in UTF-8');
   }
 }
 
-/** No name in it reaches the prototype of anything, and it is not too deep. Without recursion: it is looked at before it is trusted. */
+/** Refuses `__proto__` as a name, and too deep values. Without recursion, because the value is not trusted yet. */
 function checkShape(value: object): void {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > DEEPEST) throw invalid(`body: it is more than ${DEEPEST} levels deep`);
+    if (depth > DEEPEST) throw invalid(`body: more than ${DEEPEST} levels deep`);
     const next: unknown[] = [];
     for (const one of level) {
       if (typeof one !== 'object' || one === null) continue;
-      if (Object.hasOwn(one, '__proto__')) throw invalid('body: "__proto__" is no name for a field');
+      if (Object.hasOwn(one, '__proto__')) throw invalid('body: the field name "__proto__" is not allowed');
       for (const inner of Array.isArray(one) ? one : Object.values(one)) next.push(inner);
     }
     level = next;

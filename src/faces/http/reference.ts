@@ -19,7 +19,7 @@ summary b { display: inline-block; min-width: 4.5rem; font: 600 .8rem ui-monospa
 .note { opacity: .75; } dt { font-family: ui-monospace, monospace; font-size: .875rem; } dd { margin: 0 0 .5rem 1.25rem; }
 `;
 
-/** The OpenAPI document for people: one page, without script, made when the server starts. */
+/** The OpenAPI document for people: one page without scripts. */
 export function referencePage(document: OpenApi): ReferencePage {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => operationOf(method.toUpperCase(), path, operation)),
@@ -37,10 +37,10 @@ export function referencePage(document: OpenApi): ReferencePage {
 <h1>Throughline</h1>
 <p>Conversations that outlive agent sessions. This is the HTTP interface of this server;
 <a href="/openapi.json">openapi.json</a> is the same for programs.</p>
-<h2>How to ask</h2>
-<p>With the token of the data home, or a key of <code>throughline keys create</code>:</p>
+<h2>Authentication</h2>
+<p>Send the token of the data home, or a key from <code>throughline keys create</code>:</p>
 <pre>curl -H "Authorization: Bearer $(cat HOME/server/token)" http://…/v1/conversations</pre>
-<p class="note">Signed in by the one-time link, this browser may also open <a href="/v1/conversations">/v1/conversations</a>.
+<p class="note">After signing in with a one-time link, this browser may also open <a href="/v1/conversations">/v1/conversations</a>.
 Bodies are JSON. Errors are problem details (RFC 9457) with a <code>code</code>, a <code>detail</code> and a <code>hint</code>.</p>
 <h2>Operations</h2>
 ${operations}

@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { type Problem, problem } from '../../wire/problem.ts';
 import type { ProblemCode } from '../../wire/problem-codes.ts';
 
-/** A request that is not served, for a reason that only HTTP has. */
+/** A request is refused for a reason that only HTTP has. */
 export class Refusal extends Error {
   readonly code: ProblemCode;
   readonly hint: string | undefined;
@@ -21,19 +21,19 @@ export interface Refused {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const SOON = { 'retry-after': '1' };
-const PASSES = [429, 503, 507];
+const RETRY_SOON = { 'retry-after': '1' };
+const TEMPORARY = [429, 503, 507];
 
-/** What was thrown, as problem details; null: it is a fault of this program. */
+/** A thrown error as problem details; null: it is an internal error. */
 export function problemOf(error: unknown): Refused | null {
   if (!(error instanceof Refusal || error instanceof ThroughlineError) || error.code === 'internal') return null;
   const body = problem(error.code, error.message, error.hint);
-  const again = PASSES.includes(body.status) ? SOON : {};
+  const again = TEMPORARY.includes(body.status) ? RETRY_SOON : {};
   return { body, headers: { ...again, ...(error instanceof Refusal ? error.headers : {}) } };
 }
 
-/** A fault of this program: the log has its cause, and the caller only that there was one. */
+/** An internal error: only the log has its cause. */
 export const FAULT: Refused = {
-  body: problem('internal', 'A fault of this program.', 'The log of the server says where.'),
+  body: problem('internal', 'Internal error.', 'See the log of the server.'),
   headers: {},
 };

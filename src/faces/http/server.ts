@@ -3,29 +3,29 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Tasks } from '../../ports/tasks.ts';
+import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
+import { type Link, SignIn } from './access/sign-in.ts';
 import { type AppParts, createApp } from './app.ts';
-import { type Door, loopbackDoor, publicDoor, socketDoor } from './door.ts';
-import { STREAM, type StreamSettings } from './event-stream.ts';
 import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
-import type { Log } from './log.ts';
-import type { Metrics } from './metrics.ts';
 import { Refusal } from './refusal.ts';
-import { type Link, SignIn } from './sign-in.ts';
+import { STREAM, type StreamSettings } from './streams/event-stream.ts';
+import type { Log } from './telemetry/log.ts';
+import type { Metrics } from './telemetry/metrics.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
-  /** Closed before the engine; left out: there are none here. */
+  /** Closed before the engine; left out: this server has none. */
   readonly tasks?: Tasks;
   readonly keys: Pick<Store, 'findKey'>;
   readonly token: string;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly version: string;
-  /** Where the unix socket is made; null: there is none. */
+  /** The path of the unix socket; null: none. */
   readonly socket: string | null;
   readonly host: string;
   readonly port: number;
-  /** How the world calls this server, through something that ends TLS; left out: it is for this machine alone. */
+  /** The public address, through a reverse proxy that handles TLS; left out: for this machine only. */
   readonly publicUrl?: string;
   readonly stream?: Partial<StreamSettings>;
   readonly mostReaders?: number;
@@ -39,13 +39,14 @@ export interface RunningServer {
   /** A link that signs a browser in, once. */
   newLink(): string;
   /**
-   * Begins no work any more, lets running turns end within `graceMs` and interrupts the rest; what is queued waits for the next
+   * Accepts no new work, lets running turns end within `graceMs` and interrupts the rest. Queued turns wait for the next
    * server. Readers see all of it. Idempotent.
    */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-const NOBODY: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
+/** Allows nothing. */
+const CLOSED_DOOR: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /** Starts the server: a unix socket and TCP, one app. */
@@ -65,7 +66,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     newLink: linkFor,
   };
   const app = createApp(parts);
-  let door: Door = NOBODY; // until the port is known
+  let door = CLOSED_DOOR; // until the port is known
   let url = '';
   const tcp = serverFor(app, () => door);
   const servers: Server[] = [];
@@ -96,8 +97,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   function linkFor(owner: string): Link {
     if (owner === engine.owner) return signIn.newLink(url);
-    throw new Refusal('forbidden', `A link signs a browser in for "${engine.owner}", and not for "${owner}".`, {
-      hint: `This server was started for "${engine.owner}": ask as that one (--as), or make a key.`,
+    throw new Refusal('forbidden', `Links of this server sign in as "${engine.owner}", not as "${owner}".`, {
+      hint: `Use --as "${engine.owner}", or create a key for "${owner}".`,
     });
   }
 
@@ -113,7 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** Streams have ended; a connection that still has something to say gets a moment, and no more. */
+/** Streams have ended. Other connections get half a second to finish. */
 function ended(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
@@ -121,24 +122,20 @@ function ended(server: Server): Promise<void> {
   return closed.finally(() => clearTimeout(timer));
 }
 
-/** Beyond this machine only behind TLS, under one name, and with keys. Anything else is refused, with how to do it. */
+/** Beyond this machine the server needs TLS, one name, and keys. Anything else is refused, with what to do. */
 export function checkReach(host: string, publicUrl: string | undefined): URL | null {
   if (publicUrl !== undefined) {
     const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null;
-    // With nobody's name, no path, no query and no fragment: all that it may have is in its origin.
+    // Without a user name, path, query or fragment.
     if (url?.protocol === 'https:' && url.href === `${url.origin}/`) return url;
-    throw new ThroughlineError(
-      'invalid',
-      'The public URL is https://NAME, with nothing before the name or behind it.',
-      {
-        hint: 'Give it as the world types it: --public-url https://agents.example.org',
-      },
-    );
+    throw new ThroughlineError('invalid', 'The public URL must be https://NAME, without a path or a user name.', {
+      hint: 'For example: --public-url https://agents.example.org',
+    });
   }
   if (LOOPBACK.includes(host)) return null;
-  throw new ThroughlineError('refused', `Binding to ${host} would open this server to the network unprotected.`, {
+  throw new ThroughlineError('refused', `Listening on ${host} would open this server to the network without TLS.`, {
     hint:
-      'Let something that ends TLS (caddy, nginx) pass requests on to loopback, say --public-url https://NAME, and give ' +
-      'everybody a key: "throughline keys create". Only then is --host taken.',
+      'Use a reverse proxy with TLS (caddy, nginx) that passes requests on to loopback. Then set --public-url https://NAME, and ' +
+      'create a key for everybody with "throughline keys create". --host works only with --public-url.',
   });
 }

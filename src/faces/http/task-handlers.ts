@@ -1,25 +1,23 @@
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
-import { checkScope } from './authenticate.ts';
-import type { Feed } from './event-stream.ts';
-import type { Call } from './handlers.ts';
-import type { Principal } from './principal.ts';
-import { checkWholePath } from './whole-path.ts';
+import { checkScope, type Principal } from './access/authenticate.ts';
+import { type Call, checkAbsolute } from './call.ts';
+import type { Feed } from './streams/event-stream.ts';
 
 type Operations = typeof OPERATIONS;
 type TaskOperation = Extract<keyof Operations, `${string}Task${string}` | 'taskUsage'>;
 type Answer<N extends TaskOperation> = AnswerOf<Operations[N]>;
 
-/** What each operation of tasks does. */
+/** What each operation of tasks does with them. */
 export const TASK_HANDLERS: {
   [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Feed> : Promise<Answer<N>>;
 } = {
   async listTasks({ tasks, query: { state, ...page } }) {
-    const seq = await tasks.lastSeq(); // before they are read: what happens in between is then followed, and not missed
+    const seq = await tasks.lastSeq(); // before the tasks are read, so that following misses nothing
     return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq } as Answer<'listTasks'>;
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
-    checkMachine(principal, plan);
+    checkPlan(principal, plan);
     return tasks.add(plan, requestId === undefined ? {} : { requestId }) as Promise<Answer<'addTasks'>>;
   },
   async followTasks({ tasks, query, lastEventId }) {
@@ -34,13 +32,13 @@ export const TASK_HANDLERS: {
   retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body) as Promise<Answer<'retryTask'>>,
 };
 
-/** A command is run as we are, whatever the agent may do; directories, native sessions and how much runs at once are the machine's. */
-function checkMachine(principal: Principal, plan: unknown): void {
+/** A command gate runs as the user of the server. It, directories, native sessions and `parallel` need the scope `admin`. */
+function checkPlan(principal: Principal, plan: unknown): void {
   const { tasks, parallel } = parsePlan(plan);
-  if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A gate that is a command');
+  if (tasks.some(({ gate }) => gate?.kind === 'command')) checkScope(principal, 'admin', 'A command gate');
   if (tasks.some(({ cwd }) => cwd !== null)) checkScope(principal, 'admin', 'Naming a directory');
   if (tasks.some(({ session }) => session !== null)) checkScope(principal, 'admin', 'Naming a native session');
   if (parallel !== null) checkScope(principal, 'admin', 'Setting how many tasks run at once');
   const at = placesIn(plan, inWords);
-  for (const [i, { cwd }] of tasks.entries()) if (cwd !== null) checkWholePath(cwd, at(i, 'cwd'));
+  for (const [i, { cwd }] of tasks.entries()) if (cwd !== null) checkAbsolute(cwd, at(i, 'cwd'));
 }

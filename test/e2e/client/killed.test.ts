@@ -1,7 +1,7 @@
 // A server that is killed under its clients, and started again: real processes, SIGKILL.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
-import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { until } from '../../faults/harness/until.ts';
 import { CliHome } from '../cli-process.ts';

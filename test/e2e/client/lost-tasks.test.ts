@@ -1,7 +1,7 @@
 // Tasks through a connection that is cut, and through a server that goes and comes back.
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
-import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { HttpTasks } from '../../../src/clients/http/tasks.ts';
 import type { TaskEvent } from '../../../src/core/tasks/task.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
@@ -69,7 +69,7 @@ test('a plan whose reply is lost is added once, and was not there before; a retr
   expect(await tasks.list()).toHaveLength(1);
   expect(await tasks.waitFor(['only'])).toMatchObject([{ state: 'failed', progress: { round: 1 } }]);
   proxy.loseReplies = 1;
-  await refusedWith('unreachable', tasks.retry('only'), /went away before it had answered/);
+  await refusedWith('unreachable', tasks.retry('only'), /was lost before the server answered/);
   expect(await tasks.waitFor(['only'])).toMatchObject([{ state: 'failed', progress: { round: 2 } }]);
 });
 

@@ -1,7 +1,7 @@
 // Replies that are lost, streams that are cut, servers that fall silent or are gone.
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
-import { socketTransport } from '../../../src/clients/http/node-transport.ts';
+import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
 import { until } from '../../faults/harness/until.ts';
@@ -65,7 +65,7 @@ test('what must not be done twice is not repeated: the caller is told that it is
   await using world = await proxied();
   const engine = await world.open();
   world.proxy.loseReplies = 1;
-  await refusedWith('unreachable', engine.ensure({ title: 'nameless' }), /went away before it had answered/);
+  await refusedWith('unreachable', engine.ensure({ title: 'nameless' }), /was lost before the server answered/);
   expect((await engine.list()).length).toBe(1);
   world.proxy.loseReplies = 1;
   expect(await engine.ensure({ key: 'named' })).toMatchObject({ key: 'named' });
@@ -172,7 +172,7 @@ test('a large prompt arrives whole; one that is too large is refused', async () 
   const text = `/say done\n# ${'🦆é'.repeat(300_000)}`;
   const { turn } = await engine.submit(id, text);
   expect((await engine.turn(turn.id)).prompt).toEqual([{ type: 'text', text }]);
-  await refusedWith('too_large', engine.submit(id, 'x'.repeat(9 * 1_048_576)), /at most 8388608 bytes/);
+  await refusedWith('too_large', engine.submit(id, 'x'.repeat(9 * 1_048_576)), /larger than 8388608 bytes/);
   await engine.cancel(turn.id);
   await ended(engine, turn);
   expect(await engine.turns(id)).toHaveLength(1);
@@ -181,9 +181,9 @@ test('a large prompt arrives whole; one that is too large is refused', async () 
 
 test('a server that is gone is waited for, for a while; one that was never there is not', async () => {
   await using home = await ServedHome.start();
-  const timing = { patienceMs: 400, firstMs: 5, longestMs: 50 };
+  const timing = { giveUpMs: 400, firstMs: 5, longestMs: 50 };
   const [engine, patient] = await Promise.all(
-    [timing, { ...timing, patienceMs: 600_000 }].map((one) =>
+    [timing, { ...timing, giveUpMs: 600_000 }].map((one) =>
       connect({ transport: socketTransport(home.socket), token: TOKEN, timing: one }),
     ),
   );
@@ -199,7 +199,7 @@ test('a server that is gone is waited for, for a while; one that was never there
   ]);
   await refusedWith(
     'unreachable',
-    connect({ transport: socketTransport(home.socket), token: TOKEN, timing: { patienceMs: 600_000 } }),
+    connect({ transport: socketTransport(home.socket), token: TOKEN, timing: { giveUpMs: 600_000 } }),
   );
   const late = patient.submit(id, 'Hello.');
   await home.up();

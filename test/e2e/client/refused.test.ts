@@ -38,7 +38,7 @@ describe('a token', () => {
       const { code, message, hint } = await failing(promise);
       expect({ code, message }).toEqual({
         code: 'refused',
-        message: `The server at ${home.url} does not know this token.`,
+        message: `The server at ${home.url} does not accept this token.`,
       });
       expect(hint).toMatch(/THROUGHLINE_TOKEN.*server\/token.*keys create/);
     }
@@ -48,8 +48,8 @@ describe('a token', () => {
     'with characters that no token has is told: %j',
     async (token) => {
       await using home = await ServedHome.start();
-      await refusedWith('invalid', connect({ url: home.url, token }), /character that no token has/);
-      await refusedWith('invalid', open({ server: home.url, token }), /character that no token has/);
+      await refusedWith('invalid', connect({ url: home.url, token }), /character that is not allowed/);
+      await refusedWith('invalid', open({ server: home.url, token }), /character that is not allowed/);
     },
   );
 
@@ -86,7 +86,7 @@ describe('a token', () => {
     leave({ ...self, started: 'earlier' }); // the server is gone: another has its pid, and anybody may have its port
     await refusedWith('refused', open({ server: served.url, home }), /no token for this server/);
     leave(self);
-    await refusedWith('refused', open({ server: served.url, home }), /does not know this token/); // its own is shown it
+    await refusedWith('refused', open({ server: served.url, home }), /does not accept this token/); // its own is shown it
     server.close();
   });
 
@@ -107,13 +107,13 @@ describe('a key', () => {
     await ann.conversation('notes').get();
     expect(ann.as('ann').engine.owner).toBe('ann');
     expect(() => ann.as('bob')).toThrow(expect.objectContaining({ code: 'refused' }));
-    expect(() => ann.as('bob')).toThrow(/acts for "ann" alone, and not for "bob"/);
+    expect(() => ann.as('bob')).toThrow(/acts for "ann" only, not for "bob"/);
     await refusedWith('refused', connect({ url: home.url, token: key, owner: 'bob' }), /Only the token/);
     const local = await connect({ url: home.url, token: TOKEN });
     expect(local.engine.owner).toBe('local');
     expect(await local.engine.list()).toEqual([]);
     expect(await local.as('ann').engine.list()).toHaveLength(1);
-    expect(() => local.engine.as('ann', 'somebody')).toThrow(/Who acts is told to a server by its token/);
+    expect(() => local.engine.as('ann', 'somebody')).toThrow(/by the token or key/);
     const as = await connect({ url: home.url, token: TOKEN, owner: 'Zoë' });
     expect(as.engine.owner).toBe('Zoë');
     for (const one of [ann, local, as]) await one.close();

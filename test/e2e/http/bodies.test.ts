@@ -61,7 +61,7 @@ describe('what is not understood is refused, and nothing is stored', () => {
     const zipped = new Uint8Array(gzipSync('{"key":"a"}'));
     expect(await send(home, zipped, { ...JSON_TYPE, 'content-encoding': 'gzip' })).toMatchObject({
       status: 415,
-      body: { detail: 'A body is not compressed.' },
+      body: { detail: 'The body must not be compressed.' },
     });
   });
 

@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
 import { SERVED } from './support/caller.ts';
 import { DOCUMENT, operationAt } from './support/conform.ts';
 import { ServedHome } from './support/served-home.ts';
+
+beforeAll(() => SERVED.clear()); // test files may share a process
 
 test('every operation of the table, each answer as the document has it', async () => {
   await using home = await ServedHome.start();

@@ -90,7 +90,7 @@ test('a server that is killed leaves what it has compiled to the next one', asyn
 test('what lies where the server keeps its files is told as what it is', async () => {
   mkdirSync(join(serverDirectory(), 'socket'), { recursive: true });
   const noSocket = await home.run('serve', '--port', '0');
-  expect([noSocket.code, noSocket.stderr]).toEqual([2, expect.stringMatching(/socket is not to be had\. Remove what/)]);
+  expect([noSocket.code, noSocket.stderr]).toEqual([2, expect.stringMatching(/Cannot replace .*socket\. Remove it/)]);
   rmSync(serverDirectory(), { recursive: true });
   writeFileSync(serverDirectory(), '');
   const noDirectory = await home.run('serve', '--port', '0');
@@ -131,7 +131,7 @@ test.each(['0.0.0.0', '::', '192.0.2.1'])(
   async (host) => {
     const { code, stderr, stdout } = await home.run('serve', '--host', host, '--port', '0');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('would open this server to the network unprotected');
+    expect(stderr).toContain('would open this server to the network without TLS');
     expect(stderr).toContain('--public-url https://NAME');
   },
 );
@@ -193,7 +193,7 @@ test('another link is had from the server that runs, and from no key to it', asy
   const key = (await home.ok('--quiet', 'keys', 'create', 'all', '--scopes', 'read,prompt,approve,admin')).trim();
   expect(await through(key)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the token') });
   const forAnn = await home.run('--as', 'ann', 'link');
-  expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('and not for "ann"') });
+  expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('not as "ann"') });
   expect((await home.run('--embedded', 'link')).code).toBe(2);
 });
 

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { EventSource } from 'eventsource';
 import { createParser } from 'eventsource-parser';
 import { expect, test } from 'vitest';
-import { encodeFrame } from '../../../src/faces/http/event-stream.ts';
+import { encodeFrame } from '../../../src/faces/http/streams/event-stream.ts';
 import { until } from '../../faults/harness/until.ts';
 import { run } from '../support/conversations.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';

@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { tasks as operations } from '../../../src/wire/operations/tasks.ts';
 import { SERVED } from './support/caller.ts';
 import { ServedHome } from './support/served-home.ts';
+
+beforeAll(() => SERVED.clear()); // test files may share a process
 
 test('tasks are added, worked on by the server, followed, reported and added up', async () => {
   await using home = await ServedHome.start();

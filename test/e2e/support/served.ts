@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { connect } from '../../../src/clients/http/connect.ts';
+import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
+import { fetchTransport } from '../../../src/clients/http/connection/transport.ts';
 import type { HttpEngine } from '../../../src/clients/http/engine.ts';
-import { socketTransport } from '../../../src/clients/http/node-transport.ts';
 import { HttpTasks } from '../../../src/clients/http/tasks.ts';
-import { fetchTransport } from '../../../src/clients/http/transport.ts';
-import { createLog } from '../../../src/faces/http/log.ts';
-import { Metrics } from '../../../src/faces/http/metrics.ts';
 import { startServer } from '../../../src/faces/http/server.ts';
+import { createLog } from '../../../src/faces/http/telemetry/log.ts';
+import { Metrics } from '../../../src/faces/http/telemetry/metrics.ts';
 import { Throughline } from '../../../src/library/throughline.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';

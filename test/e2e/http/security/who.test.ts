@@ -113,6 +113,6 @@ describe('who', () => {
       expect(await caller.post('/links')).toMatchObject({ status: 403, body: { code: 'forbidden' } });
     }
     const forAnn = await home.caller.with({ 'throughline-owner': 'ann' }).post('/links');
-    expect(forAnn).toMatchObject({ status: 403, body: { detail: expect.stringContaining('not for "ann"') } });
+    expect(forAnn).toMatchObject({ status: 403, body: { detail: expect.stringContaining('not as "ann"') } });
   });
 });

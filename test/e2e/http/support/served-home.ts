@@ -8,14 +8,14 @@ import type { ScriptedOptions } from '../../../../src/agents/scripted/options.ts
 import { type Composed, compose } from '../../../../src/compose.ts';
 import type { Scope } from '../../../../src/core/key.ts';
 import type { EngineSettings } from '../../../../src/engine/parts.ts';
+import { loopbackDoor } from '../../../../src/faces/http/access/door.ts';
+import { freshKey } from '../../../../src/faces/http/access/secrets.ts';
+import { SignIn } from '../../../../src/faces/http/access/sign-in.ts';
 import { createApp } from '../../../../src/faces/http/app.ts';
-import { loopbackDoor } from '../../../../src/faces/http/door.ts';
-import { type BeginStream, STREAM } from '../../../../src/faces/http/event-stream.ts';
-import { createLog } from '../../../../src/faces/http/log.ts';
-import { Metrics } from '../../../../src/faces/http/metrics.ts';
-import { freshKey } from '../../../../src/faces/http/secrets.ts';
 import { type RunningServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
-import { SignIn } from '../../../../src/faces/http/sign-in.ts';
+import { type BeginStream, STREAM } from '../../../../src/faces/http/streams/event-stream.ts';
+import { createLog } from '../../../../src/faces/http/telemetry/log.ts';
+import { Metrics } from '../../../../src/faces/http/telemetry/metrics.ts';
 import type { Tasks } from '../../../../src/ports/tasks.ts';
 import { Caller } from './caller.ts';
 
@@ -61,7 +61,7 @@ export class ServedHome {
       settings: { agents: Object.fromEntries(settings), defaultAgent: Object.keys(agents)[0] },
       engine: { claims: 'all', ...engine },
       telemetry: this.metrics,
-      onBug: (err) => log.error({ err }, 'a fault of this program'),
+      onBug: (err) => log.error({ err }, 'internal error'),
     });
     this.#tasks = await this.#composed.tasks();
     this.#server = await startServer({
@@ -133,7 +133,7 @@ export class ServedHome {
     await this.down();
     rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
     expect(
-      this.log.filter((line) => line.includes('a fault of this program')),
+      this.log.filter((line) => line.includes('internal error')),
       'faults of the program itself',
     ).toEqual([]);
   }

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { withoutSecrets } from './secrets.ts';
+import { withoutSecrets } from '../access/secrets.ts';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'>;
 
@@ -7,8 +7,8 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * One JSON line for each thing that happened, with neither bodies, headers nor addresses as they came: what is not logged needs
- * no redaction. Secrets that get into a message all the same are taken out of the finished line.
+ * Logs one JSON line per event. Bodies, headers and raw addresses are never logged. Secrets that get into a message anyway are
+ * replaced in the finished line.
  */
 export function createLog(level: LogLevel, secrets: readonly string[], write: (line: string) => void): Log {
   const options = { level, base: null, redact: ['*.authorization', '*.cookie', '*.token', '*.key'] };

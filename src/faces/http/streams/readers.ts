@@ -1,22 +1,22 @@
-import type { Principal } from './principal.ts';
-import { Refusal } from './refusal.ts';
+import type { Principal } from '../access/authenticate.ts';
+import { Refusal } from '../refusal.ts';
 
 export interface ReadersOptions {
-  /** The most at a time. One owner has at most half of them, so that none can shut out the others. */
+  /** The most at a time. One owner has at most half of them, so that it cannot lock out the others. */
   readonly most: number;
-  /** How often they are asked whether they still may read. */
+  /** How often their credentials are checked again. */
   readonly checkMs: number;
-  /** Aborted when the server ends: every stream does, too. */
+  /** Aborted when the server has stopped: every stream ends. */
   readonly shutdown: AbortSignal;
 }
 
 export interface Reader {
   readonly principal: Principal;
-  /** Aborted, its stream ends. */
+  /** Abort it to end the stream. */
   readonly stop: AbortController;
 }
 
-/** Everybody who reads a stream now. A key that was revoked, or has expired, ends its streams within a moment. */
+/** All open streams. When a key is revoked or expires, its streams end within a second. */
 export class Readers {
   readonly #options: ReadersOptions;
   readonly #open = new Set<Reader>();
@@ -36,11 +36,11 @@ export class Readers {
     const { owner } = principal;
     const own = this.#ofOwner.get(owner) ?? 0;
     if (this.#open.size >= most) {
-      throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again when others have left.' });
+      throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again later.' });
     }
     if (own >= Math.ceil(most / 2)) {
-      throw new Refusal('too_many', `There are ${own} readers for "${owner}" already: half of all that there may be.`, {
-        hint: 'Close some; one stream of /v1/events tells of every conversation.',
+      throw new Refusal('too_many', `"${owner}" already has ${own} readers: half of all that this server allows.`, {
+        hint: 'Close some. One stream of /v1/events covers every conversation.',
       });
     }
     const reader = { principal, stop: new AbortController() };
@@ -62,11 +62,11 @@ export class Readers {
     this.#checks = null;
   }
 
-  /** Each key or cookie is looked at once, however many read by it. */
+  /** Checks each key or cookie once, however many readers use it. */
   async #check(): Promise<void> {
     const byProof = Map.groupBy(this.#open, ({ principal }) => principal.proof);
     for (const readers of byProof.values()) {
-      // A database that cannot be read just now is no reason to send anybody away.
+      // When the database cannot be read at the moment, readers stay.
       const isValid = await readers[0]?.principal.stillValid().catch(() => true);
       if (!isValid) for (const { stop } of readers) stop.abort();
     }

@@ -4,18 +4,18 @@ import { freshSecret, sameSecret } from './secrets.ts';
 
 const CODE_MS = 15 * 60_000;
 const COOKIE_MS = 7 * 24 * 3_600_000;
-/** Codes that nobody used are forgotten when there are more than these. */
+/** The oldest unused codes are dropped beyond this many. */
 const MOST_CODES = 64;
 
-/** Signs a browser in, once and before it expires. */
+/** A link that signs a browser in, once and before it expires. */
 export interface Link {
   readonly link: string;
   readonly expiresAt: number;
 }
 
 /**
- * How a browser signs in: a link with a code that works once, for a cookie that no script can read. The cookie carries its end
- * and is signed with a key made from the token, so that it survives a restart and ends with the token.
+ * Signs browsers in: a link with a code that works once gives a cookie that no script can read. The cookie holds its expiry and
+ * is signed with a key made from the token. So it survives a restart, and becomes invalid with the token.
  */
 export class SignIn {
   readonly #key: Buffer;
@@ -36,7 +36,7 @@ export class SignIn {
     return { link: `${url}/enter?code=${code}`, expiresAt };
   }
 
-  /** The header that gives the cookie; null: the code is unknown, used or too old. */
+  /** The value of `Set-Cookie`; null: the code is unknown, used or expired. */
   redeem(code: string, { secure, cookie }: Pick<Door, 'secure' | 'cookie'>): string | null {
     const until = this.#codes.get(code);
     this.#codes.delete(code);
@@ -57,7 +57,7 @@ export class SignIn {
   }
 }
 
-/** The value of our cookie in the header; null: it is not there, or there twice. */
+/** The value of our cookie in the header; null: missing, or given twice. */
 export function cookieIn(header: string | undefined, { cookie: name }: Pick<Door, 'cookie'>): string | null {
   const ours = (header ?? '')
     .split(';')

@@ -1,14 +1,26 @@
-import { checkText } from '../../core/arguments.ts';
-import { isValid, SCOPES, type Scope } from '../../core/key.ts';
-import type { Store } from '../../ports/store.ts';
-import { OWNER_HEADER } from '../../wire/operations.ts';
-import type { Door } from './door.ts';
-import { cookieCounts } from './guard.ts';
-import type { Principal } from './principal.ts';
-import { Refusal } from './refusal.ts';
+import { checkText } from '../../../core/arguments.ts';
+import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
+import type { Store } from '../../../ports/store.ts';
+import { OWNER_HEADER } from '../../../wire/operations.ts';
+import { Refusal } from '../refusal.ts';
+import { cookieCounts, type Door } from './door.ts';
 import { hasHash, keyParts, sameSecret } from './secrets.ts';
 import { cookieIn, type SignIn } from './sign-in.ts';
 
+/** The authenticated caller. */
+export interface Principal {
+  /** The owner it acts for. */
+  readonly owner: string;
+  /** Which credentials it used, for the record: `token`, `page`, or `key ID`. */
+  readonly by: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Identifies the credentials: principals with the same proof become invalid together. Never shown. */
+  readonly proof: string;
+  /** Checked again while a stream lasts: a key may be revoked meanwhile. */
+  stillValid(): Promise<boolean>;
+}
+
+/** What credentials are checked against. */
 export interface Gatekeeper {
   readonly token: string;
   readonly signIn: SignIn;
@@ -25,12 +37,12 @@ export interface Credentials {
 
 const EVERYTHING: ReadonlySet<Scope> = new Set(SCOPES);
 
-/** Finds out who asks. Throws `unauthenticated` with nothing said of why: a guess must learn nothing. */
+/** Checks the credentials. Throws `unauthenticated` without a reason, so that guessing reveals nothing. */
 export async function authenticate(keeper: Gatekeeper, asked: Credentials): Promise<Principal> {
   const found = await principalOf(keeper, asked);
   if (found === null) {
-    throw new Refusal('unauthenticated', 'Who asks is not known.', {
-      hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link of "throughline link".',
+    throw new Refusal('unauthenticated', 'Missing or invalid credentials.', {
+      hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link from "throughline link".',
       headers: { 'www-authenticate': 'Bearer realm="throughline"' },
     });
   }
@@ -67,11 +79,12 @@ async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Pr
   return { owner: key.owner, by, scopes: new Set(key.scopes), proof: by, stillValid };
 }
 
-/** Only whoever has the token may name another owner: it opens the file with everybody's conversations anyhow. */
+/** Only the token may name another owner: whoever has it can read the data of all owners anyway. */
 function onBehalf(principal: Principal, { header }: Credentials): Principal {
   const named = header(OWNER_HEADER);
   if (named === undefined || named === principal.owner) return principal;
-  if (principal.by !== 'token') throw new Refusal('forbidden', 'Only the token of the data home acts for others.');
+  if (principal.by !== 'token')
+    throw new Refusal('forbidden', 'Only the token of the data home can act for other owners.');
   return { ...principal, owner: checkText(decoded(named), 'owner') };
 }
 
@@ -80,18 +93,18 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Refusal('invalid', 'The owner is not percent-encoded UTF-8.');
+    throw new Refusal('invalid', `The header ${OWNER_HEADER} is not percent-encoded UTF-8.`);
   }
 }
 
-/** For what would make more of a key than it is: not even all scopes are enough. */
+/** For operations that would give a key more rights than it has: all scopes are not enough. */
 export function checkToken({ by }: Principal): void {
-  if (by !== 'token') throw new Refusal('forbidden', 'This is only for whoever has the token of the data home.');
+  if (by !== 'token') throw new Refusal('forbidden', 'This needs the token of the data home; a key is not enough.');
 }
 
 export function checkScope({ scopes }: Principal, needed: Scope, what = 'This'): void {
   if (scopes.has(needed)) return;
   throw new Refusal('forbidden', `${what} needs the scope "${needed}".`, {
-    hint: `This key has ${[...scopes].join(', ') || 'none'}.`,
+    hint: `These credentials have: ${[...scopes].join(', ') || 'no scopes'}.`,
   });
 }

@@ -1,9 +1,9 @@
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import type { Receipt } from '../../core/receipt.ts';
-import type { Turn } from '../../core/turn.ts';
-import type { EndedTurn, Telemetry } from '../../ports/telemetry.ts';
+import type { Receipt } from '../../../core/receipt.ts';
+import type { Turn } from '../../../core/turn.ts';
+import type { EndedTurn, Telemetry } from '../../../ports/telemetry.ts';
 
-/** One span a turn, from its beginning to its end, with the attributes that OpenTelemetry has for generative AI. */
+/** One span per turn, with the attributes of OpenTelemetry for generative AI. */
 export class TurnSpans implements Telemetry {
   readonly #tracer: Tracer;
   readonly #open = new Map<string, Span>();
@@ -13,7 +13,7 @@ export class TurnSpans implements Telemetry {
   }
 
   turnBegun({ id, agent, conversation, n, attempt }: Turn): void {
-    // One that a killed server had begun is begun again here; within this process a repeat is the same span.
+    // A turn that a killed server had begun gets a new span. A repeated start in this process is the same span.
     if (this.#open.has(id)) return;
     const span = this.#tracer.startSpan(`invoke_agent ${agent}`, {
       kind: SpanKind.CLIENT,

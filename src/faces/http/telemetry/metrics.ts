@@ -1,17 +1,17 @@
-import type { Receipt } from '../../core/receipt.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Receipt } from '../../../core/receipt.ts';
+import type { Telemetry } from '../../../ports/telemetry.ts';
 
-/** Numbers for Prometheus, as its text format has them. What is counted is told by the engine and by the app. */
+/** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
-  readonly #turns = new Counter('throughline_turns_total', 'Turns that have ended, by outcome.');
-  readonly #begun = new Counter('throughline_turns_begun_total', 'Turns that were begun.');
+  readonly #turns = new Counter('throughline_turns_total', 'Ended turns, by outcome.');
+  readonly #begun = new Counter('throughline_turns_begun_total', 'Started turns.');
   readonly #restores = new Counter('throughline_restores_total', 'Restores by rung and proof.');
-  readonly #waits = new Counter('throughline_lock_waits_total', 'Waits for a session that somebody else held.');
+  readonly #waits = new Counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
   readonly #waited = new Counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
   readonly #requests = new Counter('throughline_http_requests_total', 'Requests by operation and status.');
   readonly #seconds = new Counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
-  readonly #cut = new Counter('throughline_readers_ended_total', 'Event streams that ended, by why.');
-  readonly #readers = new Counter('throughline_readers', 'Event streams open now.', 'gauge');
+  readonly #cut = new Counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
+  readonly #readers = new Counter('throughline_readers', 'Open event streams.', 'gauge');
 
   turnBegun(): void {
     this.#begun.add(1);

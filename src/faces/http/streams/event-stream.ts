@@ -1,49 +1,49 @@
 import type { ServerResponse } from 'node:http';
-import { ThroughlineError } from '../../core/errors.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
 
 /*
- * A stream of server-sent events that a reader cannot make grow. What a reader has not taken waits in the buffer of its
- * connection, up to 64 KiB; then nothing more is read for it, and one that takes nothing for a while is cut off. It comes back
- * with the number of the last event that it has (`Last-Event-ID`), so it loses nothing and gets nothing twice.
+ * A stream of server-sent events with bounded memory. Up to 64 KiB wait in the buffer of the connection; then nothing more is
+ * read from the store, and a reader that takes nothing for a while is disconnected. It reconnects with the number of its last
+ * event (`Last-Event-ID`), so it loses nothing and gets nothing twice.
  */
 export interface StreamSettings {
   readonly heartbeatMs: number;
-  /** How long a reader may take nothing while its buffer is full. */
+  /** How long a reader may read nothing while its buffer is full. */
   readonly stallMs: number;
-  /** How soon a reader comes back. */
+  /** How soon a browser reconnects. */
   readonly retryMs: number;
-  /** How often readers are asked whether they still may read. */
+  /** How often the credentials of readers are checked again. */
   readonly checkMs: number;
 }
 
 export const STREAM: StreamSettings = { heartbeatMs: 15_000, stallMs: 10_000, retryMs: 1_000, checkMs: 1_000 };
 
-/** What a stream carries, until the signal aborts. */
+/** The values of a stream, until the signal aborts. */
 export type Feed =
-  /** A reader goes on from the number of any of these. */
+  /** A reader can continue from the number of each. */
   | { readonly numbered: true; readonly values: (signal: AbortSignal) => AsyncIterable<{ readonly seq: number }> }
   | { readonly numbered: false; readonly values: (signal: AbortSignal) => AsyncIterable<object> };
 
-/** How a stream begins: its headers are sent, and it is written where the answer would be. */
+/** Sends the headers of a stream; `write` then writes the body. */
 export type BeginStream = (headers: Record<string, string>, write: (outgoing: ServerResponse) => void) => Response;
 
 export interface StreamOptions extends StreamSettings {
   readonly feed: Feed;
-  /** Aborted, the stream ends in good order: by the server that ends or lets its reader in no longer, or here with its reader. */
+  /** Ends the stream normally: the server stops, the credentials became invalid, or the reader left. */
   readonly stop: AbortController;
 }
 
-/** Why it ended, and with which error if it failed. */
+/** Why a stream ended, with the error if it failed. */
 export type StreamEnd =
   | { readonly why: 'left' | 'slow' | 'over' }
   | { readonly why: 'failed'; readonly error: unknown };
 
 const HEARTBEAT = Buffer.from(':\n\n');
 
-/** An event that many read is written once: they are given the same object. */
+/** Readers of one event share its object, so it is encoded once. */
 const ENCODED = new WeakMap<object, Buffer>();
 
-/** JSON has no raw line breaks and a number has none at all: no field can begin another. */
+/** Neither JSON nor a number contains line breaks, so no value can end its field. */
 export function encodeFrame(data: object, id?: number): Buffer {
   const known = ENCODED.get(data);
   if (known !== undefined) return known;
@@ -53,8 +53,8 @@ export function encodeFrame(data: object, id?: number): Buffer {
 }
 
 /**
- * Writes the stream until it is over, for whatever reason; its headers have been sent. Straight to the connection, whose buffer
- * and idea of a stalled reader are Node's own: a web stream in between costs every reader more than all the rest of it.
+ * Writes the stream until it ends; its headers have been sent. Writes to Node's connection directly, with its buffer and its
+ * timeout: a web stream in between would cost more than all the rest.
  */
 export async function writeStream(outgoing: ServerResponse, options: StreamOptions): Promise<StreamEnd> {
   const { feed, stop, heartbeatMs, stallMs, retryMs } = options;
@@ -76,7 +76,7 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
         await taken();
     }
   } catch (error) {
-    // A server that ends has told its readers all that it knows: for them that is an end in good order.
+    // When the server stops, its readers have received everything: that is a normal end.
     if (gone === null && !(error instanceof ThroughlineError && error.code === 'closed')) {
       cut('left');
       return { why: 'failed', error };
@@ -88,13 +88,13 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
   outgoing.end();
   return { why: 'over' };
 
-  /** Tears the connection down, with what is still in its buffers: no end in good order, so that the reader comes back. */
+  /** Destroys the connection with its buffers. The reader sees an error, and reconnects. */
   function cut(why: 'left' | 'slow'): void {
     gone ??= why;
     outgoing.destroy();
   }
 
-  /** Resolves when the buffer is empty again, or the stream is to end. Node's timeout begins anew whenever a part was taken. */
+  /** Resolves when the buffer is empty, or the stream should end. Node's timeout starts again whenever a part was sent. */
   function taken(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {

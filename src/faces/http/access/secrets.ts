@@ -1,11 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** A key as its holder has it: what may be shown, a dot, and what may not. */
+/** A key: its public id, a dot, and its secret. */
 const KEY = /^tl_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/;
 
 export interface FreshKey {
   readonly id: string;
-  /** Shown once, to whoever made it. */
+  /** Shown once, when it is created. */
   readonly key: string;
   readonly hash: string;
 }
@@ -21,13 +21,13 @@ export function freshSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** The parts of a key; null: it is something else. */
+/** The parts of a key; null: it is not a key. */
 export function keyParts(text: string): { id: string; secret: string } | null {
   const [, id, secret] = KEY.exec(text) ?? [];
   return id === undefined || secret === undefined ? null : { id, secret };
 }
 
-/** Takes as long for a wrong one as for the right one. */
+/** Compares in constant time. */
 export function sameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(sha256(given), sha256(expected));
 }
@@ -42,7 +42,7 @@ function sha256(text: string): Buffer {
 
 const ANY_KEY = /(tl_[0-9a-f]{16})\.[A-Za-z0-9_-]{43}/g;
 
-/** Takes secrets out of a text that is to be kept: every key, and those that are named. */
+/** Replaces every key and the given secrets in a text. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text.replaceAll(ANY_KEY, '$1.[secret]'));
 }

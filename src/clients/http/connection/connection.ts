@@ -1,0 +1,185 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
+import { Backoff, type BackoffSettings } from './backoff.ts';
+import { checkAnswer, closed, lost, ServerAway, unknownOutcome, unreachable } from './faults.ts';
+import type { Incoming, Transport } from './transport.ts';
+
+export interface Timing extends BackoffSettings {
+  /** How long an answer may take; `longMs`: when programs are started or a whole conversation is read. */
+  readonly timeoutMs: number;
+  readonly longMs: number;
+  /** How long the very first answer may take. */
+  readonly firstAnswerMs: number;
+  /** A stream without even a heartbeat for so long is dead. */
+  readonly silenceMs: number;
+}
+
+export const TIMING: Timing = {
+  giveUpMs: 30_000,
+  firstMs: 50,
+  longestMs: 1_000,
+  timeoutMs: 30_000,
+  longMs: 600_000,
+  firstAnswerMs: 10_000,
+  silenceMs: 45_000,
+};
+
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: object;
+  /** How long the answer may take; left out: `timeoutMs`. */
+  readonly withinMs?: number | undefined;
+  /** Sending it twice has the same effect as once. */
+  readonly repeatable: boolean;
+  /** Called when a reply was lost: the request may have been carried out, and is repeated now. */
+  readonly onLost?: () => void;
+}
+
+/** The connection to one server, shared by all requests. Repeats what may be repeated; `close` ends everything. */
+export class Connection {
+  readonly transport: Transport;
+  readonly timing: Timing;
+  readonly #active = new Set<Stop>();
+  #closed = false;
+  /** The server has answered once. Before that we do not wait for it, so that a wrong address fails at once. */
+  #hasAnswered = false;
+
+  constructor(transport: Transport, timing: Timing) {
+    this.transport = transport;
+    this.timing = timing;
+  }
+
+  async ask(request: Request): Promise<unknown> {
+    const backoff = new Backoff(this.transport.where, this.timing);
+    for (;;) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        if (!(error instanceof ServerAway)) throw error;
+        if (!error.nothingDone) {
+          if (!request.repeatable) throw unknownOutcome(this.transport.where, error);
+          request.onLost?.();
+        }
+        await this.wait(backoff, error);
+      }
+    }
+  }
+
+  /** Waits until the next try. Throws when the server has been away for too long or never answered, and when closed. */
+  async wait(backoff: Backoff, why: ServerAway, signal?: AbortSignal): Promise<void> {
+    if (!this.#hasAnswered) throw unreachable(this.transport.where, why);
+    const ms = backoff.next(why);
+    await this.stoppable(signal, (stop) => stop.sleep(ms));
+    if (this.#closed) throw closed();
+  }
+
+  /** Runs work that `close` and the signal can stop. */
+  async stoppable<T>(signal: AbortSignal | undefined, work: (stop: Stop) => Promise<T>): Promise<T> {
+    const stop = this.begin(signal);
+    try {
+      return await work(stop);
+    } finally {
+      this.end(stop);
+    }
+  }
+
+  begin(signal?: AbortSignal): Stop {
+    if (this.#closed) throw closed();
+    const stop = new Stop(signal);
+    this.#active.add(stop);
+    return stop;
+  }
+
+  end(stop: Stop): void {
+    this.#active.delete(stop);
+    stop.release();
+  }
+
+  /** One try, up to the beginning of a successful answer. */
+  async send({ method, path, headers, body }: Request, stop: Stop): Promise<Incoming> {
+    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const ours = { [INTERFACE_HEADER]: INTERFACE, ...type };
+    const text = body === undefined ? null : JSON.stringify(body);
+    const request = { method, path: `${BASE_PATH}${path}`, headers: { ...headers, ...ours }, body: text };
+    const answer = await this.orAway(stop, () => this.transport.send({ ...request, signal: stop.signal }));
+    await this.orAway(stop, () => checkAnswer(answer, this.transport));
+    this.#hasAnswered = true;
+    return answer;
+  }
+
+  /** Translates network errors. */
+  async orAway<T>(stop: Stop, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (this.#closed) throw closed();
+      if (error instanceof ThroughlineError || error instanceof ServerAway) throw error;
+      if (stop.signal.reason instanceof ServerAway) throw stop.signal.reason;
+      throw lost(error);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const stop of this.#active) stop.abort(closed());
+    this.transport.close();
+  }
+
+  #once(request: Request): Promise<unknown> {
+    return this.stoppable(undefined, async (stop) => {
+      stop.limit(request.withinMs ?? this.timing.timeoutMs, 'it took too long');
+      const answer = await this.send(request, stop);
+      return this.orAway(stop, async () => JSON.parse(await answer.text()));
+    });
+  }
+}
+
+/** Stops a request: when the caller's signal aborts, when the connection closes, or after a time limit. */
+export class Stop {
+  readonly #controller = new AbortController();
+  readonly #signal: AbortSignal | undefined;
+  readonly #follow = () => this.#controller.abort(this.#signal?.reason);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+    if (signal?.aborted) this.#follow();
+    else signal?.addEventListener('abort', this.#follow);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason?: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  /** Sets the time limit, counted from now; replaces an earlier one. */
+  limit(ms: number, why: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.abort(new ServerAway(why, { nothingDone: false })), ms);
+  }
+
+  /** Removes the time limit. */
+  noLimit(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Resolves after this time, or when stopped. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, ms);
+      if (this.signal.aborted) resolve();
+      this.signal.addEventListener('abort', () => resolve());
+    });
+  }
+
+  /** Frees the timer and the listener. */
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#follow);
+  }
+}

@@ -1,0 +1,69 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { Backoff } from './backoff.ts';
+import type { Connection, Request, Stop } from './connection.ts';
+import { ServerAway } from './faults.ts';
+import type { Incoming } from './transport.ts';
+
+/** Yielded after a reconnect: messages without a number may have been missed. */
+export const RECONNECTED = Symbol('reconnected');
+
+/**
+ * The messages of a stream, over as many connections as needed. Each connection begins after the last message that was taken,
+ * so none is lost and none comes twice. Reads only as fast as the caller does. Ends when the signal aborts.
+ */
+export async function* messages(
+  connection: Connection,
+  request: Request,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<EventSourceMessage | typeof RECONNECTED> {
+  const backoff = new Backoff(connection.transport.where, connection.timing);
+  let lastId: string | undefined;
+  let isReconnect = false;
+  while (!signal?.aborted) {
+    const stop = connection.begin(signal);
+    let why = new ServerAway('the stream ended', { nothingDone: true });
+    try {
+      const headers = lastId === undefined ? request.headers : { ...request.headers, 'last-event-id': lastId };
+      stop.limit(connection.timing.timeoutMs, 'it took too long');
+      const answer = await connection.send({ ...request, headers }, stop);
+      backoff.answered();
+      if (isReconnect) yield RECONNECTED;
+      isReconnect = true;
+      for await (const message of messagesOf(answer, connection, stop, (ms) => backoff.limit(ms))) {
+        backoff.reset();
+        lastId = message.id ?? lastId;
+        yield message;
+      }
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!(error instanceof ServerAway)) throw error;
+      why = error;
+    } finally {
+      stop.abort(); // the caller may have left before the end
+      connection.end(stop);
+    }
+    await connection.wait(backoff, why, signal);
+  }
+}
+
+/** Messages of one connection. An incomplete message is dropped. */
+async function* messagesOf(
+  answer: Incoming,
+  connection: Connection,
+  stop: Stop,
+  onRetry: (ms: number) => void,
+): AsyncGenerator<EventSourceMessage> {
+  const waiting: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => waiting.push(message), onRetry });
+  const decoder = new TextDecoder();
+  const chunks = answer.chunks()[Symbol.asyncIterator]();
+  for (;;) {
+    // Only while we wait for the server: the caller may take as long as it likes.
+    stop.limit(connection.timing.silenceMs, 'it sent nothing any more');
+    const { done, value } = await connection.orAway(stop, () => chunks.next());
+    stop.noLimit();
+    if (done) return;
+    parser.feed(decoder.decode(value, { stream: true }));
+    yield* waiting.splice(0);
+  }
+}

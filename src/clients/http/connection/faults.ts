@@ -1,0 +1,108 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import { INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
+import { errorCodeOf, PROBLEM_CODES, type ProblemCode } from '../../../wire/problem-codes.ts';
+import type { Incoming, Transport } from './transport.ts';
+
+/** The server did not answer, or is stopping. It may be back soon. */
+export class ServerAway extends Error {
+  /** It is certain that the server did nothing. */
+  readonly nothingDone: boolean;
+
+  constructor(message: string, options: { nothingDone: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.nothingDone = options.nothingDone;
+  }
+}
+
+/** A reverse proxy answers so when its server is away. */
+const GATEWAY = [502, 503, 504];
+
+/** Throws the error that an answer stands for, unless it is a success. */
+export async function checkAnswer(answer: Incoming, { where }: Transport): Promise<void> {
+  const spoken = answer.header(INTERFACE_HEADER);
+  if (spoken === null) {
+    if (GATEWAY.includes(answer.status)) throw new ServerAway(`status ${answer.status}`, { nothingDone: false });
+    throw new ThroughlineError('unreachable', `The program that answers at ${where} is not a Throughline server.`, {
+      hint: 'Check the address. "throughline serve" prints the right one.',
+    });
+  }
+  if (spoken !== INTERFACE) throw otherInterface(where, spoken);
+  if (answer.status < 300) return;
+  const { code, detail, hint } = problemIn(await answer.text());
+  if (code === 'closed') throw new ServerAway('it is stopping', { nothingDone: true });
+  if (code === 'too_many') throw new ServerAway('it has too many readers', { nothingDone: true });
+  if (code === 'unauthenticated') throw unknownToken(where);
+  throw new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
+}
+
+function otherInterface(where: string, spoken: string): ThroughlineError {
+  const isOlder = Number(spoken) < Number(INTERFACE);
+  const message =
+    `The server at ${where} is ${isOlder ? 'older' : 'newer'} than this client: ` +
+    `it speaks interface ${spoken}, and this client speaks interface ${INTERFACE}.`;
+  const hint = isOlder
+    ? 'Update Throughline on the server and restart it: a running server keeps its old version.'
+    : 'Update Throughline here to the version of the server.';
+  return new ThroughlineError('unreachable', message, { hint });
+}
+
+function problemIn(text: string): { code: ProblemCode; detail: string; hint?: string } {
+  try {
+    const problem = JSON.parse(text);
+    if (PROBLEM_CODES.includes(problem.code) && typeof problem.detail === 'string') return problem;
+  } catch {
+    // Not JSON: incomplete, or from a proxy.
+  }
+  return { code: 'internal', detail: 'The server failed without saying why.' };
+}
+
+function unknownToken(where: string): ThroughlineError {
+  return new ThroughlineError('refused', `The server at ${where} does not accept this token.`, {
+    hint:
+      'Set THROUGHLINE_TOKEN to the content of server/token in its data home, or to a key from ' +
+      '"throughline keys create" on that machine.',
+  });
+}
+
+export function unreachable(where: string, why: Error): ThroughlineError {
+  return new ThroughlineError('unreachable', `The server at ${where} does not answer (${causeOf(why)}).`, {
+    hint: 'Check whether it runs. "throughline serve" starts it.',
+    cause: why,
+  });
+}
+
+/** Whether a server is unreachable because nothing listens there. */
+export function nothingListens(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.cause instanceof ServerAway && error.cause.nothingDone;
+}
+
+/** The reply to a request was lost, and the request must not be repeated. */
+export function unknownOutcome(where: string, why: Error): ThroughlineError {
+  return new ThroughlineError('unreachable', `The connection to ${where} was lost before the server answered.`, {
+    hint: 'The request may have been carried out or not. Check before you repeat it.',
+    cause: why,
+  });
+}
+
+export function closed(): ThroughlineError {
+  return new ThroughlineError('closed', 'Throughline is closed.');
+}
+
+/** Nothing listens on the port or the socket, so the request was never received. */
+const NOT_RECEIVED = ['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH'];
+
+/** What is known of a request without an answer, for any transport. */
+export function lost(error: unknown): ServerAway {
+  const code = codeOf(error) ?? codeOf((error as Error).cause);
+  const message = code ?? (error instanceof Error ? error.message : String(error));
+  return new ServerAway(message, { nothingDone: code !== null && NOT_RECEIVED.includes(code), cause: error });
+}
+
+function codeOf(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : null;
+}
+
+function causeOf(why: Error): string {
+  return why.message.replace(/\.$/, '');
+}

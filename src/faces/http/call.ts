@@ -1,0 +1,40 @@
+import { isAbsolute } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Engine } from '../../ports/engine.ts';
+import type { Tasks } from '../../ports/tasks.ts';
+import type { BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
+import { checkScope, type Principal } from './access/authenticate.ts';
+import type { Link } from './access/sign-in.ts';
+
+/** One request of an operation, checked. */
+export interface Call<N extends OperationName> {
+  /** On behalf of the caller. */
+  readonly engine: Engine;
+  /** On behalf of the caller. */
+  readonly tasks: Tasks;
+  /** Throws `forbidden` for another owner than that of this server. */
+  readonly newLink: (owner: string) => Link;
+  readonly principal: Principal;
+  readonly params: ParamsOf<(typeof OPERATIONS)[N]>;
+  readonly query: QueryOf<(typeof OPERATIONS)[N]>;
+  readonly body: BodyOf<(typeof OPERATIONS)[N]>;
+  /** The number of the last event that the reader has; null: it does not say. */
+  readonly lastEventId: number | null;
+}
+
+/** Directories and native sessions belong to the machine, not to the owner: naming one needs the scope `admin`. */
+export function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; session?: string }): void {
+  if (cwd !== undefined) {
+    checkScope(principal, 'admin', 'Naming a directory');
+    checkAbsolute(cwd);
+  }
+  if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
+}
+
+/** A relative path would mean a directory below that of the server process, which no caller knows. */
+export function checkAbsolute(cwd: string, place = ''): void {
+  if (isAbsolute(cwd)) return;
+  throw new ThroughlineError('invalid', `${place}The working directory ${JSON.stringify(cwd)} is not absolute.`, {
+    hint: 'A server needs the whole path.',
+  });
+}
