@@ -20,7 +20,7 @@ const anySituation: fc.Arbitrary<Situation> = fc
     traits,
     restore: restoreSettings,
     live: fc.option(fc.nat(5)),
-    toldInVain: fc.nat(12),
+    repeats: fc.nat(12),
     rewinds: fc.boolean(),
     explicit: fc.option(fc.constantFrom('id-0', 'id-1', 'id-2', 'elsewhere'), { freq: 4 }),
   })
@@ -76,23 +76,23 @@ describe('the ladder', () => {
 
   test('leaves a session that was told more than two turns in vain, says why, and rebuilds', () => {
     const unsettled = session(0, { watermark: 1, state: 'unsettled' });
-    for (const toldInVain of [0, 1, 2]) {
-      const plan = planContinuity(situation({ head: 9, sessions: [unsettled], toldInVain }));
+    for (const repeats of [0, 1, 2]) {
+      const plan = planContinuity(situation({ head: 9, sessions: [unsettled], repeats }));
       expect(plan.steps.map(({ rung }) => rung)).toEqual(['resume', 'transcript']);
-      expect(plan.leaves).toBeUndefined();
+      expect(plan.replaces).toBeUndefined();
     }
     const all = { ...TRAITS, rehydrate: true };
-    const live = { head: 9, sessions: [unsettled], live: unsettled.ref, traits: all, toldInVain: 3 };
+    const live = { head: 9, sessions: [unsettled], live: unsettled.ref, traits: all, repeats: 3 };
     const plan = planContinuity(situation(live));
     expect(plan.steps.map(({ rung }) => rung)).toEqual(['rehydrate', 'transcript']);
-    expect(plan.leaves).toEqual({
+    expect(plan.replaces).toEqual({
       session: unsettled,
       reason: expect.stringContaining('told 3 turns that it has been told before'),
     });
   });
 
   test('goes on in such a session when it goes back before the last prompt, unless it has no watermark to be told from', () => {
-    const told = { head: 9, toldInVain: 3, rewinds: true };
+    const told = { head: 9, repeats: 3, rewinds: true };
     const [step] = planContinuity(
       situation({ ...told, sessions: [session(0, { watermark: 6, state: 'unsettled' })] }),
     ).steps;
@@ -101,7 +101,7 @@ describe('the ladder', () => {
   });
 
   test('goes on in such a session when the caller names it, or asks for the rung', () => {
-    const told = { head: 9, sessions: [session(0, { watermark: 1, state: 'unsettled' })], toldInVain: 8 };
+    const told = { head: 9, sessions: [session(0, { watermark: 1, state: 'unsettled' })], repeats: 8 };
     expect(rungs({ ...told, explicit: 'id-0' })).toEqual(['resume']);
     expect(rungs({ ...told, restore: { ...DEFAULT_RESTORE, rung: 'resume' } })).toEqual(['resume']);
   });
@@ -173,9 +173,9 @@ describe('for every situation', () => {
 
   test('a session that is left is none that is used, and only an unsettled one is left', () => {
     property(anySituation, (told) => {
-      const { steps, leaves } = planContinuity(told);
-      if (leaves === undefined) return;
-      expect(leaves.session).toMatchObject({ state: 'unsettled', ref: told.sessions[0]?.ref });
+      const { steps, replaces } = planContinuity(told);
+      if (replaces === undefined) return;
+      expect(replaces.session).toMatchObject({ state: 'unsettled', ref: told.sessions[0]?.ref });
       expect(steps.every(({ open }) => !('session' in open))).toBe(true);
     });
   });

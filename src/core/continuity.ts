@@ -13,8 +13,8 @@ export interface Situation {
   readonly live: string | null;
   /** Nothing has shown what the living session knew when it was opened. */
   readonly unproved?: boolean;
-  /** How many turns after its watermark the newest session, unsettled, has been told already. Left out: none. */
-  readonly toldInVain?: number;
+  /** How many turns the newest session, unsettled, would be told a second time. Left out: none. */
+  readonly repeats?: number;
   /** The newest session would be opened as it was before the last prompt, which failed. */
   readonly rewinds?: boolean;
   readonly traits: AgentTraits;
@@ -51,8 +51,8 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly refusal: string | null;
-  /** The session that the conversation does not go on in, though it could, and why; left out: there is none. */
-  readonly leaves?: { readonly session: Session; readonly reason: string };
+  /** A session that is usable and is replaced all the same, and why; left out: there is none. */
+  readonly replaces?: { readonly session: Session; readonly reason: string };
 }
 
 /** Every way to bring a session to the head of the conversation, best first. Same inputs, same plan. */
@@ -61,12 +61,12 @@ export function planContinuity(situation: Situation): Plan {
   if (explicit !== null) return planExplicit(situation, explicit);
   if (restore.policy === 'off') return { steps: [freshStep(situation)], refusal: null };
   const newest = candidate(situation);
-  const leaves = newest !== null && leaving(situation, newest);
-  const cached = newest === null || leaves ? [] : cachedSteps(situation, newest);
+  const replaces = newest !== null && replaced(situation, newest);
+  const cached = newest === null || replaces ? [] : cachedSteps(situation, newest);
   const steps = [...cached, ...rebuildingSteps(situation)].filter((step) => allowed(step, restore));
   if (restore.policy === 'auto' && restore.rung === null && situation.head > 0) steps.push(freshStep(situation));
   if (steps.length === 0) return { steps, refusal: refusal(situation) };
-  return leaves ? { steps, refusal: null, leaves } : { steps, refusal: null };
+  return replaces ? { steps, refusal: null, replaces } : { steps, refusal: null };
 }
 
 /** The caller named a session: it is the only one that may be used. */
@@ -94,24 +94,24 @@ function candidate({ sessions }: Situation): Session | null {
   return newest !== undefined && isUsable(newest) ? newest : null;
 }
 
-/** One or two turns that came to nothing are told again to the session that saw them: it is worth more than their few words. */
-const MOST_TOLD_AGAIN = 2;
+/** A session that saw one or two failed turns is worth more than the few words that are repeated to it. */
+const MOST_REPEATS = 2;
 
-/** Whether a session that was told so many turns to no end must not simply be told them once more. */
-export function isTooMuchAgain(toldInVain: number): boolean {
-  return toldInVain > MOST_TOLD_AGAIN;
+/** Whether a session would be told so many turns again that it is rewound or replaced instead. */
+export function tooManyRepeats(repeats: number): boolean {
+  return repeats > MOST_REPEATS;
 }
 
 /**
- * An unsettled session is told all that comes after its watermark, and keeps it when that prompt comes to nothing, too: told all
- * of it every time, its context would grow with the square of the failures. One that goes back before the last prompt is the same
- * every time; but one without a watermark has the history from its beginning, and would be told all of it on top.
+ * An unsettled session is told all turns after its watermark, and keeps them even when that prompt fails. Told them every time,
+ * its context would grow with the square of the failures. A session that is rewound before the last prompt does not grow; but one
+ * without a watermark holds the history from its beginning, and would be told all of it on top.
  */
-function leaving(situation: Situation, session: Session): Plan['leaves'] | false {
-  const { toldInVain = 0, rewinds = false, restore } = situation;
-  if (session.state !== 'unsettled' || restore.rung !== null || !isTooMuchAgain(toldInVain)) return false;
+function replaced(situation: Situation, session: Session): Plan['replaces'] | false {
+  const { repeats = 0, rewinds = false, restore } = situation;
+  if (session.state !== 'unsettled' || restore.rung !== null || !tooManyRepeats(repeats)) return false;
   if (rewinds && session.watermark > 0) return false;
-  return { session, reason: `it would be told ${toldInVain} turns that it has been told before` };
+  return { session, reason: `it would be told ${repeats} turns that it has been told before` };
 }
 
 /** Steps that use a session which has been told something already. */
@@ -161,8 +161,8 @@ function freshStep({ head }: Situation): Step {
 }
 
 /**
- * We delivered all of it to this process ourselves, unless it was reopened on the agent's word alone. But an agent that has gone on under another id before may do so again, and
- * then only its storage could tell what it took along.
+ * We delivered everything to this process ourselves, unless it was reopened on the agent's word alone. An agent that has changed
+ * its session id before may do so again, and then only its storage could show what it took along.
  */
 function livingProof({ sessions, traits, unproved = false }: Situation): Proof {
   if (traits.position) return 'proved';

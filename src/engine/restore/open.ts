@@ -21,11 +21,11 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   if (live === null) return { failure: 'its process has ended' };
   const position = traits.position ? await live.session.position() : null;
   if (traits.position && position !== row.position) {
-    const alone = await wentOnAlone(row, position, request);
-    if (alone === null) return movedByOthers(row, position, request);
+    const moved = await movedByAgent(row, position, request);
+    if (moved === null) return movedByOthers(row, position, request);
     // What it did is in its storage; in its process there may be more to come that nobody asked for.
     await held.endLive(agent);
-    return { failure: alone };
+    return { failure: moved };
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
   if (isTooWeak(proof, request)) return { failure: 'nothing shows that it has the context, or takes it along' };
@@ -43,10 +43,10 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
     const position = await agent.position(row.id, await held.openSandbox());
     if (position === null) return putAside(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) {
-      const alone = await wentOnAlone(row, position, request);
-      if (alone === null) return movedByOthers(row, position, request);
+      const moved = await movedByAgent(row, position, request);
+      if (moved === null) return movedByOthers(row, position, request);
       // It knows more than the history does: the lineage and the receipt say so.
-      await held.putAside(agent, { ref: row.ref, state: 'unsettled', reason: alone, change: { position } });
+      await held.putAside(agent, { ref: row.ref, state: 'unsettled', reason: moved, change: { position } });
       row = { ...row, state: 'unsettled', position, process: null };
     }
   }
@@ -202,7 +202,7 @@ function movedByOthers(row: Session, found: string | null, request: RestoreReque
 }
 
 /** What the agent did by itself since its last turn, without anybody's prompt; null: it was not the agent alone. */
-async function wentOnAlone(
+async function movedByAgent(
   row: Session,
   position: string | null,
   { held, agent }: RestoreRequest,

@@ -1,4 +1,4 @@
-import { isTooMuchAgain, type Plan, planContinuity } from '../../core/continuity.ts';
+import { type Plan, planContinuity, tooManyRepeats } from '../../core/continuity.ts';
 import type { RestoreSettings } from '../../core/restore-settings.ts';
 import type { Session } from '../../core/session.ts';
 import type { AgentTraits } from '../../core/traits.ts';
@@ -20,9 +20,9 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   const { ref: live, unproved } = living ?? { ref: null, unproved: false };
   const [last] = newest;
   // A warm-up tells nothing: whether to go on in this session, and from where, is for the turn to say.
-  const again = last === undefined || turn === null ? 0 : await toldInVain(held, last);
+  const repeats = last === undefined || turn === null ? 0 : await countRepeats(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
-  const known = { head, sessions, live, unproved, toldInVain: again, rewinds };
+  const known = { head, sessions, live, unproved, repeats, rewinds };
   return planContinuity({ ...known, traits, restore: settings, explicit });
 }
 
@@ -30,12 +30,12 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
  * How many turns after its watermark an unsettled session has been told already: all up to the last one that was sent in it. What
  * other agents have answered since is new to it. One in which no turn has ended was rebuilt for this very turn, with all of them.
  */
-async function toldInVain(held: Held, session: Session): Promise<number> {
+async function countRepeats(held: Held, session: Session): Promise<number> {
   if (session.state !== 'unsettled') return 0;
   const { store } = held.parts;
   const { owner, id, head } = held.conversation;
   const lacking = await store.countRecordsAfter(owner, id, session.watermark);
-  if (!isTooMuchAgain(lacking)) return lacking;
+  if (!tooManyRepeats(lacking)) return lacking;
   const newest = await store.recordsBefore(owner, id, { upTo: head, limit: MOST_LOOKED_AT });
   const last = newest.find(({ sessionId }) => sessionId === session.id);
   return last === undefined ? lacking : lacking - (await store.countRecordsAfter(owner, id, last.n));
@@ -91,7 +91,7 @@ async function rewindOfFailed(held: Held, agent: string): Promise<RewindTo | nul
   const { owner, id, head } = held.conversation;
   const [session] = await store.sessions(owner, id, { agent, limit: 1 });
   if (session === undefined || session.watermark === 0) return null;
-  if (!isTooMuchAgain(await toldInVain(held, session))) return null;
+  if (!tooManyRepeats(await countRepeats(held, session))) return null;
   const [turn] = await store.turns(owner, id, { after: head - 1, limit: 1 });
   const [record] = await store.recordsBefore(owner, id, { upTo: head, limit: 1 });
   if (turn?.state !== 'failed' || turn.sent?.session !== session.ref || turn.sent.position === session.position)

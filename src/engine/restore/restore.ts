@@ -39,7 +39,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     return fail(refusal(request, 'it belongs to another conversation'));
   }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
-  if (plan.leaves) await leaveSession(plan.leaves, request);
+  if (plan.replaces) await replaceSession(plan.replaces, request);
 
   const aside = new Set<string>();
   for (const step of plan.steps) {
@@ -137,8 +137,11 @@ async function isElsewhere(id: string, { held, agent }: RestoreRequest): Promise
   return held.parts.store.sessionIsElsewhere(owner, conversation, { storage: await held.storage(agent), id });
 }
 
-/** A session that could be used, and is not: the receipt and the lineage say why. */
-async function leaveSession({ session, reason }: NonNullable<Plan['leaves']>, request: RestoreRequest): Promise<void> {
+/** A usable session that is not used: the receipt and the lineage say why. */
+async function replaceSession(
+  { session, reason }: NonNullable<Plan['replaces']>,
+  request: RestoreRequest,
+): Promise<void> {
   const { held, agent } = request;
   if (session.process && held.live.get(agent.name)?.ref !== session.ref)
     await held.parts.processes.end(session.process);
