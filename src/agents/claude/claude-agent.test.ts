@@ -64,7 +64,7 @@ test('the window follows the model', async () => {
   expect((await agent({ model: 'sonnet[1m]', options }).traits()).window).toBe(500_000);
 });
 
-test('a session is resumed where its file is whole, and nothing is started where it is not', async () => {
+test('a session is resumed when its file is whole; otherwise nothing is started', async () => {
   keep('whole', entry('a', null) + entry('b', 'a'));
   const opened = await agent().open(request({ kind: 'resume', id: 'whole' }));
   expect(opened).toMatchObject({ ok: true, proof: 'proved' });
@@ -82,7 +82,7 @@ test('a session is resumed where its file is whole, and nothing is started where
   expect(asked).toHaveLength(1);
 });
 
-test('a session goes back to before a failed prompt, and stands there until the next one is written', async () => {
+test('a session is rewound before a failed prompt, and keeps that position until the next one is written', async () => {
   keep('back', `${entry('a', null)}${entry('failed', 'a')}${entry('error', 'failed')}${NOTE}`);
   const rewind = { position: '1:a', drops: 'failed' };
   const opened = await agent().open(request({ kind: 'resume', id: 'back', rewind }));
@@ -101,7 +101,7 @@ test('a session goes back to before a failed prompt, and stands there until the 
   expect(asked).toHaveLength(1);
 });
 
-test('records become a session that is resumed; nothing is left of one that Claude refuses', async () => {
+test('a session made from records is resumed; its file is removed when Claude refuses it', async () => {
   const how = { kind: 'rehydrate', id: 'made', from: { records: [record(1), record(2)] } } as const;
   refusal = new ClaudeRefusal('refused', 'no');
   expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused', message: 'no' });
@@ -115,7 +115,7 @@ test('records become a session that is resumed; nothing is left of one that Clau
   expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: 'made' });
 });
 
-test('a copy is put back byte for byte, never over another file, and never when it is damaged', async () => {
+test('a copy is written back byte for byte, never over another file, and never when it is damaged', async () => {
   const transcript = Buffer.from(entry('a', null));
   const how = { kind: 'rehydrate', id: 'copy', from: { transcript, memo: null } } as const;
   expect(await agent().open(request(how))).toMatchObject({ ok: true });
@@ -128,7 +128,7 @@ test('a copy is put back byte for byte, never over another file, and never when 
   expect(readdirSync(folder())).toEqual(['copy.jsonl']);
 });
 
-test('what cannot be done is refused without starting anything', async () => {
+test('impossible requests are refused without starting anything', async () => {
   const fresh = { kind: 'new', id: '00000000-0000-4000-8000-000000000001' } as const;
   expect(await agent().open(request(fresh, { noTools: true }))).toMatchObject({ ok: false, reason: 'refused' });
   expect(await agent().open(request(fresh, { signal: AbortSignal.abort() }))).toMatchObject({ ok: false });

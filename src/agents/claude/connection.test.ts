@@ -6,18 +6,18 @@ test.each([
   ['not_found', 'Error: --resume requires …. Provided value "x" is not a UUID and does not match any session title.'],
   ['in_use', 'Error: Session ID 44444444-4444-4444-8444-444444444444 is already in use.'],
   ['locked', 'Error: session 1234 is locked by another process'],
-])('%s: %s', (reason, complaint) => {
-  expect(refusalOf(`(node) a warning\n${complaint}\nmore`)).toMatchObject({ reason });
+])('%s: %s', (reason, output) => {
+  expect(refusalOf(`(node) a warning\n${output}\nmore`)).toMatchObject({ reason });
 });
 
-test('the message is the line that says it', () => {
+test('the message is the line with the refusal', () => {
   expect(refusalOf('a warning\nError: Session ID 1 is already in use.')?.message).toBe(
     'Session ID 1 is already in use.',
   );
 });
 
-test('anything else is no refusal of the session', () => {
-  for (const complaint of ['', 'Invalid API key', 'SyntaxError: …', 'the port is already in use']) {
-    expect(refusalOf(complaint)).toBeNull();
+test('other output is not a refusal', () => {
+  for (const output of ['', 'Invalid API key', 'SyntaxError: …', 'the port is already in use']) {
+    expect(refusalOf(output)).toBeNull();
   }
 });

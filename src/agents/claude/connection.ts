@@ -67,11 +67,11 @@ const REFUSALS: readonly (readonly [RegExp, ClaudeRefusal['reason']])[] = [
 ];
 
 /** Null: Claude ended for another reason. */
-export function refusalOf(complaint: string): ClaudeRefusal | null {
-  const refusal = REFUSALS.find(([words]) => words.test(complaint));
+export function refusalOf(output: string): ClaudeRefusal | null {
+  const refusal = REFUSALS.find(([words]) => words.test(output));
   if (refusal === undefined) return null;
   const [words, reason] = refusal;
-  const line = complaint.split('\n').find((one) => words.test(one)) ?? complaint;
+  const line = output.split('\n').find((one) => words.test(one)) ?? output;
   return new ClaudeRefusal(reason, line.replace(/^.*?(?:\bError: )/, '').trim());
 }
 
@@ -80,7 +80,7 @@ export interface PermissionQuestion {
   readonly toolName: string;
   readonly input: Readonly<Record<string, unknown>>;
   readonly toolUseId: string | null;
-  /** Rules of Claude's that would answer such questions in future; empty: it offers none. */
+  /** Rules that Claude offers for such questions in future; empty: none. */
   readonly suggestions: readonly unknown[];
   /** The question as a sentence; null: Claude gave none. */
   readonly title: string | null;
@@ -98,8 +98,7 @@ export type PermissionDecision =
   | { readonly behavior: 'deny'; readonly message: string };
 
 /**
- * A line of Claude's output. Only what we read is named; other fields and other types are kept as they came. Every version
- * may leave any of it out.
+ * A line of Claude's output. Only the fields that we read are named; others are kept. Any version may leave any of them out.
  */
 export interface ClaudeMessage {
   readonly type: string;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { claudeVariables, environmentIn } from './environment.ts';
 
-test('Claude gets what its ways to log in need, and nothing else of ours', () => {
+test('Claude gets the variables that its login needs, and nothing else of ours', () => {
   const ours = {
     ANTHROPIC_API_KEY: 'a',
     CLAUDE_CONFIG_DIR: 'b',
@@ -26,7 +26,7 @@ test('Claude gets what its ways to log in need, and nothing else of ours', () =>
   ]);
 });
 
-test('keys of a cloud are handed on where Claude is to use that cloud', () => {
+test('Claude gets the keys of a cloud only when it uses that cloud', () => {
   const ours = { AWS_PROFILE: 'a', GOOGLE_CLOUD_PROJECT: 'b', AZURE_CLIENT_ID: 'c' };
   expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_BEDROCK: '1' })).toHaveProperty('AWS_PROFILE');
   expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_BEDROCK: '1' })).not.toHaveProperty('GOOGLE_CLOUD_PROJECT');
@@ -34,14 +34,14 @@ test('keys of a cloud are handed on where Claude is to use that cloud', () => {
   expect(claudeVariables({ ...ours, CLAUDE_CODE_USE_FOUNDRY: '1' })).toHaveProperty('AZURE_CLIENT_ID');
 });
 
-test('a config directory in the sandbox is one of its own, unless the settings name another', () => {
+test('the config directory is in the sandbox on request, unless the settings name another', () => {
   const sandbox = { state: '/sandboxes/1/state' } as OpenSandbox;
   expect(environmentIn(sandbox, {}, {}, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/sandboxes/1/state/claude');
   expect(environmentIn(sandbox, {}, { CLAUDE_CONFIG_DIR: '/x' }, 'sandbox').CLAUDE_CONFIG_DIR).toBe('/x');
   expect(environmentIn(sandbox, {}, {}, 'user')).not.toHaveProperty('CLAUDE_CONFIG_DIR');
 });
 
-test('Claude is kept to its turns and its conversation, unless the settings say otherwise', () => {
+test('background work and shared memory are off, unless the settings switch them on', () => {
   const sandbox = { state: '/sandboxes/1/state' } as OpenSandbox;
   const ambient = { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0' };
   const names = ['CLAUDE_CODE_DISABLE_BACKGROUND_TASKS', 'CLAUDE_CODE_DISABLE_AUTO_MEMORY'];

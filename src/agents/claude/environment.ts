@@ -37,9 +37,9 @@ export const ISOLATION_DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Claude sends its questions with a choice of answers to whoever answers permissions, and expects the answers with the
- * permission. A permission has none, so Claude would be told that nobody answered (2.1.325). Without this tool it asks in its
- * reply, and the next prompt answers.
+ * Claude asks questions with a choice of answers as permissions, and expects the answers with the permission. A permission has
+ * none, so Claude would think that nobody answered (2.1.325). Without this tool it asks in its reply, and the next prompt
+ * answers.
  */
 const QUESTIONS_TOOL = 'AskUserQuestion';
 

@@ -12,7 +12,7 @@ const SERVERS = [
 ];
 const answered = (response: unknown) => async (): Promise<ServersAnswer> => ({ ok: true, response });
 
-test('servers are told by name, as Claude has them', async () => {
+test('servers are sent by name, in Claude’s form', async () => {
   let told: object = {};
   await giveServers(SERVERS, async (servers) => {
     told = servers;
@@ -24,11 +24,11 @@ test('servers are told by name, as Claude has them', async () => {
   });
 });
 
-test('without servers Claude is told nothing', async () => {
+test('without servers nothing is sent', async () => {
   expect(await giveServers([], () => expect.unreachable())).toBe(true);
 });
 
-test('whether Claude is still there is told', async () => {
+test('the result says whether Claude still runs', async () => {
   expect(await giveServers(SERVERS, answered({ errors: {} }))).toBe(true);
   expect(await giveServers(SERVERS, async () => null)).toBe(false);
 });
@@ -43,7 +43,7 @@ test('servers that did not start are named with the reason, and without secrets'
   });
 });
 
-test('a Claude that takes none says why', async () => {
+test('a refusal is reported with Claude’s reason', async () => {
   await expect(giveServers(SERVERS, async () => ({ ok: false, error: 'what?' }))).rejects.toMatchObject({
     code: 'agent_unavailable',
     message: 'Claude did not accept the MCP servers: what?',

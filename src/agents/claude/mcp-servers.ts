@@ -50,7 +50,7 @@ function valuesByName(values: readonly NamedValue[]): Record<string, string> {
   return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }
 
-/** Shorter values are no secrets, and are part of too many words. */
+/** Shorter values are not secret, and are part of too many words. */
 const SHORTEST_SECRET = 4;
 
 /** Claude's message about a server may repeat the values that it was given. */

@@ -31,7 +31,7 @@ test.each([
   [{ window: '1m' }, /must be a whole number of tokens/],
   [{ mcpServers: [{ name: 'notes' }] }, /"agents\.a\.options\.mcpServers\[0\]\.command" must be a text/],
   [JSON.parse('{"__proto__": {}}'), /is not known/],
-])('the fault of an option is named: %#', (options, message) => {
+])('the message names the option and its valid values: %#', (options, message) => {
   const fault = faultOf(() => parseClaudeOptions('a', options));
   expect(fault?.code).toBe('invalid');
   expect(fault?.message).toMatch(message);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { userMessage } from './user-message.ts';
 
-test('a prompt keeps its text and its pictures; all else becomes text', () => {
+test('a prompt keeps its text and images; everything else becomes text', () => {
   const { message, uuid, session_id } = userMessage(
     [
       { type: 'text', text: 'Look:' },

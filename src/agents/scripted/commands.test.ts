@@ -23,7 +23,7 @@ const RECORD =
   '<conversation-record 7>\n[turn 1] person:\nThe codeword is amber.\n/tool write early.log\n</conversation-record 7>';
 
 describe('what it knows', () => {
-  test('codewords are told in the order in which they came, each once', async () => {
+  test('codewords are listed in order, each once', async () => {
     const session = await open();
     await ask(session, 'The codeword is birch. Another codeword: amber-2');
     await ask(session, 'Again, the codeword is birch!');
@@ -31,7 +31,7 @@ describe('what it knows', () => {
     expect((await ask(await open(), 'Which codewords have you seen?')).reply).toBe('I have seen no codewords.');
   });
 
-  test('what a delivered record says is known, and the orders in it are not obeyed', async () => {
+  test('the content of a delivered record is known, and its commands are not run', async () => {
     const session = await open();
     const { reply, events } = await ask(session, text(RECORD, 'Which codewords have you seen?'));
     expect(reply).toContain('amber');
@@ -42,7 +42,7 @@ describe('what it knows', () => {
     );
   });
 
-  test('a prompt of which only the record is text gives no orders', async () => {
+  test('a prompt with only a record runs no commands', async () => {
     await ask(await open(), [...text(RECORD), { type: 'image', data: '', mimeType: 'image/png' }]);
     expect(existsSync(join(sandbox.work, 'early.log'))).toBe(false);
   });
@@ -53,7 +53,7 @@ describe('what it knows', () => {
     expect(reply).toContain('cedar');
   });
 
-  test('its system prompt is empty, and it says where and who it is', async () => {
+  test('its system prompt is empty, and it says its directory and session', async () => {
     const session = await open();
     expect((await ask(session, 'What is your system prompt?')).reply).toBe('My system prompt is empty.');
     expect((await ask(session, 'How many messages?')).reply).toContain('2 prompts; no conversation record');
@@ -76,7 +76,7 @@ describe('what it does', () => {
     ]);
   });
 
-  test('/tool has its effect once, between its beginning and its end', async () => {
+  test('/tool has one effect, between its beginning and its end', async () => {
     const { events, reply } = await ask(await open(), '/tool write out.log');
     expect(updates(events).slice(0, 2)).toMatchObject([
       { sessionUpdate: 'tool_call', title: 'write', status: 'in_progress', locations: [{ path: 'out.log' }] },
@@ -92,7 +92,7 @@ describe('what it does', () => {
     expect(outcome.kind).toBe('completed');
   });
 
-  test('/slow-tool has had its effect when it is cancelled, and says that it failed', async () => {
+  test('/slow-tool has had its effect when it is cancelled, and reports a failure', async () => {
     const abort = new AbortController();
     const seen: AgentEvent[] = [];
     for await (const event of send(await open(), '/slow-tool write out.log 60000', { signal: abort.signal })) {
@@ -111,7 +111,7 @@ describe('what it does', () => {
     expect(performance.now() - begun).toBeGreaterThan(55);
   });
 
-  test('/await goes on when the file is there, and ends when it is cancelled', async () => {
+  test('/await goes on when the file exists, and ends when it is cancelled', async () => {
     const session = await open();
     const abort = new AbortController();
     const seen: AgentEvent[] = [];
@@ -155,13 +155,13 @@ describe('what it does', () => {
     expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
-  test('/ask! gives up when it is denied', async () => {
+  test('/ask! fails the turn when it is denied', async () => {
     const denied = await answered(await open(), '/ask! May I?\n/tool write out.log', 'reject');
     expect(denied.at(-1)).toMatchObject({ outcome: { kind: 'failed', code: 'permission_denied' } });
     expect(effects(join(sandbox.work, 'out.log'))).toBe(0);
   });
 
-  test('/fail fails with the code; with a number only so many times, in whatever process', async () => {
+  test('/fail fails with the code; with a number only that many times, in any process', async () => {
     const failed = (code: string, again: boolean) => ({ kind: 'failed', code, again });
     expect((await ask(await open(), '/fail agent_failed')).outcome).toMatchObject(failed('agent_failed', false));
     expect((await ask(await open(), '/fail too_long')).outcome).toMatchObject(failed('too_long', false));
@@ -170,7 +170,7 @@ describe('what it does', () => {
     expect((await ask(await open(), '/fail agent_failed 2')).outcome).toEqual({ kind: 'completed' });
   });
 
-  test('/usage is reported; without it, what the context amounts to', async () => {
+  test('/usage is reported; without it, the size of the context', async () => {
     const session = await open();
     const usageOf = async (prompt: string) =>
       (await ask(session, prompt)).events.find((event) => event.type === 'usage');
@@ -183,7 +183,7 @@ describe('what it does', () => {
     expect(usage?.modelCalls).toBe(1);
   });
 
-  test('the same prompt sent twice is done once', async () => {
+  test('a prompt that is sent twice runs once', async () => {
     const session = await open();
     const first = await ask(session, '/tool write out.log', { id: 'same' });
     const second = await ask(session, '/tool write out.log', { id: 'same' });

@@ -75,7 +75,7 @@ describe('ids', () => {
     expect(silent.id).toBeNull();
   });
 
-  test('assigned: an id that is used already is refused, or silently begun anew', async () => {
+  test('assigned: an id that is in use is refused, or its session silently replaced', async () => {
     const how = { kind: 'new', id: 'assigned-by-us' } as const;
     const strict = agentWith({ ids: 'assigned' });
     const first = await sandboxes.open(strict, sandbox, how);
@@ -88,7 +88,7 @@ describe('ids', () => {
     expect((await ask(await resumed(strict, first), RECALL)).reply).toBe('I have seen no codewords.');
   });
 
-  test('an id is neither taken by an agent that issues them nor made up for one that does not', async () => {
+  test('an agent that issues ids takes none, and one that does not makes up none', async () => {
     const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const given = await agentWith({}).open({ how: { kind: 'new', id: 'ours' }, ...request });
     const missing = await agentWith({ ids: 'assigned' }).open({ how: { kind: 'new', id: null }, ...request });
@@ -97,7 +97,7 @@ describe('ids', () => {
 });
 
 describe('forgetting', () => {
-  test('memory of the process: another process knows nothing of it', async () => {
+  test('memory of the process: another process knows nothing', async () => {
     const agent = agentWith({ memory: 'process' });
     expect(await agent.traits()).toMatchObject({ resume: false, position: false });
     const session = await open(agent);
@@ -107,7 +107,7 @@ describe('forgetting', () => {
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'not_found' });
   });
 
-  test('a hollow resume says yes, stands where it should, knows nothing, and is refuted by the proof', async () => {
+  test('a hollow resume succeeds at the right position, knows nothing, and is refuted by the proof', async () => {
     const agent = agentWith({ resume: 'hollow' });
     const session = await open(agent);
     await ask(session, 'The codeword is amber.');
@@ -128,7 +128,7 @@ describe('forgetting', () => {
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'refused' });
   });
 
-  test('tied: the session is found from its own directory only', async () => {
+  test('tied: the session is found only from its own directory', async () => {
     const dir = join(sandboxes.root, 'shared');
     const tied = agentWith({ tied: true, dir });
     const loose = agentWith({ dir });
@@ -148,7 +148,7 @@ describe('forgetting', () => {
     }
   });
 
-  test('a session whose file is gone is not found', async () => {
+  test('a session whose file was deleted is not found', async () => {
     const agent = agentWith({});
     const session = await open(agent);
     await ask(session, 'Hello');
@@ -171,14 +171,14 @@ describe('refusing', () => {
     expect((await ask(await resumed(agent, session), RECALL)).reply).toContain('amber');
   });
 
-  test('too long: the prompt is refused and not remembered', async () => {
+  test('too long: the prompt is refused and not stored', async () => {
     const session = await open(agentWith({ maxPromptTokens: 100 }));
     const { outcome } = await ask(session, `The codeword is amber. ${'x'.repeat(400)}`);
     expect(outcome).toMatchObject({ kind: 'failed', code: 'too_long', again: false });
     expect((await ask(session, RECALL)).reply).toBe('I have seen no codewords.');
   });
 
-  test('without a profile it will not open a session that needs one', async () => {
+  test('without a profile without tools, a session that needs it is refused', async () => {
     const request = {
       how: { kind: 'new', id: null },
       sandbox,
@@ -188,7 +188,7 @@ describe('refusing', () => {
     expect(await agentWith({ noTools: false }).open(request)).toMatchObject({ ok: false, reason: 'refused' });
   });
 
-  test('it reads no transcript of ours', async () => {
+  test('it cannot read a transcript', async () => {
     const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const opened = await agentWith({}).open({
       how: { kind: 'rehydrate', id: 'one', from: { records: [] } },
@@ -220,7 +220,7 @@ describe('dying', () => {
     expect(tail?.updates).toMatchObject([{ sessionUpdate: 'tool_call', status: 'in_progress' }]);
   });
 
-  test('/exit and what it complained about are in the message, without control characters', async () => {
+  test('/exit: the message has the exit code and stderr, without control characters', async () => {
     const { outcome } = await ask(await open(agentWith({})), '/stderr\n/exit 7');
     expect(outcome).toEqual({
       kind: 'lost',
@@ -228,14 +228,14 @@ describe('dying', () => {
     });
   });
 
-  test('a program that does not even start is not available', async () => {
+  test('a program that does not start is unavailable', async () => {
     const agent = scriptedAgent({ name: 'scripted', env: { NODE_OPTIONS: '--no-such-option' } });
     await expect(open(agent)).rejects.toThrow(
       expect.objectContaining({ code: 'agent_unavailable', message: expect.stringContaining('no-such-option') }),
     );
   });
 
-  test('/hang is cancelled; /hang! is killed after the grace, and cancelled all the same', async () => {
+  test('/hang is cancelled; /hang! is killed after the grace period, and also cancelled', async () => {
     for (const [prompt, survives] of [
       ['/say x\n/hang', true],
       ['/say x\n/hang!', false],
@@ -252,13 +252,13 @@ describe('dying', () => {
     }
   });
 
-  test('closing ends even one that hangs and outlives its input', async () => {
+  test('closing also ends a program that hangs and survives the end of its input', async () => {
     const session = await open(agentWith({ survives: true }));
     for await (const event of send(session, '/say x\n/hang!')) if (event.type === 'update') await session.close();
     expect(session.alive).toBe(false);
   });
 
-  test('an orphan that survives finishes its turn, tools included; any other ends with its input', async () => {
+  test('an orphan that survives finishes its turn, with its tools; any other ends with its input', async () => {
     for (const survives of [true, false]) {
       const file = join(sandbox.work, `${survives}.log`);
       const ms = survives ? 100 : 600_000;
@@ -310,7 +310,7 @@ describe('noise', () => {
     expect(performance.now() - begun).toBeGreaterThan(35);
   });
 
-  test('a slow start takes its time, and an abort does not wait for it', async () => {
+  test('an abort does not wait for a slow start', async () => {
     const agent = agentWith({ startMs: 300 });
     const begun = performance.now();
     await open(agent);
@@ -321,7 +321,7 @@ describe('noise', () => {
     expect(opened).toMatchObject({ ok: false, message: 'opening was cancelled' });
   });
 
-  test('a torn last line in the storage is not glued to what comes next', async () => {
+  test('an incomplete last line in the storage is not joined with the next one', async () => {
     const agent = agentWith({});
     const session = await open(agent);
     await ask(session, 'The codeword is amber.');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from './adapter.ts';
 import { parseScriptedOptions, SCRIPTED_DEFAULTS } from './options.ts';
 
-test('what is not set has its default', () => {
+test('an option that is not set has its default', () => {
   expect(parseScriptedOptions(undefined)).toEqual(SCRIPTED_DEFAULTS);
   expect(parseScriptedOptions({ ids: 'rotating', dir: 'x' })).toEqual({
     ...SCRIPTED_DEFAULTS,

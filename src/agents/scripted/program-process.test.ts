@@ -14,7 +14,7 @@ test.each([
   '{"type":"update","update":"text"}',
   '{"type":"session","id":null}',
   '{"type":"ended","prompt":"p"}',
-])('%j is noise', (line) => {
+])('%j is not a message', (line) => {
   expect(parseMessage(line)).toBeNull();
 });
 

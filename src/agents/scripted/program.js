@@ -4,7 +4,7 @@
 // the published package (removing types at start would triple the time).
 //
 // ## What it knows
-// A session knows what it was told in prompts, and nothing else. Asked about that, it answers from there (answers.js):
+// A session knows only its prompts. It answers questions about them (answers.js):
 //   which codewords have you seen?   all of them, in order: `codeword is X`, `codeword: X`, also inside a delivered record
 //   how many messages …?             how many prompts it was given, and whether a conversation record was among them
 //   repeat the first/last prompt     that prompt
@@ -13,7 +13,7 @@
 // Anything else is acknowledged.
 //
 // ## What it does
-// Lines of the person's message (the last text block of the prompt, never what comes before it) that begin with a slash:
+// Lines of the user's message (the last text block of the prompt, never what comes before it) that begin with a slash:
 //   /tool NAME [TARGET]          calls a tool: appends a line to the file TARGET, so that side effects can be counted
 //   /slow-tool NAME TARGET MS    the same; the line is there at once, the tool goes on for MS
 //   /ask TITLE                   asks for permission; denied, it says so and leaves out the tool that follows

@@ -23,7 +23,7 @@ const entry = (n: number, text = 'x'): Entry => ({
 });
 const write = (...entries: Entry[]) => writeFileSync(file, entries.map((one) => `${JSON.stringify(one)}\n`).join(''));
 
-test('the position is the number and the name of the last entry', () => {
+test('the position is the number and the id of the last entry', () => {
   expect(readPosition(file)).toBeNull();
   writeFileSync(file, '');
   expect(readPosition(file)).toBeNull();
@@ -31,14 +31,14 @@ test('the position is the number and the name of the last entry', () => {
   expect(readPosition(file)).toBe('3:u3');
 });
 
-test('an entry larger than what is read at first is found', () => {
+test('an entry larger than the first read is found', () => {
   write(entry(1, 'a'.repeat(50_000)), entry(2, 'ü'.repeat(50_000)));
   expect(readPosition(file)).toBe('2:u2');
   expect(findEntry(file, 'u1')?.n).toBe(1);
   expect(findEntry(file, 'u9')).toBeNull();
 });
 
-test('a torn last line and noise are no entries', () => {
+test('an incomplete last line and other text are not entries', () => {
   write(entry(1), entry(2));
   appendFileSync(file, 'null\n42\n{}\n{"uuid":"u3","n":3,"text":"to');
   expect(readPosition(file)).toBe('2:u2');
@@ -55,7 +55,7 @@ const wordsOf = (prompt: string | null, position: string | null) => {
   return words && [...words, tail?.position];
 };
 
-test('the tail is what follows from the prompt, whatever stands before, beside and after it', () => {
+test('the tail is what follows from the prompt, and nothing before, beside or after it', () => {
   write(entry(1), said(2, 1), entry(3), said(4, 3), said(5, 4));
   expect(wordsOf('u3', '2:u2')).toEqual(['4', '5', '5:u5']);
   // The place before the prompt need not be known.
@@ -67,7 +67,7 @@ test('the tail is what follows from the prompt, whatever stands before, beside a
   expect(wordsOf('u1', null)).toEqual(['2', null]);
 });
 
-test('of a prompt that never came there is nothing, and the storage stands where it stood, or at another’s', () => {
+test('a prompt that never arrived has no tail; the position is the old one, or null when somebody else has used it', () => {
   write(entry(1), said(2, 1));
   expect(wordsOf('u3', '2:u2')).toEqual(['2:u2']);
   expect(wordsOf('u3', '1:u1')).toEqual([null]);
@@ -78,7 +78,7 @@ test('of a prompt that never came there is nothing, and the storage stands where
   expect(tailOf(file, { prompt: 'u3', position: null })).toBeNull();
 });
 
-test('reading the position of a long session costs no more than that of a short one', () => {
+test('reading the position takes no longer for a long session', () => {
   const lines = Array.from({ length: 40_000 }, (_, at) => entry(at + 1, 'x'.repeat(200)));
   write(...lines);
   const timed = (work: () => void) => {

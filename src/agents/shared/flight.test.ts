@@ -22,7 +22,7 @@ async function all(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {
   return taken;
 }
 
-test('an abort asks the agent to stop, once; what it ends with is up to the agent', async () => {
+test('an abort asks the agent to stop, once; the agent decides the outcome', async () => {
   const { made, seen } = flight();
   const abort = new AbortController();
   const taken = all(made.handOut(abort.signal));
@@ -34,7 +34,7 @@ test('an abort asks the agent to stop, once; what it ends with is up to the agen
   expect(await taken).toEqual([{ type: 'ended', outcome: { kind: 'completed' } }]);
 });
 
-test('an agent that does not stop is ended, and one that did is not', async () => {
+test('an agent that does not stop is killed, and one that stopped is not', async () => {
   const { made, seen, killed } = flight(1);
   made.stop();
   await killed;
@@ -46,7 +46,7 @@ test('an agent that does not stop is ended, and one that did is not', async () =
   expect(other.seen).toEqual(['asked']);
 });
 
-test('whoever leaves in the middle stops the agent; at the end there is nothing to stop', async () => {
+test('a reader that leaves before the end stops the agent', async () => {
   const left = flight();
   left.made.events.push({ type: 'session', id: 'x' });
   for await (const _ of left.made.handOut(new AbortController().signal)) break;
@@ -59,7 +59,7 @@ test('whoever leaves in the middle stops the agent; at the end there is nothing 
   expect(whole.seen).toEqual([]);
 });
 
-test('a process that is gone loses the turn, unless it was asked to stop', () => {
+test('a turn is lost when the process ends, unless it was asked to stop', () => {
   const { made } = flight();
   expect(made.whenGone('it ended')).toEqual({ kind: 'lost', message: 'it ended' });
   made.stop();

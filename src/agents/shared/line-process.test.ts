@@ -36,7 +36,7 @@ async function deaf(script: string) {
 const MIB = 'x'.repeat(2 ** 20);
 const nothingFor = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-test('a program that takes nothing of what it is given is not listened to', async () => {
+test('the output of a program that does not read its input is not read', async () => {
   const { process, heard } = await deaf('yes');
   await until('it talks', () => heard.lines > 1_000);
   const before = heard.lines;
@@ -46,7 +46,7 @@ test('a program that takes nothing of what it is given is not listened to', asyn
   expect(heard.lines - before).toBeLessThan(3 * 2 ** 15);
 });
 
-test('whoever waits for it to take something waits no longer than it lives', async () => {
+test('waiting for a program to read its input ends with the program', async () => {
   const { process } = await deaf('exec sleep 60');
   let taken = false;
   for (let n = 0; n < 70; n += 1) process.write(MIB);
@@ -59,7 +59,7 @@ test('whoever waits for it to take something waits no longer than it lives', asy
   await waiting;
 });
 
-test('one that reads may have more at any time', async () => {
+test('a program that reads its input can get more at any time', async () => {
   const { process } = await deaf('exec cat > /dev/null');
   for (let n = 0; n < 200; n += 1) {
     process.write(MIB);
@@ -77,18 +77,18 @@ async function tailOf(...chunks: string[]): Promise<string> {
   return tail.text;
 }
 
-test('only the last of it is kept', async () => {
+test('only the end of stderr is kept', async () => {
   const text = await tailOf(...Array.from({ length: 100 }, (_, n) => `${n} ${'x'.repeat(1_000)}\n`), 'the end');
   expect(text.length).toBeLessThanOrEqual(4_096);
   expect(text.endsWith('the end')).toBe(true);
 });
 
-test('nothing in it can control a terminal', async () => {
+test('stderr is kept without control characters', async () => {
   const text = await tailOf('a \u001b[31mloud\u001b[0m\u001b]0;title\u0007 com\u009bplaint\u0000\r\n\tand more');
   expect(text).toBe('a loud]0;title complaint\n\tand more');
 });
 
-test('a broken pipe is the end of it', async () => {
+test('a broken pipe ends stderr', async () => {
   const tail = new StderrTail();
   await tail.read(
     (async function* () {

@@ -19,7 +19,7 @@ export interface Ending {
   /** The same, with the end of its stderr. */
   readonly text: string;
   /** The end of its stderr. */
-  readonly complaint: string;
+  readonly stderr: string;
 }
 
 export interface LineProcessOptions {
@@ -101,7 +101,7 @@ export class LineProcess {
     await this.kill();
   }
 
-  async #listen(listener: LineListener, complaints: Promise<void>): Promise<void> {
+  async #listen(listener: LineListener, stderrRead: Promise<void>): Promise<void> {
     const { maxLineBytes = MAX_LINE_BYTES } = this.#options;
     const lines = new LineReader(
       (line) => listener.line(line),
@@ -119,11 +119,11 @@ export class LineProcess {
       // The pipe broke. The exit code says how the process ended.
     }
     const { code, signal } = await this.#child.exited;
-    await complaints;
+    await stderrRead;
     this.#gone = true;
-    const complaint = this.#stderr.text;
+    const stderr = this.#stderr.text;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    listener.gone({ code, how, complaint, text: `${how}${complaint === '' ? '' : `: ${complaint}`}` });
+    listener.gone({ code, how, stderr, text: `${how}${stderr === '' ? '' : `: ${stderr}`}` });
   }
 }
 

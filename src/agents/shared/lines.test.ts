@@ -33,12 +33,12 @@ test('lines come out the same however their bytes are cut', () => {
   );
 });
 
-test('the last line needs no newline, and an empty end is no line', () => {
+test('the last line needs no newline, and an empty end is not a line', () => {
   expect(read([Buffer.from('one\nla'), Buffer.from('st')]).lines).toEqual(['one', 'last']);
   expect(read([Buffer.from('one\n')]).lines).toEqual(['one']);
 });
 
-test('a line beyond the limit is dropped and told once, and the next one is read', () => {
+test('a line over the limit is dropped and reported once, and the next one is read', () => {
   const chunks = ['short\n', 'x'.repeat(60), 'x'.repeat(60), 'x\nafter\n'].map((text) => Buffer.from(text));
   expect(read(chunks, 100)).toEqual({ lines: ['short', 'after'], dropped: 1 });
   expect(read([Buffer.from(`${'x'.repeat(100)}\n`)], 100)).toEqual({ lines: ['x'.repeat(100)], dropped: 0 });
@@ -59,7 +59,7 @@ test('a buffer may be used again while its last line is incomplete', () => {
   expect(reader.pending).toBe(0);
 });
 
-test('an endless line costs no memory', async () => {
+test('an endless line needs no memory', async () => {
   const chunk = Buffer.alloc(2 ** 20, 'x');
   let dropped = 0;
   const onTooLong = () => {

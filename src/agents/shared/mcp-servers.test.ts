@@ -57,7 +57,7 @@ test.each([
     /"servers\.notes\.env" is not known; known are type, url/,
   ],
   [[PARSED[0], PARSED[1], PARSED[0]], /^"servers" has two servers with the name "notes"$/],
-])('the fault is named by its place, and no value is told: %#', (value, message) => {
+])('the message names the place, and never the value: %#', (value, message) => {
   const fault = faultOf(() => parse(value));
   expect(fault?.message).toMatch(message);
   expect(fault?.message).not.toContain(SECRET);

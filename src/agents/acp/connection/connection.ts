@@ -138,8 +138,8 @@ export class AcpConnection {
     return this.#process.taken();
   }
 
-  #gone({ how, complaint }: Ending): void {
-    const said = complaint.split('\n').slice(-COMPLAINT_LINES).join('\n');
+  #gone({ how, stderr }: Ending): void {
+    const said = stderr.split('\n').slice(-COMPLAINT_LINES).join('\n');
     const noise = this.#noise === null ? '' : ` (it printed ${this.#noise})`;
     const itself = `ended ${how}${said === '' ? '' : `: ${said}`}`;
     this.#ending = `${this.#why === null ? itself : `was ended: ${this.#why}`}${noise}`;

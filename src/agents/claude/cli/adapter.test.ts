@@ -85,27 +85,27 @@ async function heard(connection: ClaudeConnection, prompt: string, until: (messa
 }
 const never = () => false;
 
-test('what is no message is passed over', async () => {
+test('output that is not a message is ignored', async () => {
   const connection = await connect();
   expect(await heard(connection, 'noise', ({ type }) => type === 'result')).toHaveLength(1);
   await connection.close();
   expect(connection.ending).toBe('with code 0');
 });
 
-test('everything that it said is handed on before its end is told', async () => {
+test('all output is delivered before the end is reported', async () => {
   const connection = await connect();
   expect((await heard(connection, 'last words', never)).map(({ n }) => n)).toEqual([1, 2]);
   expect(connection.alive).toBe(false);
   expect(connection.ending).toContain('code 4');
 });
 
-test('a line without an end does not fill the memory: it ends the process', async () => {
+test('a line without an end ends the process instead of filling the memory', async () => {
   const connection = await connect();
   expect(await heard(connection, 'too long', never)).toEqual([]);
   expect(connection.ending).toContain('a line that is too long');
 });
 
-test('one that has ended takes nothing, says nothing, and throws nothing', async () => {
+test('after its end a connection ignores everything and throws nothing', async () => {
   const connection = await connect();
   await connection.kill();
   expect(await heard(connection, 'noise', never)).toEqual([]);
@@ -118,7 +118,7 @@ test.each(['unknown', 'says-so'])('a session that is not there is not found (%s)
   await expect(connect(mode)).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'not_found' });
 });
 
-test('a program that does not come up: with a new session it is not available, else the next step is tried', async () => {
+test('when Claude does not start, a new session is unavailable, and a resume is refused', async () => {
   await expect(connect('dies', 'new')).rejects.toMatchObject({
     code: 'agent_unavailable',
     message: expect.stringContaining('Cannot find module'),
@@ -126,14 +126,14 @@ test('a program that does not come up: with a new session it is not available, e
   await expect(connect('dies', 'resume')).rejects.toMatchObject({ name: 'ClaudeRefusal', reason: 'refused' });
 });
 
-test('an opening that is aborted leaves nothing running', async () => {
+test('an aborted opening leaves nothing running', async () => {
   const abort = new AbortController();
   const opening = connect('', 'new', { signal: abort.signal });
   abort.abort();
   await expect(opening).rejects.toMatchObject({ reason: 'refused', message: 'opening was cancelled' });
 });
 
-test('servers are given through the input, not by the arguments; without tools there are none', async () => {
+test('servers are given through the input, not in arguments; without tools there are none', async () => {
   const connection = await connect('', 'new', {}, [NOTES]);
   const [given] = await heard(connection, 'noise', ({ type }) => type === 'servers');
   expect(given).toMatchObject({
@@ -152,7 +152,7 @@ test.each([
   ['fails', /An MCP server did not start\. "notes": ENOENT …$/],
   ['refuses', /did not accept the MCP servers: no such request/],
   ['ends', /Claude ended with code 5/],
-])('where servers cannot be given, Claude is not available: it %s', async (mode, message) => {
+])('Claude is unavailable when its servers do not start: it %s', async (mode, message) => {
   await expect(connect(mode, 'new', {}, [NOTES])).rejects.toMatchObject({
     code: 'agent_unavailable',
     message: expect.stringMatching(message),
@@ -169,23 +169,23 @@ test('a new session is given its id, a resumed one is resumed', () => {
   expect(resumed).not.toContain('--session-id');
 });
 
-test('a session that goes back says where to, and which prompt that drops', () => {
+test('a rewound session names the entry to go back to and the prompt to drop', () => {
   const how = { kind: 'resume', id, rewind: { at: 'leaf', drops: 'prompt' } } as const;
   const args = argumentsFor({ how, ...plain }, {});
   expect(args.slice(-6)).toEqual(['--resume', id, '--resume-session-at', 'leaf', '--resume-drops-turn', 'prompt']);
 });
 
-test('no settings file is edited: the period after which Claude deletes sessions is given inline', () => {
+test('the period after which Claude deletes sessions is an argument, and no settings file is edited', () => {
   const args = argumentsFor({ how: { kind: 'resume', id }, ...plain }, {});
   expect(args[args.indexOf('--settings') + 1]).toBe('{"cleanupPeriodDays":36500}');
 });
 
-test('without tools there are no setting files and no servers either', () => {
+test('without tools there are no settings files and no servers either', () => {
   const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, noTools: true }, {});
   expect(args.join(' ')).toMatch(/--strict-mcp-config .*--tools {2}--setting-sources {2}--resume/);
 });
 
-test('tools that would wake Claude up are left out, unless background tasks are asked for; its tool for questions always', () => {
+test('tools that wake Claude later are off unless background tasks are on; the tool for questions is always off', () => {
   const forbidden = (env: Record<string, string>) => {
     const args = argumentsFor({ how: { kind: 'resume', id }, ...plain, env }, {});
     return args[args.indexOf('--disallowedTools') + 1];

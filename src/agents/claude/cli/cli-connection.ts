@@ -3,7 +3,7 @@ import type { Child } from '../../../ports/sandbox.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ConnectRequest } from '../connection.ts';
-import { complaintOf } from '../session/result.ts';
+import { errorOf } from '../session/result.ts';
 import { Control, type ControlAnswer } from './control.ts';
 
 const CLOSE_STEP_MS = 2_000;
@@ -15,7 +15,7 @@ export class CliConnection implements ClaudeConnection {
   readonly #control: Control;
   readonly #ended = Promise.withResolvers<Ending>();
   /** The error of the last result: before the first prompt, why Claude did not start. */
-  #complaint = '';
+  #error = '';
   #ending: string | null = null;
 
   constructor(child: Child, onPermission: ConnectRequest['onPermission']) {
@@ -62,7 +62,7 @@ export class CliConnection implements ClaudeConnection {
   /** Resolves with how it ended, stderr and last error included. */
   async whyEnded(): Promise<string> {
     const { text } = await this.#ended.promise;
-    return this.#complaint === '' ? text : `${text}\n${this.#complaint}`;
+    return this.#error === '' ? text : `${text}\n${this.#error}`;
   }
 
   send(message: ClaudeUserMessage): void {
@@ -85,7 +85,7 @@ export class CliConnection implements ClaudeConnection {
   #receive(line: string): void {
     const message = parseMessage(line);
     if (message === null || this.#control.read(message)) return;
-    if (message.type === 'result') this.#complaint = complaintOf(message);
+    if (message.type === 'result') this.#error = errorOf(message);
     this.messages.push(message);
   }
 

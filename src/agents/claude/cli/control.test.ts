@@ -23,7 +23,7 @@ function setUp() {
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a request of ours is answered by its id, also with an error', async () => {
+test('our requests are answered by id, also with an error', async () => {
   const { control, sent } = setUp();
   const [one, two] = [control.ask({ subtype: 'initialize' }), control.ask({ subtype: 'strange' })];
   expect(sent[0]).toMatchObject({ type: 'control_request', request: { subtype: 'initialize' } });
@@ -35,7 +35,7 @@ test('a request of ours is answered by its id, also with an error', async () => 
   expect(await two).toEqual({ ok: false, error: 'Unsupported' });
 });
 
-test('whoever waits for an answer when it ends gets none', async () => {
+test('a request without an answer gets null when Claude ends', async () => {
   const { control } = setUp();
   const asking = control.ask({ subtype: 'interrupt' });
   control.end();
@@ -58,7 +58,7 @@ test('a permission is asked for, and the answer goes back under the same id', as
   });
 });
 
-test('an older version names neither the call nor suggestions', async () => {
+test('a question may lack the id of its call and suggestions', async () => {
   const { sent, asked, answers, question } = setUp();
   question('q1');
   expect(asked[0]).toMatchObject({ toolUseId: null, suggestions: [], title: null });
@@ -77,12 +77,12 @@ test('a question that Claude withdraws is aborted and not answered', async () =>
   expect(sent).toEqual([]);
 });
 
-test('what we do not answer is refused, so that Claude does not wait', () => {
+test('an unknown request is refused, so that Claude does not wait', () => {
   const { control, sent } = setUp();
   control.read({ type: 'control_request', request_id: 'h1', request: { subtype: 'hook_callback' } });
   expect(sent[0]?.response).toMatchObject({ subtype: 'error', request_id: 'h1' });
 });
 
-test('messages of the conversation are left alone', () => {
+test('messages of the conversation are not consumed', () => {
   expect(setUp().control.read({ type: 'assistant' })).toBe(false);
 });

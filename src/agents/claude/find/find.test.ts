@@ -41,7 +41,7 @@ function sdkIn(name: string, { version = '0.3.325', cli = '2.1.325' as string | 
   return folder(name);
 }
 
-test('nothing anywhere: it says what to do', async () => {
+test('when Claude is nowhere, the message says what to do', async () => {
   const found = await findClaude(nowhere(), null);
   expect(found).toMatchObject({ sdk: null, program: null, version: null, where: 'nowhere' });
   expect(found.problem).toContain('throughline agents install claude');
@@ -55,7 +55,7 @@ test('the program on PATH is the last place, and needs no SDK', async () => {
   expect(found.where).toBe(`${claude} (PATH)`);
 });
 
-test('a relative entry of PATH is passed over: it would mean a folder of the work', async () => {
+test('a relative entry of PATH is ignored: it would be a folder of the project', async () => {
   program(join(folder('work'), 'claude'), '6.6.6');
   const found = await findClaude({ ...nowhere(), path: ['.', '', 'work'].join(delimiter) }, folder('work'));
   expect(found.program).toBeNull();
@@ -96,7 +96,7 @@ test('the working directory counts only where the settings trust it, and only th
   expect(found.where).toContain('the working directory');
 });
 
-test('the setting "package" beats the other places; one that holds nothing is an error', async () => {
+test('the setting "package" goes before the other places; a folder without Claude is an error', async () => {
   const settings = { installed: sdkIn('installed'), path: '' };
   const found = await findClaude({ ...settings, package: sdkIn('chosen', { version: '0.3.1', cli: '2.1.1' }) }, null);
   expect(found).toMatchObject({ version: '2.1.1', where: expect.stringContaining('SDK 0.3.1 in') });
@@ -105,7 +105,7 @@ test('the setting "package" beats the other places; one that holds nothing is an
   expect(missing.problem).toContain('"package"');
 });
 
-test('the setting "command" beats everything, arguments and all; one that is not there is an error', async () => {
+test('the setting "command" goes before everything, with its arguments; a missing program is an error', async () => {
   const claude = program(join(folder('bin'), 'claude'), '2.1.2');
   const settings = { installed: sdkIn('installed'), path: folder('bin') };
   const found = await findClaude({ ...settings, command: [claude, '--flag'] }, null);
@@ -145,7 +145,7 @@ test.each(['2.1.248', '2.2.0', '10.0.0'])('Claude %s is new enough', async (vers
   expect((await findClaude({ ...nowhere(), path: folder('bin') }, null)).problem).toBeNull();
 });
 
-test('a program that does not say its version is a problem, and no exception', async () => {
+test('a program that does not print its version is a problem, not an exception', async () => {
   const claude = join(folder('bin'), 'claude');
   mkdirSync(dirname(claude));
   writeFileSync(claude, '#!/bin/sh\nexit 3\n');

@@ -62,7 +62,7 @@ test('the tested version is the one that our tests have', () => {
   expect(dependencies['@anthropic-ai/claude-agent-sdk']).toBe(TESTED_VERSION);
 });
 
-test('the exact version is installed, without scripts; a second time there is nothing to do', async () => {
+test('the exact version is installed, without scripts; the second time nothing is done', async () => {
   fakeNpm(INSTALLS);
   const request = { folder, version: null, env };
   expect(await installClaude(request)).toEqual({ folder, version: TESTED_VERSION, changed: true });
@@ -72,7 +72,7 @@ test('the exact version is installed, without scripts; a second time there is no
   expect(calls()).toHaveLength(1);
 });
 
-test('another version takes the place of the one before, and nothing is left beside it', async () => {
+test('another version replaces the one before, and nothing else is left', async () => {
   fakeNpm(INSTALLS);
   await installClaude({ folder, version: null, env });
   await installClaude({ folder, version: '0.3.1', env });
@@ -97,18 +97,18 @@ test.each([
   expect(readdirSync(dirname(folder))).toEqual(['claude']);
 });
 
-test('without npm it says so', async () => {
+test('a missing npm is reported', async () => {
   const error = await failure(installClaude({ folder, version: null, env: { PATH: join(root, 'bin') } }));
   expect(error).toMatchObject({ code: 'agent_unavailable', message: 'npm was not found.' });
 });
 
-test('an install without the program for this machine does not count', async () => {
+test('an installation without the program for this machine is an error', async () => {
   fakeNpm(INSTALLS.replace("process.platform + '-'", "'another-machine-'"));
   expect(await failure(installClaude({ folder, version: null, env }))).toMatchObject({ code: 'agent_unavailable' });
   expect(existsSync(folder)).toBe(false);
 });
 
-test('what is no exact version never reaches npm', async () => {
+test('only an exact version reaches npm', async () => {
   fakeNpm(INSTALLS);
   for (const version of ['latest', '^0.3.0', 'file:../evil', '--registry=x', '']) {
     expect(await failure(installClaude({ folder, version, env }))).toMatchObject({ code: 'invalid' });

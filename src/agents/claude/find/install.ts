@@ -95,12 +95,12 @@ function npmInstall(
       stdio: ['ignore', 'ignore', 'pipe'],
       ...(signal ? { signal } : {}),
     });
-    let complaint = '';
+    let stderr = '';
     npm.stderr.on('data', (bytes) => {
-      complaint = `${complaint}${bytes}`.slice(-STDERR_KEPT);
+      stderr = `${stderr}${bytes}`.slice(-STDERR_KEPT);
     });
     npm.once('error', (error) => reject(npmFailure(error, version)));
-    npm.once('close', (code) => (code === 0 ? resolve() : reject(npmFailure(complaint, version))));
+    npm.once('close', (code) => (code === 0 ? resolve() : reject(npmFailure(stderr, version))));
   });
 }
 
@@ -147,8 +147,8 @@ function npmFailure(cause: Error | string, version: string): ThroughlineError {
   return new ThroughlineError(code, detail === '' ? message : `${message} (${detail})`, { hint });
 }
 
-function firstErrors(complaint: string): string {
-  const lines = complaint.split('\n').map((line) => line.replace(/^npm (?:error|ERR!)\s*/i, '').trim());
+function firstErrors(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => line.replace(/^npm (?:error|ERR!)\s*/i, '').trim());
   return lines
     .filter((line) => line !== '' && !/^(?:npm warn|A complete log|code )/i.test(line))
     .slice(0, 2)

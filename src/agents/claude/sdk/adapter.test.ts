@@ -76,7 +76,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test('a process is ours: in the sandbox, with our environment, and gone after close', async () => {
+test('the process runs in the sandbox with our environment, and has ended after close', async () => {
   const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { model: 'm' }, { permissionMode: 'plan' });
   expect(connection.alive).toBe(true);
@@ -111,7 +111,7 @@ test('a process is ours: in the sandbox, with our environment, and gone after cl
   await connection.interrupt();
 });
 
-test('without tools there are none, and no settings that could run something', async () => {
+test('without tools there are no settings files either, because their hooks could run something', async () => {
   const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { noTools: true }, { settingSources: ['user'] });
   await connection.kill();
@@ -121,7 +121,7 @@ test('without tools there are none, and no settings that could run something', a
 
 const NOTES = { name: 'notes', command: 'notes', args: [], env: [{ name: 'TOKEN', value: 'of-notes' }] };
 
-test('servers are given to a Claude that is up, and not by its arguments; without tools there are none', async () => {
+test('servers are given to a running Claude, not in arguments; without tools there are none', async () => {
   const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), {}, { mcpServers: [NOTES] });
   await connection.kill();
@@ -132,7 +132,7 @@ test('servers are given to a Claude that is up, and not by its arguments; withou
   expect(without.servers).toBeUndefined();
 });
 
-test('a server that does not come up, or an SDK that takes none, makes Claude unavailable and leaves no process behind', async () => {
+test('when a server does not start or is refused, Claude is unavailable and no process is left', async () => {
   const pids: number[] = [];
   const watched: OpenSandbox = {
     ...sandbox,
@@ -159,14 +159,14 @@ test.each([
   ['No conversation found with session ID: x', 'not_found'],
   ['Session ID x is already in use.', 'in_use'],
   ['something else', 'refused'],
-])('what Claude says when it does not resume is understood: %s', async (words, reason) => {
+])('a refused resume has the reason that Claude printed: %s', async (words, reason) => {
   const sdk = fakeSdk(`console.error(${JSON.stringify(words)}); process.exit(1)`);
   const error = await failure(connect(sdk, { how: { kind: 'resume', id: 'x' } }));
   expect(error).toBeInstanceOf(ClaudeRefusal);
   expect(error).toMatchObject({ reason, message: expect.stringContaining(words) });
 });
 
-test('a Claude that does not come up, or cannot be started, is not available', async () => {
+test('a Claude that ends early or cannot be started is unavailable', async () => {
   const ends = await failure(connect(fakeSdk('console.error("broken"); process.exit(3)')));
   expect(ends).toBeInstanceOf(ThroughlineError);
   expect(ends).toMatchObject({ code: 'agent_unavailable', message: expect.stringContaining('broken') });
@@ -174,7 +174,7 @@ test('a Claude that does not come up, or cannot be started, is not available', a
   expect(await failure(connect(fakeSdk(UP), { sandbox: gone }))).toMatchObject({ message: 'not there' });
 });
 
-test('an SDK that throws, or stops listening, leaves no process behind', async () => {
+test('an SDK that throws or stops reading leaves no process behind', async () => {
   const throws = { query: () => assert.fail('no such option') };
   expect(await failure(connect(throws))).toMatchObject({ code: 'agent_unavailable' });
   const deaf = fakeSdk('console.log("up"); setInterval(() => {}, 1000)');
@@ -185,7 +185,7 @@ test('an SDK that throws, or stops listening, leaves no process behind', async (
   expect(connection.alive).toBe(false);
 });
 
-test('an abort before it is up ends it', async () => {
+test('an abort during the start ends Claude', async () => {
   const abort = new AbortController();
   let pid = 0;
   const watched: OpenSandbox = {
@@ -202,7 +202,7 @@ test('an abort before it is up ends it', async () => {
   expect(isAlive(pid)).toBe(false);
 });
 
-test('what is no SDK is not available', () => {
+test('a file that is not the SDK is unavailable', () => {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-no-sdk-'));
   expect(() => loadSdk(join(folder, 'sdk.mjs'))).toThrowError(ThroughlineError);
   rmSync(folder, { recursive: true });

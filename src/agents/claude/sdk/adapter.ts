@@ -129,7 +129,7 @@ function present(env: Readonly<Record<string, string | undefined>>): Record<stri
 /** Claude refused the session, or did not start at all. */
 function notStarted(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Error {
   for (const fault of [connection.fault, error]) if (fault instanceof ThroughlineError) return fault;
-  const words = [connection.complaint, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
+  const words = [connection.stderrTail, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
   const refusal = refusalOf(words);
   if (refusal !== null) return refusal;
   const message = `Claude ended ${connection.ending ?? ''} before its session was open: ${words}`;

@@ -38,8 +38,8 @@ export class SdkConnection implements ClaudeConnection {
   get ending(): string | null {
     return this.alive ? null : (this.#spawned?.ending ?? null);
   }
-  get complaint(): string {
-    return this.#spawned?.complaint ?? '';
+  get stderrTail(): string {
+    return this.#spawned?.stderrTail ?? '';
   }
   /** Why its process could not be started; null: it was started. */
   get fault(): unknown {

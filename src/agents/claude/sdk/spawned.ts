@@ -34,7 +34,7 @@ export class SpawnedClaude extends EventEmitter {
   }
 
   /** The end of its stderr. */
-  get complaint(): string {
+  get stderrTail(): string {
     return this.#stderr.text;
   }
 
@@ -43,7 +43,7 @@ export class SpawnedClaude extends EventEmitter {
     if (this.fault !== null) return `before it had started: ${String(this.fault)}`;
     if (this.exitCode === null && this.signalCode === null) return null;
     const how = this.signalCode === null ? `with code ${this.exitCode}` : `by ${this.signalCode}`;
-    return this.complaint === '' ? how : `${how}: ${this.complaint}`;
+    return this.stderrTail === '' ? how : `${how}: ${this.stderrTail}`;
   }
 
   kill(signal: NodeJS.Signals): boolean {
@@ -64,10 +64,10 @@ export class SpawnedClaude extends EventEmitter {
     }
     const { child } = this;
     if (this.#wanted !== null) child.kill(this.#wanted);
-    const complaints = this.#stderr.read(child.stderr);
+    const stderrRead = this.#stderr.read(child.stderr);
     await this.#handOn(child);
     const { code, signal } = await child.exited;
-    await complaints;
+    await stderrRead;
     this.exitCode = code;
     this.signalCode = signal as NodeJS.Signals | null;
     this.stdout.push(null);

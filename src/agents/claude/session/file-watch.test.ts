@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('says that a file has changed, also when nobody was waiting', async () => {
+test('reports that a file has changed, also when nobody was waiting', async () => {
   writeFileSync(file, 'a');
   const watch = new FileWatch(file);
   const waiting = watch.next(LONG_MS);
@@ -26,7 +26,7 @@ test('says that a file has changed, also when nobody was waiting', async () => {
   watch.close();
 });
 
-test('a file that comes later is watched from the next wait on', async () => {
+test('a file that is created later is watched from the next wait on', async () => {
   const watch = new FileWatch(file);
   await watch.next(1);
   writeFileSync(file, 'a');
@@ -36,7 +36,7 @@ test('a file that comes later is watched from the next wait on', async () => {
   watch.close();
 });
 
-test('one that is replaced is watched again, in its new place', async () => {
+test('a file that is replaced is watched again', async () => {
   writeFileSync(file, 'a');
   const watch = new FileWatch(file);
   const gone = watch.next(LONG_MS);
@@ -49,7 +49,7 @@ test('one that is replaced is watched again, in its new place', async () => {
   watch.close();
 });
 
-test('nobody waits for one that is no longer watched', async () => {
+test('a closed watch does not wait', async () => {
   writeFileSync(file, 'a');
   const watch = new FileWatch(file);
   const waiting = watch.next(LONG_MS);

@@ -23,7 +23,7 @@ function asked(more: Partial<PermissionQuestion> = {}) {
   return { questions, decision, event, answer: (option: string | null) => questions.answer(event?.id ?? '', option) };
 }
 
-test('a question is asked with what Claude wants to do', async () => {
+test('a question shows what Claude wants to do', async () => {
   const { event } = asked();
   expect(event?.title).toBe('Claude wants to use Bash: ls');
   expect(event?.toolCall).toMatchObject({ toolCallId: 'toolu_1', title: 'Bash', rawInput: { command: 'ls' } });
@@ -38,7 +38,7 @@ test('an answer goes back once', async () => {
   expect(await decision).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
 });
 
-test('always means this session, and the rule: nobody’s settings are edited, and the mode stays', async () => {
+test('"always" adds a rule for this session: no settings file is edited, and the mode stays', async () => {
   const { decision, answer } = asked();
   answer('allow_always');
   expect(await decision).toMatchObject({ updatedPermissions: [{ ...RULE, destination: 'session' }] });
@@ -47,7 +47,7 @@ test('always means this session, and the rule: nobody’s settings are edited, a
   expect(await only.decision).toMatchObject({ updatedPermissions: [MODE] });
 });
 
-test('no answer is a no: rejected, withdrawn, the turn over, no turn at all', async () => {
+test('a question is denied when it is rejected or withdrawn, when the turn is over, and without a turn', async () => {
   const abort = new AbortController();
   const [rejected, cancelled, over, withdrawn] = [asked(), asked(), asked(), asked({ signal: abort.signal })];
   rejected.answer('reject');

@@ -56,7 +56,7 @@ describe('the tokens', () => {
   const added = (since?: unknown) =>
     tokensAdded({ type: 'result', usage: { input_tokens: 5 }, model_usage_since_last_result: since }).inputTokens;
 
-  test('are those of all models since the last result, where Claude says so', () => {
+  test('are those of all models since the last result, where Claude reports them', () => {
     expect(added({ a: { inputTokens: 10 }, b: { inputTokens: 2 } })).toBe(12);
     for (const since of [undefined, {}, { a: 'no' }, { a: { costUSD: 1 } }]) expect(added(since)).toBe(5);
   });
@@ -70,22 +70,22 @@ describe('the cost', () => {
       '2',
     );
 
-  test('is what the total has grown by', () => {
+  test('is the growth of the total', () => {
     expect(cost(0.75, 0.5)).toEqual({ costMicros: 250_000, soFar: { costUsd: 0.75, version: '2' } });
     expect(cost(0.75, null).costMicros).toBe(750_000);
   });
 
-  test('of a total that began anew is all of it', () => {
+  test('is the whole total when that has restarted', () => {
     expect(cost(0.1, 0.5).costMicros).toBe(100_000);
   });
 
-  test('is what Claude says came since, where it says so: the total of a session that we did not begin has other turns', () => {
+  test('is the cost since the last result where Claude reports it: the total of an adopted session includes other turns', () => {
     expect(cost(9, null, { a: { costUSD: 0.25 }, b: { costUSD: 0.5 } }).costMicros).toBe(750_000);
     expect(cost(9, 8, {}).costMicros).toBe(0);
     expect(cost(9, 8, { a: 'no' }).costMicros).toBe(1_000_000);
   });
 
-  test('is nothing where there is no total', () => {
+  test('is zero without a total', () => {
     expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: { costUsd: 0.5, version: '1' } });
   });
 });

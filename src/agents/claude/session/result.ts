@@ -18,7 +18,7 @@ export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome
   const reason = typeof result.terminal_reason === 'string' ? result.terminal_reason : '';
   if (reason.startsWith('aborted')) return { kind: 'cancelled' };
   if (result.is_error !== true) return { kind: 'completed' };
-  const message = complaintOf(result) || reason || 'Claude reported an error without a message';
+  const message = errorOf(result) || reason || 'Claude reported an error without a message';
   const code = isTooLong(reason, message) ? 'too_long' : 'agent_failed';
   if (NO_LOGIN.test(message)) return { kind: 'failed', code, message, hint: LOG_IN, again: false };
   if (code === 'too_long') return { kind: 'failed', code, message, hint: LESS_HISTORY, again: false };
@@ -62,7 +62,7 @@ function isTooLong(reason: string, message: string): boolean {
 }
 
 /** The error in Claude's words; empty: none. */
-export function complaintOf(result: ClaudeMessage): string {
+export function errorOf(result: ClaudeMessage): string {
   const errors = Array.isArray(result.errors) ? result.errors.filter((one) => typeof one === 'string') : [];
   return typeof result.result === 'string' && result.result !== '' ? result.result : errors.join('\n');
 }

@@ -25,7 +25,7 @@ async function sealed(...pieces: readonly (string | Buffer)[]) {
   return sealer.seal ?? expect.unreachable();
 }
 
-test('the seal of a file is the same however it grew, and holds while only more comes', async () => {
+test('the seal does not depend on how the file grew, and holds while lines are only added', async () => {
   const seal = await sealed('one\n', LONG, 'two\n');
   const { length } = readFileSync(path);
   const again = new Sealer(path);
@@ -38,7 +38,7 @@ test('the seal of a file is the same however it grew, and holds while only more 
   expect(await new Sealer(path).holds(later.seal ?? seal)).toBe(true);
 });
 
-test('a byte that changed, a file that is shorter, or none at all break it', async () => {
+test('a changed byte, a shorter file and a missing file break the seal', async () => {
   const seal = await sealed('one\n', LONG);
   const bytes = readFileSync(path);
   bytes[2_000_000] = 0;
@@ -54,7 +54,7 @@ const cost = { costUsd: 1.5, version: '2.1.325' };
 const seal = { bytes: 12, sha256: 'abc' };
 
 test.each([null, undefined, '', 'null', '{', '[]', '"x"', '{"costUsd":"1","bytes":"2"}'])(
-  'a memo that is none of ours says nothing: %s',
+  'a memo of another form is empty: %s',
   (memo) => {
     expect(parseMemo(memo)).toEqual({ cost: null, seal: null });
   },
@@ -65,6 +65,6 @@ test.each([
   { cost, seal: null },
   { cost: null, seal },
   { cost: null, seal: null },
-])('a memo comes back as it went: %j', (memo) => {
+])('a memo is read as it was written: %j', (memo) => {
   expect(parseMemo(renderMemo(memo))).toEqual(memo);
 });

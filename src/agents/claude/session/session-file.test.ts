@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const line = (uuid: string, parentUuid: string | null, more: object = {}) =>
   `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(0).toISOString(), message: {}, ...more })}\n`;
 
-test('says where the prompt landed: on what was there, over what is as new, or in an empty session', async () => {
+test('reports what the prompt follows: an old entry, through new ones, or nothing in an empty session', async () => {
   const file = new SessionFile(path);
   await file.mark('p1');
   expect(file.landing('p1', null)).toBeNull();
@@ -32,14 +32,14 @@ test('says where the prompt landed: on what was there, over what is as new, or i
   expect(file.landing('p2', null)).toMatchObject({ proof: 'refuted' });
 });
 
-test('a prompt that hangs on something that is not in the file is refuted', async () => {
+test('a prompt whose parent is not in the file is refuted', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('p1', 'gone'));
   await file.read();
   expect(file.landing('p1', '1:gone')).toMatchObject({ proof: 'refuted' });
 });
 
-test('gives the bytes of whole lines from anywhere on', async () => {
+test('copies the bytes of whole lines from any offset', async () => {
   const file = new SessionFile(path);
   expect(await file.copy(0)).toBeNull();
   const [one, two] = [line('a', null), line('ä', 'a')];
@@ -49,7 +49,7 @@ test('gives the bytes of whole lines from anywhere on', async () => {
   expect(await file.copy(10_000)).toBeNull();
 });
 
-test('what cannot be read has no position, and nothing is thrown', async () => {
+test('a file that cannot be read has no position, and nothing is thrown', async () => {
   mkdirSync(path);
   const file = new SessionFile(path);
   expect(await file.position()).toBeNull();
@@ -58,7 +58,7 @@ test('what cannot be read has no position, and nothing is thrown', async () => {
   expect(file.landing('p1', null)).toBeNull();
 });
 
-test('many readers at once see the same', async () => {
+test('concurrent reads give the same', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('a', null) + line('b', 'a'));
   expect(await Promise.all([file.position(), file.position(), file.read(), file.position()])).toEqual([
@@ -69,7 +69,7 @@ test('many readers at once see the same', async () => {
   ]);
 });
 
-test('copies what it has read, and what lies before it as well where that is asked for', async () => {
+test('copies what it has read, and what comes before it on request', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('p1', null));
   await file.read();
@@ -87,7 +87,7 @@ test('copies what it has read, and what lies before it as well where that is ask
   expect(await new SessionFile(path).holds(file.seal ?? expect.unreachable())).toBe(true);
 });
 
-test('copies more than it keeps in memory all the same', async () => {
+test('copies more than it keeps in memory', async () => {
   const file = new SessionFile(path);
   const long = line('p1', null, { more: 'x'.repeat(300_000) });
   appendFileSync(path, long);
@@ -97,7 +97,7 @@ test('copies more than it keeps in memory all the same', async () => {
   expect(String(await file.copy(0))).toBe(long + line('a1', 'p1'));
 });
 
-test('of a file that was replaced, what was read of the old one is not copied', async () => {
+test('does not copy what it read of a file that was replaced', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('old', null));
   await file.read();
@@ -108,7 +108,7 @@ test('of a file that was replaced, what was read of the old one is not copied', 
   expect(String(await file.copy(0))).toBe(line('other', null));
 });
 
-test('a pipe in place of the file cannot be copied, and keeps nobody waiting', async () => {
+test('a pipe in place of the file is not copied, and does not block', async () => {
   execFileSync('mkfifo', [path]);
   expect(String((await new SessionFile(path).copy(0)) ?? '')).toBe('');
 });

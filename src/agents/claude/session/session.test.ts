@@ -127,7 +127,7 @@ test('an answer without tools ends with its result; the next prompt waits until 
   expect(sent).toEqual(['p1', 'p2']);
 });
 
-test('a Claude that goes on by itself while a prompt waits for it is ended, and the prompt is not sent', async () => {
+test('when Claude goes on by itself while a prompt waits, it is ended and the prompt is not sent', async () => {
   const one = session();
   const sent: string[] = [];
   claude.onSend = ({ uuid }) => {
@@ -145,7 +145,7 @@ test('a Claude that goes on by itself while a prompt waits for it is ended, and 
   expect(sent).toEqual(['p1']);
 });
 
-test('one with tools ends when Claude is idle: they may have left something behind', async () => {
+test('an answer with tools ends when Claude is idle, because a tool may have started something', async () => {
   const one = session();
   const call = { type: 'tool_use', id: 't1', name: 'Workflow', input: {} };
   claude.onSend = ({ uuid }) => {
@@ -163,7 +163,7 @@ test('one with tools ends when Claude is idle: they may have left something behi
   expect((await asked).outcome).toMatchObject({ kind: 'completed' });
 });
 
-test('a Claude that speaks without a prompt is ended at once, and takes none', async () => {
+test('a Claude that works without a prompt is ended at once, and takes no prompt', async () => {
   const one = session();
   say(state('running'), { type: 'system', subtype: 'status', session_id: ID });
   await new Promise(setImmediate);
@@ -175,7 +175,7 @@ test('a Claude that speaks without a prompt is ended at once, and takes none', a
   expect((await prompt(one, 'p1')).outcome).toMatchObject({ kind: 'failed', again: true });
 });
 
-test('a prompt may land on entries that are as new as itself, and on nothing else', async () => {
+test('a prompt may follow entries that are as new as itself, and no others', async () => {
   write('old', null);
   const one = session({ empty: false });
   claude.onSend = ({ uuid }) => {
@@ -187,7 +187,7 @@ test('a prompt may land on entries that are as new as itself, and on nothing els
   expect((await prompt(one, 'p2', await one.position())).proof).toBe('refuted');
 });
 
-test('what was streamed and is not in the file makes the position unknown', async () => {
+test('the position is unknown when something that was streamed is not in the file', async () => {
   const one = session();
   claude.onSend = ({ uuid }) => {
     write(uuid, null);
@@ -201,7 +201,7 @@ test('what was streamed and is not in the file makes the position unknown', asyn
   expect(await one.transcript(0)).toBeNull();
 });
 
-test('what comes to the file late is believed with the next turn: then the file has all of it', async () => {
+test('entries that are written late count with the next turn, when the file is complete', async () => {
   const one = session();
   const lost = { type: 'system', subtype: 'session_writes_lost', session_id: ID };
   claude.onSend = ({ uuid }) => {
@@ -233,7 +233,7 @@ const STOPPED: ClaudeMessage = {
   session_id: ID,
 };
 
-test('a first prompt that was stopped leaves the session as empty as it was: where the next one lands is proved', async () => {
+test('after a first prompt that a hook stopped, the session is empty and the next prompt is proved', async () => {
   const one = session();
   claude.onSend = ({ uuid }) => say(state('running'), STOPPED, result(uuid), state('idle'));
   expect((await prompt(one, 'p1')).outcome).toMatchObject({ kind: 'failed', unsent: true, position: null });
@@ -244,7 +244,7 @@ test('a first prompt that was stopped leaves the session as empty as it was: whe
   expect((await prompt(one, 'p2')).proof).toBe('proved');
 });
 
-test('where a session stands after a prompt that was stopped is what Claude has noted, and not what others say', async () => {
+test('the position after a stopped prompt includes what Claude noted, and not what others wrote', async () => {
   write('a0', null);
   const one = session({ empty: false });
   claude.onSend = ({ uuid }) => {
@@ -256,7 +256,7 @@ test('where a session stands after a prompt that was stopped is what Claude has 
   expect(await one.position()).toBe('3:p-of-another');
 });
 
-test('a session that went back for a prompt that is not sent is ended: its file still has the one before', async () => {
+test('a rewound session is ended when its prompt is not sent, because its file still has the failed one', async () => {
   write('a0', null);
   write('p-failed', 'a0');
   const file = join(folder, 'file');
@@ -268,7 +268,7 @@ test('a session that went back for a prompt that is not sent is ended: its file 
   expect(one.alive).toBe(false);
 });
 
-test('nothing is sent where nothing could be written', async () => {
+test('nothing is sent when the transcript could not be written', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   let sent = 0;
@@ -280,7 +280,7 @@ test('nothing is sent where nothing could be written', async () => {
   expect(sent).toBe(0);
 });
 
-test('a process that ends loses the turn, with its last words; after an abort the turn is cancelled', async () => {
+test('a turn is lost when the process ends, with its stderr; after an abort it is cancelled', async () => {
   claude.onSend = () => {
     claude.ending = 'with code 1: no more memory';
     claude.messages.close();
@@ -296,7 +296,7 @@ test('a process that ends loses the turn, with its last words; after an abort th
   expect(claude.interrupts).toBe(1);
 });
 
-test('a version that does not tell its state ends with its result', async () => {
+test('the turn of a version that does not report its state ends with its result', async () => {
   claude.onSend = ({ uuid }) => {
     write(uuid, null);
     say(result(uuid));
@@ -319,7 +319,7 @@ test('a session that goes on under another id is followed there, with its histor
   expect(await one.position()).toBe('2:p1');
 });
 
-test('a file that is deleted in the middle of a turn begins with the rest of it, and proves nothing', async () => {
+test('a file that was deleted during a turn proves nothing', async () => {
   write('old', null);
   const one = session({ empty: false });
   claude.onSend = ({ uuid }) => {
@@ -333,7 +333,7 @@ test('a file that is deleted in the middle of a turn begins with the rest of it,
   expect(events.findLast((event) => event.type === 'proof')).toMatchObject({ proof: 'counted' });
 });
 
-test('a file that somebody has replaced is read anew', async () => {
+test('a file that was replaced is read again from its beginning', async () => {
   mkdirSync(folder, { recursive: true });
   write('old', null);
   const one = session({ empty: false });

@@ -34,7 +34,7 @@ export interface ClaudeSessionParts {
 
 /** How long an interrupted Claude may take to end its turn: it ends its tools and writes that down. */
 const CANCEL_GRACE_MS = 5_000;
-/** How long a Claude that does not tell when it is idle may go on after its result. */
+/** How long a Claude that does not report that it is idle may go on after its result. */
 const QUIET_MS = 250;
 
 /**
@@ -167,7 +167,7 @@ export class ClaudeSession implements AgentSession {
   }
 
   #receive(message: ClaudeMessage): void {
-    if (message.subtype === 'session_state_changed') this.#apply({ kind: 'told', idle: message.state === 'idle' });
+    if (message.subtype === 'session_state_changed') this.#apply({ kind: 'reported', idle: message.state === 'idle' });
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id);
     const flight = this.#flight;
     const reader = flight?.turn ?? null;
@@ -186,7 +186,7 @@ export class ClaudeSession implements AgentSession {
     if (verdict === 'end_later') void sleep(QUIET_MS).then(() => this.#end(flight, outcome));
   }
 
-  /** The prompt that has left; null: none has. What Claude says before that is no answer to it. */
+  /** The prompt that has left; null: none has. What Claude says before that does not answer it. */
   get #flight(): ClaudeFlight | null {
     return this.#state.turn === 'running' || this.#state.turn === 'recording' ? this.#state.prompt : null;
   }

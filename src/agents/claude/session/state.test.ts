@@ -47,9 +47,9 @@ const TRANSITIONS = [
       ]),
     ),
   ],
-  [{ kind: 'told', idle: false }, Object.fromEntries(TURNS.map((turn) => [`${turn} silent`, `${turn} ready`]))],
+  [{ kind: 'reported', idle: false }, Object.fromEntries(TURNS.map((turn) => [`${turn} silent`, `${turn} ready`]))],
   [
-    { kind: 'told', idle: true },
+    { kind: 'reported', idle: true },
     Object.fromEntries(
       TURNS.flatMap((turn) => [
         [`${turn} silent`, `${turn} ready`],
@@ -76,7 +76,11 @@ test.each(TRANSITIONS)('%j changes these states and no others', (event, changes:
 
 test('a prompt stays the same from its beginning to its end', () => {
   let state: SessionState<string> = next<string>(NEW_SESSION, { kind: 'prompted', prompt: 'p1' });
-  for (const event of [{ kind: 'sent' }, { kind: 'told', idle: false }, { kind: 'answered', idle: false }] as const) {
+  for (const event of [
+    { kind: 'sent' },
+    { kind: 'reported', idle: false },
+    { kind: 'answered', idle: false },
+  ] as const) {
     expect(state).toMatchObject({ prompt: 'p1' });
     state = next(state, event);
   }
@@ -99,7 +103,7 @@ describe('after a message', () => {
     ['idle after tools', 'running', 'ready', { ...RESULT, usedTools: true, idle: true }, 'end'],
     ['a failure', 'running', 'ready', { ...RESULT, outcome: 'failed' }, 'wait'],
     ['a failure, then idle', 'running', 'ready', { ...RESULT, outcome: 'failed', idle: true }, 'end'],
-    ['a result of a Claude that does not tell its state', 'running', 'silent', RESULT, 'end_later'],
+    ['a result of a Claude that does not report its state', 'running', 'silent', RESULT, 'end_later'],
     ['a result while Claude is being ended', 'running', 'ended', RESULT, 'end'],
     ['anything while the turn is recorded', 'recording', 'ready', { ...RESULT, idle: true }, 'wait'],
   ] as const)('%s', (_, turn, claude, heard, verdict) => {

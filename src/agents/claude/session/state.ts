@@ -8,11 +8,11 @@
  *   running     The prompt has left, and Claude works on it.
  *   recording   Claude has answered, or its process has ended. The turn ends when the transcript holds all that was streamed.
  *
- *   silent ──told──▶ ready ◀──told idle──▶ finishing          ended: from everywhere, and for ever
+ *   silent ──reported──▶ ready ──answered, not idle──▶ finishing ──reported idle──▶ ready        all ──ended──▶ ended
  *
- *   silent      Claude has never said whether it is idle. It takes a prompt; its turn ends a moment after its result.
+ *   silent      Claude has never reported whether it is idle. It takes a prompt; the turn ends a moment after its result.
  *   ready       Claude takes a prompt.
- *   finishing   A turn has ended with its result, and Claude has not said yet that it is idle.
+ *   finishing   A turn has ended with its result, and Claude has not reported yet that it is idle.
  *   ended       The process has ended or is being ended. It takes no prompt.
  *
  * Events that do not fit the state change nothing.
@@ -26,11 +26,11 @@ export type ClaudeState = 'silent' | 'ready' | 'finishing' | 'ended';
 export type SessionEvent<Prompt> =
   | { readonly kind: 'prompted'; readonly prompt: Prompt }
   | { readonly kind: 'sent' }
-  /** `idle`: Claude has said so after its result. */
+  /** `idle`: Claude has reported that after its result. */
   | { readonly kind: 'answered'; readonly idle: boolean }
   | { readonly kind: 'finished' }
-  /** Claude says whether it is idle. */
-  | { readonly kind: 'told'; readonly idle: boolean }
+  /** Claude reports whether it is idle. */
+  | { readonly kind: 'reported'; readonly idle: boolean }
   /** We end the process, or it has ended. */
   | { readonly kind: 'ended' };
 
@@ -52,20 +52,20 @@ export function next<Prompt>(state: SessionState<Prompt>, event: SessionEvent<Pr
     }
     case 'finished':
       return turn === 'none' || turn === 'running' ? state : { turn: 'none', claude };
-    case 'told':
+    case 'reported':
       return claude === 'silent' || (claude === 'finishing' && event.idle) ? { ...state, claude: 'ready' } : state;
     case 'ended':
       return { ...state, claude: 'ended' };
   }
 }
 
-/** What a message of Claude's says about the turn. */
+/** What a message from Claude says about the turn. */
 export interface Heard {
   /** Claude is at work: see `isWork`. */
   readonly work: boolean;
   /** How the turn has ended, as far as its result has come; null: it has not. */
   readonly outcome: 'completed' | 'cancelled' | 'failed' | 'lost' | null;
-  /** Claude has said after the result that it is idle. */
+  /** Claude has reported after the result that it is idle. */
   readonly idle: boolean;
   /** A tool was called in the turn. It may have started something that goes on after the answer. */
   readonly usedTools: boolean;
@@ -73,7 +73,7 @@ export interface Heard {
 
 /**
  * What to do after a message. `kill`: Claude works without a prompt, and nobody would see what it does. `end`: the turn is over.
- * `end_later`: it is over unless Claude says more within a moment, because this version does not tell when it is idle.
+ * `end_later`: it is over unless Claude says more within a moment, because this version does not report that it is idle.
  */
 export function afterMessage(state: SessionState<unknown>, heard: Heard): 'wait' | 'kill' | 'end' | 'end_later' {
   if (state.turn === 'none' || state.turn === 'preparing') return heard.work ? 'kill' : 'wait';

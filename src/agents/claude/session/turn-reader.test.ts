@@ -80,7 +80,7 @@ describe('what is said', () => {
     expect([...reader.entries]).toEqual(['uuid-of-m1', 'uuid-of-result', 'uuid-of-m2']);
   });
 
-  test('is taken from whole messages where a version streams none', () => {
+  test('is read from whole messages where nothing was streamed', () => {
     expect(read(turn(), [assistant('m1', [said('All at once.')])]).parts).toEqual([
       { type: 'text', text: 'All at once.' },
     ]);
@@ -142,7 +142,7 @@ describe('the end', () => {
     expect(reader.over).toBe(true);
   });
 
-  test('is not the answer to a notice that Claude works off before the prompt', () => {
+  test('is not the answer to a notice that Claude handles before the prompt', () => {
     const reader = turn();
     const notice = result({ user_message_uuids: undefined, num_turns: 0, origin: { kind: 'task-notification' } });
     read(reader, [state('running'), notice, state('idle')]);
@@ -151,7 +151,7 @@ describe('the end', () => {
     expect([reader.outcome, reader.over]).toEqual([{ kind: 'completed' }, true]);
   });
 
-  test('is not what Claude makes of something else while our prompt waits for its turn', () => {
+  test('is not the answer to something else while our prompt waits', () => {
     const reader = turn();
     const lifecycle = (state: string): ClaudeMessage => ({ type: 'command_lifecycle', command_uuid: PROMPT, state });
     read(reader, [state('running'), lifecycle('queued'), result({ user_message_uuids: undefined, result: '' })]);
@@ -172,7 +172,7 @@ describe('the end', () => {
     expect(reader.outcome).toMatchObject({ kind: 'failed', again: false });
   });
 
-  test('tells after every tool what the calls of the model have used so far, and nothing twice', () => {
+  test('reports after every tool what the calls of the model have used so far, and nothing twice', () => {
     const usage = { input_tokens: 100, output_tokens: 1, cache_read_input_tokens: 10 };
     const { events } = read(turn(), [
       stream({ type: 'message_start', message: { id: 'm1', usage } }),
@@ -191,7 +191,7 @@ describe('the end', () => {
     ]);
   });
 
-  test('adds up the usage of every result, and hears of lost writes', () => {
+  test('adds up the usage of every result, and notices lost writes', () => {
     const reader = turn();
     const { events } = read(reader, [
       assistant('m1', []),

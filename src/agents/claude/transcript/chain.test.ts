@@ -53,7 +53,7 @@ describe('the chain', () => {
     expect(chain).toMatchObject({ leaf: 'l', count: 2, root: 'compaction', rootReached: true, defects: [] });
   });
 
-  test('of nothing has no position', () => {
+  test('without entries has no position', () => {
     expect(kinds()).toEqual(['empty@0']);
     expect(positionOf(chainOf({ type: 'mode' }))).toBeNull();
     expect(isWhole(chainOf())).toBe(false);
@@ -82,7 +82,7 @@ describe('the leaf', () => {
     expect(chainOf(...entries).leaf).toBe(leaf);
   });
 
-  test('is the last entry after tools that were called at once, wherever Claude took its note', () => {
+  test('is the last entry after tools that were called at once, wherever Claude noted its leaf', () => {
     const start = three();
     const calls = [answer('p', 'c', [call('toolu_1')], 'm'), answer('q', 'p', [call('toolu_2')], 'm')];
     const rest = [result('s', 'p', 'toolu_1'), answer('t', 's'), user('u', 't')];
@@ -94,7 +94,7 @@ describe('the leaf', () => {
 });
 
 describe('a defect is found:', () => {
-  test('a link that leads nowhere', () => {
+  test('a parent that does not exist', () => {
     const chain = chainOf(user('a', null), answer('b', '?'), user('c', 'b'));
     expect(chain).toMatchObject({ leaf: 'c', count: 2, root: null, rootReached: false });
     expect(chain.defects).toEqual([{ kind: 'broken_link', line: 2, uuid: 'b' }]);
@@ -132,7 +132,7 @@ describe('a defect is found:', () => {
     expect(isWhole(chainOf(...entries))).toBe(true);
   });
 
-  test('nothing, in times of attachments', () => {
+  test('nothing in the times of attachments', () => {
     const early = { type: 'attachment', uuid: 'd', parentUuid: 'c', timestamp: '2001-01-01' };
     expect(kinds(...three(), early, answer('e', 'd'))).toEqual([]);
   });
@@ -142,7 +142,7 @@ describe('a defect is found:', () => {
   });
 });
 
-test('an index that remembers little says the same, or that it is lost', () => {
+test('an index that remembers few entries gives the same chain, or reports that it is lost', () => {
   const script = fc.array(fc.record({ back: fc.nat(12), note: fc.option(fc.nat(12)), group: fc.nat(3) }), {
     maxLength: 60,
   });

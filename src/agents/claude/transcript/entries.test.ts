@@ -29,12 +29,12 @@ describe('lines', () => {
     );
   });
 
-  test('tell how many there were, and what is behind them', () => {
+  test('are counted, and the bytes after the last one as well', () => {
     const { reader } = read([bytes('{"type":"ä"}\n{"type":"b"}\n{"ty')]);
     expect([reader.pending, reader.lines]).toEqual([4, 2]);
   });
 
-  test('without their newline are not there yet', () => {
+  test('without a newline do not count yet', () => {
     const reader = new EntryReader();
     expect(reader.push(bytes('{"type":"a"}'))).toEqual([]);
     expect(reader.push(bytes('\n'))).toMatchObject([{ number: 1, entry: { type: 'a' } }]);
@@ -48,7 +48,7 @@ describe('lines', () => {
   });
 });
 
-test('an entry keeps the fields that nobody knows', () => {
+test('an entry keeps unknown fields', () => {
   expect(parseEntry('{"type":"user","newField":{"deep":1}}')).toEqual({ type: 'user', newField: { deep: 1 } });
   for (const none of ['null', '1', '"text"', '[]', '{}', '{"type":1}', '']) expect(parseEntry(none)).toBeNull();
 });

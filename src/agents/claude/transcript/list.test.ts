@@ -12,7 +12,7 @@ function folder(): string {
   return path;
 }
 
-test('a session is listed with its first words; what nobody said anything in, and what is no file, is not', async () => {
+test('a session is listed with its first prompt; empty sessions and other files are not', async () => {
   const path = folder();
   const [spoken, silent, pipe, directory] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   const said = { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'Hello.' }] } };
@@ -24,6 +24,6 @@ test('a session is listed with its first words; what nobody said anything in, an
   expect(await listTranscripts(path)).toEqual([{ id: spoken, title: 'Hello.', updatedAt: expect.any(Number) }]);
 });
 
-test('where no session ever was there are none', async () => {
+test('a missing folder has no sessions', async () => {
   expect(await listTranscripts(join(folder(), 'none'))).toEqual([]);
 });

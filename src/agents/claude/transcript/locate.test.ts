@@ -12,12 +12,12 @@ beforeEach(() => {
 afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 describe('the name of a directory', () => {
-  test('has a dash for every unit that is no letter or digit', () => {
+  test('has a dash for every unit that is not a letter or digit', () => {
     expect(slugOf('/a b/_c.d/é𝒳/E9')).toBe('-a-b--c-d-----E9');
   });
 
   // Both names were made by Claude 2.1.325.
-  test('of more than 200 is cut there, with the hash of the whole directory behind it', () => {
+  test('longer than 200 is cut there, and the hash of the whole directory is appended', () => {
     const ascii = `/tmp/h10/w/${'abcdefghi'.repeat(24)}/${'xyz '.repeat(10)}end`;
     const other = `/tmp/h10/w/${'äbcdefghi'.repeat(14)}/${'日本𝒳 '.repeat(12)}end`;
     expect(slugOf(ascii)).toBe(`${ascii.replaceAll(/[^a-z0-9]/g, '-').slice(0, 200)}-sqm1v7`);
@@ -32,14 +32,14 @@ describe('the config directory', () => {
     expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: '/c' }, '/work')).toBe('/c');
   });
 
-  test('is found in the working directory when it is relative, and is that directory when it is empty', () => {
+  test('starts at the working directory when it is relative, and is that directory when it is empty', () => {
     expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: 'c/d' }, '/elsewhere')).toBe('/elsewhere/c/d');
     expect(configDir({ HOME: '/home/a', CLAUDE_CONFIG_DIR: '' }, '/work')).toBe('/work');
   });
 });
 
 describe('a session’s file', () => {
-  test('lies with the directory that a link leads to', () => {
+  test('belongs to the directory that a link leads to', () => {
     mkdirSync(join(scratch, 'real'));
     symlinkSync(join(scratch, 'real'), join(scratch, 'link'));
     const env = { HOME: scratch };
@@ -49,7 +49,7 @@ describe('a session’s file', () => {
     );
   });
 
-  test('lies in the assigned folder only when a config directory is set, too, and the name is a good one', () => {
+  test('is in the assigned folder only when a config directory is set as well, and the name is valid', () => {
     const env = { HOME: '/h', CLAUDE_CONFIG_DIR: '/c' };
     const named = (name: string) => projectDir({ ...env, CLAUDE_CODE_PROJECT_DIR_NAME: name }, '/w/x');
     expect(named('my_Name-1')).toBe('/c/projects/my_Name-1');
@@ -57,13 +57,13 @@ describe('a session’s file', () => {
     expect(projectDir({ HOME: '/h', CLAUDE_CODE_PROJECT_DIR_NAME: 'ok' }, '/w/x')).toBe('/h/.claude/projects/-w-x');
   });
 
-  test('is none for what cannot be an id', () => {
+  test('is null for an invalid id', () => {
     for (const id of ['', '../x', 'a/b', '.hidden', 'a.b', 'x'.repeat(129), 'a\n']) {
       expect(transcriptFile({ HOME: '/h' }, '/w', id)).toBeNull();
     }
   });
 
-  test('with another hash behind the long name is found by its id, unless two are', () => {
+  test('with another hash after the long name is found by its id, unless there are two', () => {
     const cwd = `/w/${'long-'.repeat(60)}`;
     const env = { HOME: scratch };
     const expected = transcriptFile(env, cwd, ID) ?? '';
@@ -80,7 +80,7 @@ describe('a session’s file', () => {
   });
 });
 
-test('one config directory has one name, by whatever way it is found, and whether it is there yet', () => {
+test('a config directory has one name, however it is set, and before and after it is created', () => {
   const root = scratch;
   mkdirSync(join(root, 'user'));
   symlinkSync(join(root, 'user'), join(root, 'link'));

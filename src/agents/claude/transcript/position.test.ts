@@ -19,7 +19,7 @@ const followers = (from: string, ...entries: Entry[]) => {
   return { uuids: entries.filter((entry) => following.add(entry)).map(({ uuid }) => uuid), last: following.last };
 };
 
-test('all of the turn follows: results of tools, reminders, the notice of an interruption, a compaction', () => {
+test('the whole turn follows: results of tools, reminders, the notice of an interruption, a compaction', () => {
   const ours = { promptId: 'ours' };
   const notice = { message: { role: 'user', content: [{ type: 'text', text: '[Request interrupted by user]' }] } };
   const boundary = { type: 'system', subtype: 'compact_boundary', uuid: 'c', parentUuid: null, logicalParentUuid: 'n' };
@@ -39,7 +39,7 @@ test('all of the turn follows: results of tools, reminders, the notice of an int
   }
 });
 
-test('somebody else’s prompt does not follow, nor anything below it; nor what came before it in its name', () => {
+test('somebody else’s prompt does not follow, nor anything after it, nor entries with its promptId before it', () => {
   const theirs = { promptId: 'theirs' };
   const entries = [answer('a', 'p'), result('r', 'a', theirs), user('q', 'r', theirs), answer('b', 'q')];
   expect(followers('p', user('p', null, { promptId: 'ours' }), ...entries)).toEqual({ uuids: ['a'], last: 'a' });
@@ -48,7 +48,7 @@ test('somebody else’s prompt does not follow, nor anything below it; nor what 
   expect(followers('p', user('p', null), ...bare)).toEqual({ uuids: ['a', 'r'], last: 'r' });
 });
 
-test('what Claude does when it wakes up by itself follows, and what tools said to it then', () => {
+test('what Claude does by itself follows, with the results of its tools', () => {
   const woken = { promptId: 'woken', promptSource: 'system' };
   const entries = [answer('a', 'p'), user('w', 'a', woken), answer('b', 'w'), result('r', 'b', { promptId: 'woken' })];
   expect(followers('p', user('p', null, { promptId: 'ours' }), ...entries).uuids).toEqual(['a', 'w', 'b', 'r']);

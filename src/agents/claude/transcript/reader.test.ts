@@ -32,7 +32,7 @@ async function grown(reader: TranscriptReader): Promise<Growth[]> {
 }
 
 describe('a reader', () => {
-  test('yields what was appended, as entries and byte for byte, and knows where the session stands', async () => {
+  test('yields what was appended, as entries and as bytes, and knows the position', async () => {
     const reader = new TranscriptReader(file);
     expect(await grown(reader)).toEqual([]);
     expect([reader.present, reader.position]).toEqual([false, null]);
@@ -51,7 +51,7 @@ describe('a reader', () => {
     expect(await grown(reader)).toEqual([]);
   });
 
-  test('waits for the other half of a line', async () => {
+  test('waits for the rest of a line', async () => {
     const text = line(entry(3));
     writeFileSync(file, lines(1, 2) + text.slice(0, 30));
     const reader = await new TranscriptReader(file).skip();
@@ -63,7 +63,7 @@ describe('a reader', () => {
     expect(reader.chain).toMatchObject({ count: 3, defects: [] });
   });
 
-  test('reads only what is new: a long history costs nothing', async () => {
+  test('reads only what is new, however long the history is', async () => {
     writeFileSync(file, lines(1, 20_000));
     const reader = await new TranscriptReader(file).skip();
     for (let n = 20_001; n < 20_021; n += 1) {
@@ -74,7 +74,7 @@ describe('a reader', () => {
     }
   });
 
-  test('counts again when an entry goes back to before what it remembers', async () => {
+  test('reads the chain again when an entry leads to one that is not remembered', async () => {
     writeFileSync(file, lines(1, 50));
     const reader = await new TranscriptReader(file, 8).skip();
     expect(reader.position).toBe('50:u50');
@@ -86,7 +86,7 @@ describe('a reader', () => {
     expect(reader.position).toBe('12:u52');
   });
 
-  test('begins anew when the file was replaced, cut, rewritten or removed', async () => {
+  test('starts again when the file was replaced, cut, rewritten or removed', async () => {
     writeFileSync(file, lines(1, 6));
     const reader = await new TranscriptReader(file).skip();
     const other = join(scratch, 'other');
@@ -108,7 +108,7 @@ describe('a reader', () => {
     expect([reader.present, reader.position]).toEqual([false, null]);
   });
 
-  test('goes through a large file in pieces of whole lines', async () => {
+  test('reads a large file in pieces of whole lines', async () => {
     const long = 'x'.repeat(300_000);
     writeFileSync(file, '');
     for (let n = 1; n <= 12; n += 1) appendFileSync(file, line(entry(n, n - 1, long)));
@@ -121,7 +121,7 @@ describe('a reader', () => {
   });
 });
 
-describe('a session that nobody has open', () => {
+describe('a session that is not open', () => {
   test('has no position when there is no file, a whole one, or a damaged one', async () => {
     expect(await readPosition(file)).toBeNull();
     writeFileSync(file, lines(1, 4));
@@ -135,7 +135,7 @@ describe('a session that nobody has open', () => {
     expect(await readPosition(scratch)).toBeNull();
   });
 
-  test('has the entries that follow from a prompt, and nothing that stands before or beside it', async () => {
+  test('has the entries that follow from a prompt, and nothing before or beside it', async () => {
     writeFileSync(file, lines(1, 6));
     const from = async (prompt: string | null, position: string | null) => {
       const found = await entriesFrom(file, { prompt, position });

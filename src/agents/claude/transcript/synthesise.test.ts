@@ -123,7 +123,7 @@ describe('a turn', () => {
     expect(calls.every(({ id }) => /^toolu_\w+$/.test(String(id)))).toBe(true);
   });
 
-  test('says of a tool that nobody saw end, or whose output nobody kept, that it is so', () => {
+  test('says so where the end of a tool is unknown, or its output was not kept', () => {
     const said = (part: ToolPart) => entriesOf([record(1, { parts: [part] })])[2]?.message?.content;
     expect(said(tool('a', { status: 'unknown', output: null }))).toMatchObject([
       { content: expect.stringContaining('may have run'), is_error: true },
@@ -147,7 +147,7 @@ describe('a turn', () => {
     expect(messages[1]).toMatchObject(['assistant', [{ text: 'half' }, { type: 'tool_use' }]]);
   });
 
-  test('without an answer ends with one that says so', () => {
+  test('without an answer gets one that says so', () => {
     const nothing: RecordPart[] = [
       { type: 'thought', text: 'hm' },
       { type: 'text', text: ' \n' },
@@ -158,7 +158,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('keeps pictures that a model takes, and the rest of a prompt as text', () => {
+  test('keeps images that a model takes, and the rest of a prompt as text', () => {
     const image = { type: 'image', mimeType: 'image/png', data: 'aGk=' } as const;
     const prompt: TurnRecord['prompt'] = [
       { type: 'text', text: 'look' },
@@ -206,7 +206,7 @@ const anyRecord = fc.record({
   ),
 });
 
-test('whatever the records say: one whole chain, times that rise and lie in the past, every id once', () => {
+test('any records give one whole chain, with rising times in the past and unique ids', () => {
   fc.assert(
     fc.property(fc.array(anyRecord, { minLength: 1, maxLength: 6 }), (given) => {
       const records = given.map((some, i) => record(i + 1, some as Partial<TurnRecord>));
@@ -225,7 +225,7 @@ test('whatever the records say: one whole chain, times that rise and lie in the 
   );
 });
 
-test('what is synthesised reads back as what the records said', () => {
+test('a transcript that was made from records gives the same records again', () => {
   const listed = { ...tool('toolu_1'), target: 'ls' };
   const parts: RecordPart[] = [{ type: 'text', text: 'a' }, listed, { type: 'text', text: 'b' }];
   const builder = new PartsBuilder();
@@ -233,7 +233,7 @@ test('what is synthesised reads back as what the records said', () => {
   expect(builder.parts()).toEqual(parts);
 });
 
-test('what turns take grows with their number and not faster; they come one by one', () => {
+test('the time grows linearly with the number of turns, and lines come one by one', () => {
   const many = Array.from({ length: 2_000 }, (_, i) =>
     record(i + 1, { parts: [tool(`t${i}`), { type: 'text', text: 'x' }] }),
   );

@@ -39,7 +39,7 @@ test('text, thoughts and tools become updates, in their order', () => {
   ]);
 });
 
-test('records can be made of them: a failed tool, one without an end, a picture', () => {
+test('updates give records: a failed tool, a tool without an end, an image', () => {
   const builder = new PartsBuilder();
   const entries = [
     assistant([
@@ -58,7 +58,7 @@ test('records can be made of them: a failed tool, one without an end, a picture'
   ]);
 });
 
-test('what is not the model’s is left out: subagents, errors, Claude’s own words, empty blocks', () => {
+test('subagents, errors, Claude’s own texts and empty blocks are left out', () => {
   const text = [{ type: 'text', text: 'not mine' }];
   const synthetic = { type: 'assistant', message: { model: '<synthetic>', content: text } } as Entry;
   expect(
@@ -75,7 +75,7 @@ test('what is not the model’s is left out: subagents, errors, Claude’s own w
   ).toEqual([]);
 });
 
-test('a title is one, whoever gave it', () => {
+test('a title is reported, from Claude or from the user', () => {
   expect(
     updatesOf([
       { type: 'ai-title', aiTitle: 'A' },

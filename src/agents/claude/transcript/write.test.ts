@@ -28,15 +28,15 @@ afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-describe('putting a transcript in place', () => {
-  test('makes directory and file for their owner alone, and leaves nothing else behind', async () => {
+describe('writing a transcript', () => {
+  test('creates directory and file for their owner only, and leaves nothing else behind', async () => {
     expect(await putTranscript(file, ['ä\n', Buffer.from('b\n')])).toEqual({ result: 'written', detail: file });
     expect(readFileSync(file, 'utf8')).toBe('ä\nb\n');
     expect([mode(dir), mode(file)]).toEqual(['700', '600']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
-  test('never replaces another file, and knows the same one again', async () => {
+  test('never replaces another file, and recognizes the same content', async () => {
     const long = Array.from({ length: 60_000 }, (_, i) => `line ${i}\n`);
     await putTranscript(file, long);
     const { mtimeMs } = statSync(file);
@@ -49,13 +49,13 @@ describe('putting a transcript in place', () => {
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
-  test('of two at once, one is written', async () => {
+  test('writes one of two at the same time', async () => {
     const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => putTranscript(file, [text])));
     expect(all.map(({ result }) => result).toSorted()).toEqual(['exists', 'exists', 'exists', 'written']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
-  test('refuses links: the file, its directory, the one above', async () => {
+  test('refuses links: the file, its directory, the directory above', async () => {
     const outside = join(scratch, 'outside');
     mkdirSync(join(outside, '-work'), { recursive: true });
     writeFileSync(join(outside, 'target'), 'keep\n');
@@ -75,7 +75,7 @@ describe('putting a transcript in place', () => {
     expect(readdirSync(join(outside, '-work'))).toEqual([]);
   });
 
-  test('does not wait for a pipe, a directory or anything else in its place', async () => {
+  test('is not blocked by a pipe, a directory or anything else in its place', async () => {
     mkdirSync(dir, { recursive: true });
     execFileSync('mkfifo', [file]);
     expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
@@ -98,18 +98,18 @@ describe('putting a transcript in place', () => {
 });
 
 describe('probing', () => {
-  test('finds that a directory can be written, making it, and leaves nothing in it', async () => {
+  test('creates a missing directory, reports that it is writable, and leaves nothing in it', async () => {
     expect(await probeWritable(dir)).toBeNull();
     expect(readdirSync(dir)).toEqual([]);
     expect(mode(dir)).toBe('700');
   });
 
-  test('finds that it cannot', async () => {
+  test('reports why a directory is not writable', async () => {
     writeFileSync(join(scratch, 'projects'), '');
     expect(probeWritable(dir)).toMatch(/^cannot write to \S+, where Claude keeps its sessions \(E\w+: [a-z ]+\)$/);
   });
 
-  test('finds a directory that is read-only', async (context) => {
+  test('reports a read-only directory', async (context) => {
     mkdirSync(dir, { recursive: true });
     chmodSync(dir, 0o500);
     if (process.getuid?.() === 0) {

@@ -26,7 +26,7 @@ export class Connection {
   }
 
   /**
-   * Blocks until all is written: what was sent has left also when the next thing is a SIGKILL of ourselves.
+   * Blocks until all is written, so that nothing is lost when the process kills itself next.
    * @param {1 | 2} fd
    * @param {string} text
    */
