@@ -18,7 +18,7 @@ async function updatesOf(tl: Awaited<ReturnType<AcpHome['open']>>): Promise<unkn
 }
 
 describe('an agent that does not keep to the protocol', () => {
-  test('fields of other types are kept as they came, and are no fault of ours', async () => {
+  test('fields of unexpected types are recorded as they came and break nothing', async () => {
     await using home = await hostile();
     const tl = await home.open();
     const { reply, turn } = await tl.conversation('chat').ask('wrong types');
@@ -38,7 +38,7 @@ describe('an agent that does not keep to the protocol', () => {
     expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
   });
 
-  test('text is joined only where nothing else is lost by it', async () => {
+  test('chunks of text are joined only when that loses nothing else', async () => {
     await using home = await hostile();
     const tl = await home.open();
     expect((await tl.conversation('chat').ask('more fields')).reply).toBe('abcdefWell.');
@@ -53,7 +53,7 @@ describe('an agent that does not keep to the protocol', () => {
     expect(JSON.stringify(await updatesOf(tl))).toContain('"annotations":{"audience":["user"]}');
   });
 
-  test('it cannot speak in our name', async () => {
+  test('it cannot send updates of our own kinds', async () => {
     await using home = await hostile();
     const tl = await home.open();
     expect((await tl.conversation('chat').ask('pretends')).reply).toBe('Said. Well.');
@@ -62,7 +62,7 @@ describe('an agent that does not keep to the protocol', () => {
     );
   });
 
-  test('one that answers and is gone in the same moment has answered', async () => {
+  test('a turn is completed when the agent answers and then ends at once', async () => {
     await using home = await hostile();
     const tl = await home.open();
     const { reply, turn } = await tl.conversation('chat').ask('leave');
@@ -78,7 +78,7 @@ describe('an agent that does not keep to the protocol', () => {
     expect(failure?.message).toMatch(/^the (?:agent stopped: "(?:constructor|tired)"|answer was cut off)/);
   });
 
-  test('what it does not take is not sent to it', async () => {
+  test('content that it does not support is not sent', async () => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['honest']),
       sees: (model, root) => ownAgent(model, root, ['honest', JSON.stringify({ image: true })]),
@@ -119,7 +119,7 @@ describe('an agent that ends when it should not', () => {
     expect((await again.engine.agents())[0]).toMatchObject({ problem: null, traits: { load: true } });
   });
 
-  test('it does not obey a cancel: it is ended, and the next turn is told all of it', async () => {
+  test('an agent that ignores a cancel is ended, and the next turn gets the whole history', async () => {
     const deaf = ['honest', JSON.stringify({ deaf: true })] as const;
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, deaf, { cancelGraceMs: 200 }),

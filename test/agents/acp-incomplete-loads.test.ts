@@ -18,7 +18,7 @@ describe('an agent that loads sessions without their history', () => {
     ['empty', /repeats none of the 3 turns/],
     ['wrong', /turn 3 is missing/],
     ['truncated', /turn 3 is missing/],
-  ])('%s: it is found out each time, and after the second not asked again by anybody', async (how, why) => {
+  ])('%s: each one is noticed, and after the second the agent is not asked to load again', async (how, why) => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['incomplete', how], QUICK),
     });
@@ -55,7 +55,7 @@ describe('an agent that loads sessions without their history', () => {
   test.each([
     ['before anything was ever loaded', false],
     ['after others were loaded', true],
-  ])('a session that somebody has damaged is lost, and no other: %s', async (_, loadedBefore) => {
+  ])('a damaged session is lost, and other sessions are still loaded: %s', async (_, loadedBefore) => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], QUICK) });
     const goOn = async (word: string, ...keys: string[]) => {
       const tl = await home.open();
@@ -74,7 +74,7 @@ describe('an agent that loads sessions without their history', () => {
     expect(await goOn('birch', 'two')).toMatchObject({ rung: 'resume', proof: 'consistent', load: true });
   });
 
-  test('where nothing has to be repeated, the agent’s word alone is not taken', async () => {
+  test('when nothing can be compared, an answer of yes proves nothing', async () => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], QUICK),
     });
@@ -87,7 +87,7 @@ describe('an agent that loads sessions without their history', () => {
     home.expectCodewords('amber', 'birch');
   });
 
-  test('what was delivered before a prompt is a part of what it must have', async () => {
+  test('a loaded session must also have the transcript block that we delivered', async () => {
     await using home = await AcpHome.make({
       first: (model, root) => ownAgent(model, root, ['without-load']),
       second: (model, root) => ownAgent(model, root, ['honest']),
@@ -104,7 +104,7 @@ describe('an agent that loads sessions without their history', () => {
   test.each([
     ['whole', 'resume'],
     ['without its beginning', 'transcript'],
-  ])('a session that began with a replay must have the prompts before: %s', async (how, rung) => {
+  ])('a session that began with a replay must have the replayed prompts: %s', async (how, rung) => {
     const options = { quietMs: 200, noTools: { version: '1.0.0', mode: 'quiet' } };
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
     const tl = await home.open();
@@ -120,7 +120,7 @@ describe('an agent that loads sessions without their history', () => {
   });
 });
 
-test('a history that comes after the answer is waited for', async () => {
+test('we wait for a history that comes after the answer', async () => {
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
   const tl = await home.open();
   await threeTurns(tl);
@@ -135,7 +135,7 @@ test('a history that comes after the answer is waited for', async () => {
   expect((await again.engine.answerOf(fourth?.id ?? '')).reply).toBe(acknowledgement(FOURTH));
 });
 
-test('a late history of which nothing has to be there is waited for as well', async () => {
+test('we also wait for a late history in which no turn can be compared', async () => {
   await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['late']) });
   const tl = await home.open();
   await tl.conversation('chat').ask('/note This.');
@@ -164,7 +164,7 @@ test('an agent that opens a session and repeats nothing is used only where that 
   home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
 });
 
-test('a fault of ours while a session is opened is not taken for a refusal of the agent', async () => {
+test('an error of our own while opening is not reported as a refusal of the agent', async () => {
   const sandboxes = new TestSandboxes();
   try {
     const settings = ownAgent({ url: 'http://127.0.0.1:9' }, sandboxes.root, ['honest']);
@@ -187,7 +187,7 @@ describe('a session that is not there', () => {
   test.each([
     ['-32002', 'Resource not found'],
     ['-32603', 'Internal error: no rollout found for this id'],
-  ])('%s %s: the history is told anew', async (code, words) => {
+  ])('%s %s: a new session gets the history', async (code, words) => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['odd-codes', code, words]),
     });
@@ -204,7 +204,7 @@ describe('a session that is not there', () => {
     expect(await traitsOf(again)).toMatchObject({ load: true });
   });
 
-  test('a locked one is waited for, and not given up', async () => {
+  test('a locked session is waited for and kept', async () => {
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['odd-codes', '-32603', 'Session is locked by another process']),
     });

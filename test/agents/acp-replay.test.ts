@@ -56,8 +56,8 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
   });
 });
 
-describe('an agent of which nothing is proved', () => {
-  test('is not replayed, and the reason is given; with allowTools it is, and the receipt lists what ran', async () => {
+describe('an agent without a proved profile', () => {
+  test('is not replayed, with the reason; with allowTools it is, and the receipt lists the tools that ran', async () => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['without-load']) });
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -76,7 +76,7 @@ describe('an agent of which nothing is proved', () => {
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\nline\n');
   });
 
-  test('one that leaves its mode without tools by itself is ended before it can run any', async () => {
+  test('an agent that leaves its mode without tools is ended before it can run one', async () => {
     const restless = JSON.stringify({ restless: true });
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['without-load', restless], QUIET),
@@ -91,7 +91,7 @@ describe('an agent of which nothing is proved', () => {
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
   });
 
-  test('a profile holds for the very version that it was proved on', async () => {
+  test('a profile counts only for the version on which it was proved', async () => {
     const versioned = JSON.stringify({ version: '1.0.1' });
     await using home = await AcpHome.make({
       agent: (model, root) => ownAgent(model, root, ['without-load', versioned], QUIET),

@@ -64,7 +64,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'incomplete' ? ['resume'] : []);
     });
 
-    test('its files are deleted, and Throughline is started from elsewhere: the history is told anew', async () => {
+    test('its files are deleted and Throughline starts in another directory: a new session gets the history', async () => {
       await using home = await make();
       const tl = await home.open();
       await threeTurns(tl);
@@ -84,7 +84,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       home.expectCodewords('amber', 'birch', 'cedar', 'denim');
     });
 
-    test('a fork in another directory goes on apart, each with its own codewords only', async () => {
+    test('a fork in another directory continues separately, each with its own codewords only', async () => {
       await using home = await make();
       const tl = await home.open();
       await threeTurns(tl);
@@ -145,7 +145,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       expect(readFileSync(effects, 'utf8')).toBe('line\n');
     });
 
-    test('a thousand turns that it never saw are told without a model call; what is dropped is counted', async () => {
+    test('a thousand turns that it never saw are delivered without a model call, and dropped ones are counted', async () => {
       await using home = await make();
       const tl = await home.open();
       const words = Array.from({ length: 1_000 }, (_, i) => `word-${i + 1}`);

@@ -23,7 +23,7 @@ test('one agent with one home has one storage, whatever it is called and whichev
   expect(named('pi', { HOME: join(home, 'real') })).not.toBe(at('real'));
 });
 
-test('an agent that was set by its command is known by what it calls itself', () => {
+test('an agent that is set by its command is recognised by the name that it gives itself', () => {
   const env = { HOME: home };
   expect(named(null, env, { called: 'codex-acp', command: ['/opt/codex'] })).toBe(named('codex', env));
   expect(named(null, env, { called: '@agentclientprotocol/claude-agent-acp' })).toBe(named('claude-code', env));
@@ -31,7 +31,7 @@ test('an agent that was set by its command is known by what it calls itself', ()
   expect(named(null, env, { command: ['a'] })).not.toBe(named(null, env, { command: ['b'] }));
 });
 
-test('a variable that says where the sessions are counts, and not the home then', () => {
+test('a variable that names the folder of sessions counts more than the home', () => {
   const there = { CODEX_HOME: join(home, 'there') };
   expect(named('codex', { HOME: join(home, 'one'), ...there })).toBe(
     named('codex', { HOME: join(home, 'two'), ...there }),

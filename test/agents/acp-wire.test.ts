@@ -43,8 +43,8 @@ function settingsIn(requests: ReturnType<typeof requestsOf>, wanted = /^authenti
     .map(({ method, params: { sessionId: _, cwd: __, ...params } }) => [method, params]);
 }
 
-describe('an agent that says more than the protocol knows', () => {
-  test('every update is kept as it came; what belongs to no turn, or to another session, passes for no answer', async () => {
+describe('an agent that sends more than the protocol defines', () => {
+  test('every update is recorded as it came; those of no turn or of another session are not part of the answer', async () => {
     await using home = await AcpHome.make({ agent: raw([]) });
     const tl = await home.open();
     const chat = tl.conversation('chat');
@@ -79,7 +79,7 @@ describe('an agent that says more than the protocol knows', () => {
     ]);
   });
 
-  test('what it says to greet a new session passes for no answer either, and is kept', async () => {
+  test('a banner for a new session is recorded and is not part of the answer', async () => {
     await using home = await AcpHome.make({ agent: raw([]) });
     const tl = await home.open();
     expect((await tl.conversation('chat').ask('One.')).reply).toBe('Heard: One.');
@@ -92,7 +92,7 @@ describe('an agent that says more than the protocol knows', () => {
     ]);
   });
 
-  test('mode, config, model, servers and directories are said again after a restore', async () => {
+  test('mode, config, model, servers and directories are set again after a restore', async () => {
     await using home = await AcpHome.make({ agent: raw(['One.']) });
     const tl = await home.open();
     await tl.conversation('chat').ask('One.');
@@ -109,7 +109,7 @@ describe('an agent that says more than the protocol knows', () => {
     expect(requestsOf(home)[before.length]).toEqual({ method: 'session/close', params: { sessionId } });
   });
 
-  test('a session without tools has no servers either, and gets them back with its tools', async () => {
+  test('a session without tools has no MCP servers, and gets them back with its tools', async () => {
     const noTools = { version: '1.0.0', mode: 'quiet' };
     await using home = await AcpHome.make({ agent: raw(['One.'], { noTools }) });
     const tl = await home.open();
@@ -134,7 +134,7 @@ describe('an agent that says more than the protocol knows', () => {
     [{ mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] }, /no MCP server of the type "http"/],
     [{ directories: ['/tmp'] }, /no additional directories/],
     [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
-  ])('what the settings ask of it and it cannot do is refused with the reason: %j', async (options, why) => {
+  ])('settings that it does not support are refused with the reason: %j', async (options, why) => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').send('Hello.').accepted;
@@ -165,7 +165,7 @@ describe('an agent that says more than the protocol knows', () => {
 
 const SILENT = 'sleep 600';
 
-describe('a program that is no agent', () => {
+describe('a program that is not an agent', () => {
   test.each([
     [
       'prints something else',
@@ -237,7 +237,7 @@ describe('tools', () => {
     }
   });
 
-  test('what a terminal showed is text in the record', async () => {
+  test('the text of a terminal is in the record', async () => {
     const inTerminal = JSON.stringify({ terminal: true });
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest', inTerminal]) });
     const tl = await home.open();

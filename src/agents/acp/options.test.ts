@@ -3,7 +3,7 @@ import { start } from '../../../test/contracts/agent-sandbox.ts';
 import { acpAgent } from './adapter.ts';
 import { ACP_DEFAULTS, parseAcpOptions } from './options.ts';
 
-test('what is left out has a default', () => {
+test('an option that is left out has its default', () => {
   expect(parseAcpOptions()).toEqual(ACP_DEFAULTS);
   expect(parseAcpOptions({ mode: 'plan', window: null })).toEqual({ ...ACP_DEFAULTS, mode: 'plan' });
 });
@@ -22,7 +22,7 @@ test.each([
   expect(() => parseAcpOptions(options)).toThrow(why);
 });
 
-test('an agent that is not known by name has to be set by its command', async () => {
+test('an agent that is not known by name needs a command', async () => {
   const folders = { installed: '/nowhere', memory: '/nowhere', start };
   expect(() => acpAgent({ name: 'x', options: { agent: 'nobody' }, ...folders })).toThrow(
     /No agent is known by the name/,

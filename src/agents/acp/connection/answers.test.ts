@@ -4,7 +4,7 @@ import { quirksOf } from '../known/known.ts';
 import { failureOf, isAuthRequired, refusalOf, wordsOf } from './answers.ts';
 import { AgentGone } from './connection.ts';
 
-describe('what agents mean when they do not open a session', () => {
+describe('why an agent did not open a session', () => {
   test.each([
     [-32002, 'Resource not found', undefined, 'not_found'],
     [-32002, 'whatever', undefined, 'not_found'],
@@ -36,7 +36,7 @@ describe('what agents mean when they do not open a session', () => {
   });
 });
 
-describe('how a prompt ended that was answered with an error', () => {
+describe('how a prompt ended when the agent answered with an error', () => {
   test.each([
     ['Internal error: Prompt is too long', undefined, 'too_long'],
     ['Internal error', { message: '…', codex_error_info: 'context_window_exceeded' }, 'too_long'],

@@ -40,7 +40,7 @@ const endlessly = (piece: string) => `let n = 0; const go = () => process.stdout
 
 const isGone = (heard: { gone: string | null }) => until('it is gone', () => heard.gone !== null);
 
-test('a request is answered once; what else is said to it is not heard', async () => {
+test('the first answer to a request counts; further ones are dropped', async () => {
   const { connection, heard } = await agent(`
     process.stdin.once('data', () => {
       say({ id: 77, result: 'to nobody' });
@@ -62,7 +62,7 @@ test('a request is answered once; what else is said to it is not heard', async (
   expect(complaints).toEqual([]);
 });
 
-test('an agent that talks without end is ended, and so is one whose message has no end or no bottom', async () => {
+test('an agent is ended that sends too much, a line that is too long, or a message that is nested too deep', async () => {
   const loud = await agent(`const line = 'x'.repeat(2 ** 24) + '\\n'; ${endlessly('line')}`);
   const long = await agent(`const part = 'x'.repeat(2 ** 24); ${endlessly('part')}`);
   const deep = await agent(`
@@ -75,7 +75,7 @@ test('an agent that talks without end is ended, and so is one whose message has 
   expect(deep.heard).toMatchObject({ gone: expect.stringMatching(/^was ended: .* nested deeper/), notifications: [] });
 });
 
-test('what was said in one turn is not counted in the next', async () => {
+test('the limit for what an agent sends starts again with each turn', async () => {
   const { connection, heard } = await agent(`
     const line = 'x'.repeat(2 ** 24) + '\\n';
     process.stdin.on('data', () => {
@@ -90,7 +90,7 @@ test('what was said in one turn is not counted in the next', async () => {
   expect(heard.gone).toBeNull();
 });
 
-test('an agent that asks without end is not listened to until it was answered, and its end is seen', async () => {
+test('we stop reading from an agent with too many open requests, and still notice its end', async () => {
   const { connection, heard } = await agent(
     endlessly(`JSON.stringify({ jsonrpc: '2.0', id: (n += 1), method: 'ask', params: {} }) + '\\n'`),
     () => new Promise(() => {}),
@@ -103,7 +103,7 @@ test('an agent that asks without end is not listened to until it was answered, a
   expect(heard.gone).toContain('SIGKILL');
 });
 
-test('whoever waits for an answer hears why there is none', async () => {
+test('a request fails with the reason when the agent is gone', async () => {
   const { connection } = await agent('setInterval(() => {}, 1000)');
   const asked = connection.request('ask', {});
   connection.stop('it did not answer');

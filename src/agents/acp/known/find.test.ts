@@ -39,7 +39,7 @@ test('an agent known by name is found on PATH, with its arguments', () => {
   expect(availableAgents(installed, bin)).toEqual(['gemini']);
 });
 
-test('what has to be installed beside it is named, too', () => {
+test('the hint names all packages that have to be installed', () => {
   expect(find('goose')).toMatchObject({ hint: expect.stringContaining('npm install -g @aaif/goose-acp)') });
   expect(find('pi')).toMatchObject({
     hint: expect.stringContaining('npm install -g pi-acp @earendil-works/pi-coding-agent)'),
@@ -54,7 +54,7 @@ test('a package comes before PATH, and a script in it is run by our own Node', (
   expect(find('codex', { package: join(root, 'named') })).toMatchObject({ command: [join(named, 'codex')] });
 });
 
-test('what is installed beside Throughline is found, as Node would', () => {
+test('packages beside Throughline are found as Node finds them', () => {
   const at = packageIn(join(root, 'app'), '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
   const ours = join(root, 'app', 'node_modules', 'throughline', 'dist', 'agents', 'acp');
   expect(find('codex', { ours })).toEqual({
@@ -63,7 +63,7 @@ test('what is installed beside Throughline is found, as Node would', () => {
   });
 });
 
-test('what was named is used or refused, never passed over', () => {
+test('a place that the settings name is used or refused, never skipped', () => {
   program('codex-acp');
   expect(find('codex', { package: join(root, 'none') })).toMatchObject({ hint: 'Check its "package".' });
   expect(find('codex', { command: [join(root, 'none')] })).toMatchObject({ hint: 'Check its "command".' });
@@ -71,7 +71,7 @@ test('what was named is used or refused, never passed over', () => {
   expect(find(null, { command: ['own', '--acp'] })).toMatchObject({ command: [own, '--acp'] });
 });
 
-test('relative entries of PATH are passed over', () => {
+test('relative entries of PATH are skipped', () => {
   program('gemini');
   expect('command' in find('gemini', { path: ['bin', '.', ''].join(delimiter) })).toBe(false);
 });

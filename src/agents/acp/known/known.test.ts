@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test('a profile holds for the very version and program that it was proved on', () => {
+test('a profile counts only for the version and program on which it was proved', () => {
   expect(profileOf(claude, plain)).toMatchObject({ kind: 'meta' });
   for (const version of ['0.99.1', '0.98.9', '0.99.0-beta', '1.0.0', 'unknown']) {
     expect(profileOf({ ...claude, version }, plain), version).toBeNull();
@@ -27,12 +27,12 @@ test('a profile holds for the very version and program that it was proved on', (
   expect(profileOf(claude, { ...plain, env: { CLAUDE_CODE_EXECUTABLE: '/another/claude' } })).toBeNull();
 });
 
-test('so does one that a person has tried', () => {
+test('a mode that a person tested counts only for that version', () => {
   expect(profileOf({ name: 'any', version: '1.2.3' }, mode)).toEqual({ kind: 'mode', mode: 'quiet' });
   expect(profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
 });
 
-test('Codex has one unless something outweighs what it is started with', () => {
+test('Codex has a profile unless something overrides its arguments', () => {
   const here = { ...plain, env: { HOME: home } };
   const config = (text: string) => writeFileSync(join(home, '.codex', 'config.toml'), text);
   expect(profileOf(codex, here)).toMatchObject({ kind: 'start' });

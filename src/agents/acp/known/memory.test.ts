@@ -72,7 +72,7 @@ test('one damaged session counts once, however often it is opened', () => {
   expect(distrust()).toBe('another');
 });
 
-test('two processes do not forget for each other', () => {
+test('two processes do not overwrite what the other has learnt', () => {
   const [one, other] = [memory(), memory()];
   one.saw(saying('1'));
   expect(other.learnt?.version).toBe('1');
@@ -85,7 +85,7 @@ test('two processes do not forget for each other', () => {
   expect(memory().learnt?.windows).toEqual({ large: 2_000, small: 1_000 });
 });
 
-test('a program that was replaced is another one', () => {
+test('a replaced program is learnt again', () => {
   const file = join(root, 'program.js');
   writeFileSync(file, 'one');
   writeFileSync(join(root, 'package.json'), '{"version":"1.0.0"}');

@@ -37,7 +37,7 @@ test('chunks are joined to messages; a tool or another id begins a new one', () 
   ]);
 });
 
-test('a block is known by its hash, whatever an agent puts around it', () => {
+test('a transcript block is found by its hash, whatever an agent puts around it', () => {
   const block = '<conversation-record 0a1b>\nThen.\n</conversation-record 0a1b>';
   const hash = createHash('sha256').update(block).digest('hex');
   const resource = { type: 'resource', resource: { uri: 'x:', text: block } };
@@ -50,7 +50,7 @@ test('a block is known by its hash, whatever an agent puts around it', () => {
   expect(said.map(({ blocks }) => blocks)).toEqual([[hash], [], [hash]]);
 });
 
-test('what an agent has summed up is told apart', () => {
+test('a summary is recognised', () => {
   const said = messagesOf(
     chunk('user_message_chunk', 'This session is being continued from a previous conversation that ran out.'),
     chunk('agent_message_chunk', 'Go on.'),
@@ -59,7 +59,7 @@ test('what an agent has summed up is told apart', () => {
   expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary']);
 });
 
-test('what Claude says in the person’s place is told apart, and what the person says is not', () => {
+test('a note that Claude writes in the person’s place is recognised, and the person’s own words are not taken for one', () => {
   const said = messagesOf(
     chunk('user_message_chunk', '[Request interrupted by user]'),
     chunk('agent_message_chunk', '[Request interrupted by user]'),
@@ -70,13 +70,13 @@ test('what Claude says in the person’s place is told apart, and what the perso
   expect(said.map(({ who }) => who)).toEqual(['note', 'agent', 'note', 'agent', 'person']);
 });
 
-test('what stands beside the blocks is known', () => {
+test('the text beside the blocks is kept', () => {
   const block = '<conversation-record 0a1b>\nThen.\n</conversation-record 0a1b>';
   const [said] = messagesOf(chunk('user_message_chunk', `${block}\nNow.`));
   expect(said?.beside).toBe('\nNow.');
 });
 
-test('only so many blocks are looked for in one message', () => {
+test('the number of blocks that are looked for in one message is limited', () => {
   const block = '<conversation-record 0a1b>x</conversation-record 0a1b>';
   const [said] = messagesOf(chunk('user_message_chunk', block.repeat(150)));
   expect(said?.blocks).toHaveLength(100);

@@ -11,7 +11,7 @@ const text = (value: string) => ({ type: 'content', content: { type: 'text', tex
 const ids = (updates: Iterable<Update>) => [...updates].map((update) => (update as { toolCallId?: string }).toolCallId);
 const numbers = Array.from({ length: 150 }, (_, n) => `${n}`);
 
-test('what terminals showed is told once, when all of a call have been released', () => {
+test('the text of terminals is sent once, when all terminals of a call are released', () => {
   const texts = new TerminalTexts();
   texts.see(shows('call', 'a', 'b'));
   texts.released('a', 'of a');
@@ -21,19 +21,19 @@ test('what terminals showed is told once, when all of a call have been released'
   expect([...texts.rest(() => '')]).toEqual([]);
 });
 
-test('a call that shows one terminal many times is told it once', () => {
+test('a terminal that a call shows many times is sent once', () => {
   const texts = new TerminalTexts();
   texts.see(shows('call', ...numbers.map(() => 'a'), 'b'));
   expect([...texts.rest((id) => `of ${id}`)]).toMatchObject([{ content: [text('of a'), text('of b')] }]);
 });
 
-test('of calls whose terminals nobody made, the newest are kept', () => {
+test('of calls without their terminals, the newest are kept', () => {
   const texts = new TerminalTexts();
   for (const n of numbers) texts.see(shows(n, 'none'));
   expect(ids(texts.rest(() => 'all'))).toEqual(numbers.slice(-100));
 });
 
-test('so are of terminals that no call shows', () => {
+test('of terminals without their calls, the newest are kept', () => {
   const texts = new TerminalTexts();
   for (const n of numbers) texts.released(n, n);
   for (const n of ['49', '50']) texts.see(shows(n, n));

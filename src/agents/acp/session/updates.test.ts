@@ -5,7 +5,7 @@ import { BetweenTurns } from './updates.ts';
 const chunk = (text: string): Update => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const title = (text: string): Update => ({ sessionUpdate: 'session_info_update', title: text });
 
-test('what would pass for an answer is told apart, all else as it came, and all of it once', () => {
+test('updates between turns that look like an answer are marked, others stay as they came, and all are given once', () => {
   const between = new BetweenTurns();
   between.keep(chunk('late'), 10);
   between.keep(title('A title'), 10);
@@ -13,7 +13,7 @@ test('what would pass for an answer is told apart, all else as it came, and all 
   expect(between.take()).toEqual([]);
 });
 
-test('of too many, or too long ones, the newest are kept, and the others counted', () => {
+test('when there are too many updates, the newest are kept and the others counted', () => {
   const many = new BetweenTurns();
   for (let n = 0; n < 1_200; n += 1) many.keep(title(`${n}`), 1);
   const [dropped, first] = many.take();

@@ -14,7 +14,7 @@ const added = (meter: CostMeter, amount: number) => {
   return meter.take();
 };
 
-test('a running total becomes what each turn added, also after a restart', () => {
+test('the cost of a turn is computed from a running total, also after a restart', () => {
   const meter = new CostMeter(null, () => {});
   expect([0.05, 0.08, 0.08].map((amount) => added(meter, amount))).toEqual([
     { costMicros: 50_000 },
@@ -26,7 +26,7 @@ test('a running total becomes what each turn added, also after a restart', () =>
   expect(added(new CostMeter(meter.memo, () => {}), 0.01)).toEqual({ costMicros: 10_000 });
 });
 
-test('what comes when nobody takes it is added to the next; what was paid for before is not', () => {
+test('a cost between turns is added to the next one; a cost of earlier turns is not', () => {
   const meter = new CostMeter(null, () => {});
   meter.read(cost(0.5), true);
   expect(meter.take()).toBeNull();
@@ -34,7 +34,7 @@ test('what comes when nobody takes it is added to the next; what was paid for be
   expect(meter.take()).toEqual({ costMicros: 30_000 });
 });
 
-test('the window is told when it is another one', () => {
+test('the window is reported when it changes', () => {
   const seen: number[] = [];
   const meter = new CostMeter(null, (tokens) => seen.push(tokens));
   for (const size of [100, 100, 200]) meter.read(cost(0.1, size));
@@ -56,14 +56,14 @@ const tokens = (inputTokens: number, outputTokens: number, cacheReadTokens: numb
   cacheWriteTokens: 0,
 });
 
-test('tokens are taken where an agent tells them, prompt by prompt', () => {
+test('tokens are read from the answer to each prompt', () => {
   const meter = new TokenMeter({});
   expect(meter.read(answer(3, 2))).toEqual(tokens(3, 2, 1));
   expect(meter.read(answer(5, 2))).toEqual(tokens(5, 2, 1));
   expect(meter.read({ stopReason: 'end_turn' })).toBeNull();
 });
 
-test('of an agent that adds them up, only what is new counts', () => {
+test('for an agent that adds up its tokens, the difference counts', () => {
   const meter = new TokenMeter(quirksOf('Copilot', null));
   const said = [answer(10_191, 7), answer(20_426, 14), answer(900, 3)].map((one) => meter.read(one));
   // What has fallen was no total.

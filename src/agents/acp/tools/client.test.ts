@@ -64,7 +64,7 @@ describe('files', () => {
     await expect(read(at('none'))).rejects.toMatchObject({ code: -32002 });
   });
 
-  test('outside of the sandbox do not exist, whichever way leads there', async () => {
+  test('outside of the sandbox cannot be reached by any path', async () => {
     const outside = join(sandboxes.root, 'outside');
     mkdirSync(outside);
     writeFileSync(join(outside, 'secret'), 'secret');
@@ -89,7 +89,7 @@ describe('files', () => {
     expect(existsSync(join(outside, 'new'))).toBe(false);
   });
 
-  test('a link that stays inside is followed; what is no file is not read', async () => {
+  test('a link that stays inside is followed; only files are read', async () => {
     writeFileSync(at('real'), 'here');
     symlinkSync(at('real'), at('link'));
     expect(await read(at('link'))).toEqual({ content: 'here' });
@@ -138,14 +138,14 @@ describe('files', () => {
     expect(readdirSync(outside)).toEqual(['file']);
   });
 
-  test('of more than any text file are not read', async () => {
+  test('that are too large are not read', async () => {
     const file = openSync(at('large'), 'w');
     ftruncateSync(file, 32 * 2 ** 20 + 1);
     closeSync(file);
     await expect(read(at('large'), { line: 1, limit: 1 })).rejects.toThrow('larger than 33554432 bytes');
   });
 
-  test('further directories are inside, too', async () => {
+  test('in additional directories can be used', async () => {
     const more = join(sandboxes.root, 'more');
     mkdirSync(more);
     const wider = clientWith({ directories: [more] });
@@ -155,7 +155,7 @@ describe('files', () => {
 });
 
 describe('terminals', () => {
-  test('run in the sandbox, with the variables that were asked for, and tell how they ended', async () => {
+  test('run in the sandbox, with the requested variables, and report how they ended', async () => {
     mkdirSync(at('sub'));
     const env = [{ name: 'GREETING', value: 'hello' }];
     const id = await terminal('pwd; echo $GREETING; exit 3', { cwd: at('sub'), env });
@@ -165,7 +165,7 @@ describe('terminals', () => {
     await expect(terminal('true', { cwd: sandboxes.root })).rejects.toMatchObject({ code: -32602 });
   });
 
-  test('a whole line is given to a shell', async () => {
+  test('a whole command line is given to a shell', async () => {
     const { terminalId } = (await client.handle('terminal/create', { command: 'echo a && echo b' })) as {
       terminalId: string;
     };
@@ -173,7 +173,7 @@ describe('terminals', () => {
     expect(await shown(terminalId)).toMatchObject({ output: 'a\nb\n' });
   });
 
-  test('only the last of a long output is kept, and never half a character', async () => {
+  test('only the end of a long output is kept, cut between two characters', async () => {
     const id = await terminal('i=0; while [ $i -lt 100 ]; do printf "ü"; i=$((i+1)); done; printf x', {
       outputByteLimit: 8,
     });
@@ -181,7 +181,7 @@ describe('terminals', () => {
     expect(await shown(id)).toMatchObject({ output: 'üüüx', truncated: true });
   });
 
-  test('of a long output no more is kept than anybody would read, whatever was asked for', async () => {
+  test('the kept output is limited, whatever limit the agent asks for', async () => {
     for (const more of [{}, { outputByteLimit: 2 ** 40 }]) {
       const id = await terminal('head -c 3000000 /dev/zero | tr "\\0" x; printf end', more);
       await client.handle('terminal/wait_for_exit', { terminalId: id });
@@ -190,7 +190,7 @@ describe('terminals', () => {
     }
   });
 
-  test('are ended when they are killed or released, and what they showed is handed on', async () => {
+  test('are ended when they are killed or released, and their text is passed on', async () => {
     const pidOf = async (id: string) => {
       await until('it has begun', async () => ((await shown(id)) as { output: string }).output !== '');
       return Number(((await shown(id)) as { output: string }).output);
@@ -219,7 +219,7 @@ describe('terminals', () => {
   });
 });
 
-test('outside of a turn nothing is run or written; what runs can be looked at, and files can be read', async () => {
+test('between turns nothing is run or written; files and running terminals can be read', async () => {
   let inTurn = true;
   client = clientWith({ inTurn: () => inTurn });
   await write(at('file'), 'text');
@@ -232,7 +232,7 @@ test('outside of a turn nothing is run or written; what runs can be looked at, a
   await client.handle('terminal/release', { terminalId: id });
 });
 
-test('without tools nothing is done; what is not known is said to be unknown', async () => {
+test('without tools nothing is done; an unknown method is answered as such', async () => {
   await expect(client.handle('fs/delete_file', {})).rejects.toMatchObject({ code: -32601 });
   client = clientWith({ toolsAllowed: () => false });
   await expect(write(at('file'), 'x')).rejects.toMatchObject({ code: -32600 });
@@ -241,14 +241,14 @@ test('without tools nothing is done; what is not known is said to be unknown', a
   rmSync(at('file'), { force: true });
 });
 
-describe('however much an agent asks for', () => {
-  test('it is done in its order', async () => {
+describe('many requests of an agent', () => {
+  test('are served in order', async () => {
     const asked = ['one', 'two', 'three'].flatMap((text) => [write(at('file'), text), read(at('file'))]);
     const done = await Promise.all(asked);
     expect(done.filter((_, i) => i % 2 === 1)).toEqual(['one', 'two', 'three'].map((content) => ({ content })));
   });
 
-  test('nothing more is done before it has taken what it was given, and nothing at all once it is gone', async () => {
+  test('wait until it has read the answers before, and are not served once it is gone', async () => {
     const gate = Promise.withResolvers<void>();
     const slow = clientWith({ taken: () => gate.promise });
     const asked = slow.handle('fs/write_text_file', { path: at('file'), content: 'x' });
@@ -264,7 +264,7 @@ describe('however much an agent asks for', () => {
     expect(existsSync(at('after'))).toBe(false);
   });
 
-  test('a terminal that is made while the agent ends does not outlive it', async () => {
+  test('a terminal that is created while the agent ends does not outlive it', async () => {
     const gate = Promise.withResolvers<void>();
     const spawn: OpenSandbox['spawn'] = async (...args) => {
       const child = await sandbox.spawn(...args);
@@ -281,7 +281,7 @@ describe('however much an agent asks for', () => {
     await until('it has ended', () => !isAlive(pid()));
   });
 
-  test('it has a hundred terminals at most', async () => {
+  test('open a hundred terminals at most', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, () => terminal('true')));
     await expect(terminal('true')).rejects.toThrow('100 terminals are open');
     await client.handle('terminal/release', { terminalId: all[0] });
