@@ -11,10 +11,10 @@ const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
   restore: true,
 };
 
-/** Throughline on behalf of one owner, wherever its engine is. Runs in browsers, too. */
+/** Throughline for one owner, over any engine. Also runs in browsers. */
 export class ThroughlineClient {
   readonly engine: Engine;
-  /** Agents at work, unattended: goals gone over in turns until their gates pass. */
+  /** Goals that agents work on, unattended, until their gates pass. */
   readonly tasks: Tasks;
 
   constructor(engine: Engine, tasks: Tasks) {
@@ -27,7 +27,7 @@ export class ThroughlineClient {
     return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner));
   }
 
-  /** A conversation by the caller's own name for it; made when it is first used. */
+  /** A conversation by the caller's key; it is created when first used. */
   conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
     checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
     return new ConversationHandle(this.engine, { ...options, key });

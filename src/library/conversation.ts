@@ -15,7 +15,7 @@ import type {
 } from '../ports/engine.ts';
 
 export type SendOptions = SubmitOptions & {
-  /** Aborting it cancels the turn; the events go on to the turn's end. */
+  /** Aborting it cancels the turn; events still come until the turn's end. */
   readonly signal?: AbortSignal;
 };
 
@@ -28,17 +28,17 @@ const SEND_OPTIONS: OptionNames<SendOptions> = {
   signal: true,
 };
 
-/** What `ask` comes back with. */
+/** The result of `ask`. */
 export interface Answer {
   readonly reply: string;
   readonly turn: PublicTurn;
-  /** How the session was given its context. */
+  /** How the context of the session was restored. */
   readonly receipt: PublicReceipt;
 }
 
-/** A turn that was sent: iterate it for its events, from its acceptance to its end. */
+/** A submitted turn. Iterating it gives its events, from acceptance to end. */
 export interface Sending extends AsyncIterable<PublicEvent> {
-  /** The turn as it was accepted. Rejects when it was not. */
+  /** The accepted turn. Rejects if it was refused. */
   readonly accepted: Promise<Submitted>;
 }
 
@@ -53,34 +53,34 @@ export class ConversationHandle {
     this.#spec = spec;
   }
 
-  /** Makes the conversation if there is none; its id, head and settings. */
+  /** The conversation; created if it does not exist. */
   async get(): Promise<PublicConversation> {
     const { id } = await this.#ensure();
     return this.#engine.conversation(id);
   }
 
-  /** Submits a prompt at once; iterating shows what becomes of it. An agent named for the handle is named for the turn. */
+  /** Submits a prompt at once; iterate the result for events. Uses the agent of the handle, if one was given. */
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
     checkOptions(options, SEND_OPTIONS, 'Sending');
     const { signal, ...submit } = options;
     const accepted = this.#ensure().then(async ({ id }) => {
       if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
       const submitted = await this.#engine.submit(id, prompt, { ...this.#named(), ...submit });
-      // Also when nobody looks at the events. An ended turn needs no cancelling.
+      // Also when nobody iterates the events. For an ended turn this does nothing.
       const cancel = () => void this.#engine.cancel(submitted.turn.id).catch(() => {});
       signal?.addEventListener('abort', cancel, { once: true });
       if (signal?.aborted) cancel();
       return submitted;
     });
-    accepted.catch(() => {}); // whoever iterates or awaits hears of it
+    accepted.catch(() => {}); // reported to whoever iterates or awaits it
     return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted) };
   }
 
-  /** Sends, waits for the end, and gives the answer. Throws a `ThroughlineError` with the failure's code when it fails. */
+  /** Sends, waits for the end, and returns the answer. Throws a `ThroughlineError` with the failure's code. */
   async ask(prompt: Prompt | string, options: SendOptions = {}): Promise<Answer> {
     const sending = this.send(prompt, options);
     for await (const _ of sending) {
-      // Only the end matters here.
+      // Wait for the end.
     }
     const { turn: accepted } = await sending.accepted;
     const turn = await this.#engine.turn(accepted.id);
@@ -94,7 +94,7 @@ export class ConversationHandle {
     return this.#engine.answerOf(turn.id);
   }
 
-  /** An agent named for the handle is the one that is warmed up. */
+  /** Warms up the agent of the handle, if one was given. */
   async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<PublicReceipt | null> {
     return this.#engine.warm((await this.#ensure()).id, { ...this.#named(), ...options });
   }

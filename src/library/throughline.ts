@@ -5,12 +5,12 @@ import { ThroughlineClient } from './client.ts';
 import type { TrackerParts } from './tracker/locks.ts';
 import { ConversationTracker } from './tracker/tracker.ts';
 
-/** Throughline as a library, on behalf of one owner. */
+/** Throughline as a library, for one owner. */
 export class Throughline extends ThroughlineClient {
   readonly #parts: TrackerParts | null;
   readonly #trackers: ConversationTracker[];
 
-  /** Without parts, engine and tasks are a server's. */
+  /** `parts` null: engine and tasks are those of a server. */
   constructor(engine: Engine, tasks: Tasks, parts: TrackerParts | null, trackers: ConversationTracker[] = []) {
     super(engine, tasks);
     this.#parts = parts;
@@ -21,10 +21,10 @@ export class Throughline extends ThroughlineClient {
     return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.#trackers);
   }
 
-  /** For those who drive an agent themselves: the same store, the same rules, no adapter. */
+  /** For programs that drive an agent themselves: the same store and rules, without an adapter. */
   tracker(): ConversationTracker {
     if (this.#parts === null) {
-      throw new ThroughlineError('refused', 'A tracker works on the store itself, and not through a server.', {
+      throw new ThroughlineError('refused', 'A tracker needs direct access to the store, not a server.', {
         hint: 'Open Throughline without "server", on the machine that has the data home.',
       });
     }

@@ -60,7 +60,7 @@ export async function forkConversation(
 /** A key that looks like the id of another conversation would hide one of them. */
 export async function checkFreeKey(store: Store, owner: string, key: string | undefined): Promise<void> {
   if (key === undefined || (await store.findConversation(owner, key)) === null) return;
-  throw new ThroughlineError('conflict', `There is a conversation "${key}" already.`, {
+  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, {
     hint: 'Choose another key.',
   });
 }

@@ -9,14 +9,14 @@ import type { Claim, Fence } from '../../ports/store/leases.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 
-/** What a tracker is made of. */
+/** The parts of a tracker. */
 export interface TrackerParts {
   readonly store: Store;
   readonly processes: Processes;
   readonly clock: Clock;
   readonly sandboxes: Sandboxes;
   readonly settings: { readonly leaseMs: number };
-  /** Told of faults of this program itself. */
+  /** Called for bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }
 
@@ -27,8 +27,8 @@ export interface Held {
 }
 
 /**
- * The locks of one tracker. The lock of a conversation is its lease: renewed while we live, free at once when our process is
- * dead, and when it runs out if we only fall silent.
+ * The locks of one tracker. The lock of a conversation is its lease: renewed while this process lives, free at once when it is
+ * dead, and free when it expires if the process hangs.
  */
 export class TrackerLocks {
   readonly #parts: TrackerParts;
@@ -57,7 +57,7 @@ export class TrackerLocks {
     return this.#held.get(conversation) ?? null;
   }
 
-  /** Takes a lock that is free. `left`: the request that its last holder left open. Null: somebody else has it. */
+  /** Takes a free lock. `left`: the request that the last holder left open. Null: another process has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
     const claim =
       (await this.#claim(conversation)) ?? ((await this.#freeDead()) ? await this.#claim(conversation) : null);
@@ -67,7 +67,7 @@ export class TrackerLocks {
     return { held, left: claim.unfinished ?? claim.turn };
   }
 
-  /** Begins the oldest request that waits; null: none does. */
+  /** Begins the oldest queued request; null: there is none. */
   begin(held: Held): Promise<Turn | null> {
     return this.#parts.store.begin(held.fence, [this.#agent]);
   }
@@ -106,12 +106,12 @@ export class TrackerLocks {
     });
   }
 
-  /** A lock that was taken over may be ours again by now, under another epoch. */
+  /** A lock that was lost may be ours again by now, under another epoch. */
   #forget({ conversation, epoch }: Fence): void {
     if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
   }
 
-  /** Not the keeper's look, which may come up to 100 ms late: a dead holder's lock is free at once. */
+  /** Without the keeper's limit of ten looks a second: a dead holder's lock must be free at once. */
   #freeDead(): Promise<boolean> {
     const { store, processes } = this.#parts;
     return freeDead(conversationLeases(store), processes);

@@ -5,25 +5,25 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
 import { hasEnded, type Turn } from '../../core/turn.ts';
 import type { Held } from './locks.ts';
-import { type Desk, endRequest, giveSession } from './open-requests.ts';
+import { endRequest, giveSession, type TrackerContext } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';
 
-/** A request as it was asked for: the same again has the same of all three. */
+/** The arguments of `trackRequest`. A repetition has the same three. */
 export interface Asked {
   readonly requestId: string;
   readonly agentId: string | null;
   readonly sessionId: string | null;
 }
 
-/** Takes the lock of the agent's conversation and records the request. What is refused leaves no request behind. */
-export async function acceptRequest(desk: Desk, { requestId, agentId, sessionId }: Asked): Promise<void> {
-  const { requests, locks, parts, owner, agent } = desk;
+/** Takes the lock of the agent's conversation and records the request. A refused request is not recorded. */
+export async function acceptRequest(context: TrackerContext, { requestId, agentId, sessionId }: Asked): Promise<void> {
+  const { requests, locks, parts, owner, agent } = context;
   if (sessionId !== null) {
     const known = agentId === null ? null : await requests.conversation(agentId);
     await requests.refuseForeign(sessionId, known?.id ?? null);
   }
-  const conversation = await conversationOf(desk, agentId);
-  const held = await lock(desk, conversation);
+  const conversation = await conversationOf(context, agentId);
+  const held = await lock(context, conversation);
   try {
     const accepted = await parts.store.enqueue(owner, {
       id: randomUUIDv7(),
@@ -37,15 +37,15 @@ export async function acceptRequest(desk: Desk, { requestId, agentId, sessionId 
     });
     const turn = await locks.begin(held);
     if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
-    if (sessionId !== null) await giveSession(desk, { turn, held }, sessionId);
+    if (sessionId !== null) await giveSession(context, { turn, held }, sessionId);
   } catch (error) {
-    // What cannot be ended now, for want of storage, is interrupted by whoever asks next.
-    await refuse(desk, conversation, requestId, held).catch(() => {});
+    // If the storage fails now, the next request interrupts this one.
+    await refuse(context, conversation, requestId, held).catch(() => {});
     throw error;
   }
 }
 
-async function conversationOf({ parts, owner, agent }: Desk, agentId: string | null): Promise<Conversation> {
+async function conversationOf({ parts, owner, agent }: TrackerContext, agentId: string | null): Promise<Conversation> {
   const id = randomUUIDv7();
   const { conversation } = await parts.store.ensureConversation(owner, {
     id,
@@ -59,20 +59,20 @@ async function conversationOf({ parts, owner, agent }: Desk, agentId: string | n
     restore: {},
   });
   if (conversation.driver === 'tracker') return conversation;
-  throw new ThroughlineError('refused', `The conversation "${agentId}" is run by Throughline itself.`, {
+  throw new ThroughlineError('refused', `Throughline itself runs the conversation "${agentId}".`, {
     hint: 'Send to it instead of tracking it, or use another agent id.',
   });
 }
 
-/** How long, and how often, a lock is looked at again whose holder has no request. */
+/** How long, and how often, to look again at a lock whose holder has no request. */
 const LOOK_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
 
-async function lock(desk: Desk, conversation: Conversation): Promise<Held> {
-  const { locks, requests } = desk;
+async function lock(context: TrackerContext, conversation: Conversation): Promise<Held> {
+  const { locks, requests } = context;
   for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
     const taken = await locks.take(conversation.id);
-    if (taken !== null) return interruptAll(desk, taken.held, taken.left);
+    if (taken !== null) return interruptAll(context, taken.held, taken.left);
     const open = await requests.open(conversation);
     // A lock without a request: its holder is about to record it, or has just ended it.
     if (open !== null || waited >= LOOK_MS) throw busy(conversation, open, await requests.lock(conversation.id));
@@ -80,15 +80,15 @@ async function lock(desk: Desk, conversation: Conversation): Promise<Held> {
   }
 }
 
-/** Requests whose program is gone: nobody knows what became of them. */
-async function interruptAll(desk: Desk, held: Held, left: Turn | null): Promise<Held> {
-  const { locks } = desk;
+/** Ends requests whose program is gone: nobody knows what happened to them. */
+async function interruptAll(context: TrackerContext, held: Held, left: Turn | null): Promise<Held> {
+  const { locks } = context;
   const message = 'The program that tracked this request ended before it did.';
   const outcome: Outcome = { outcome: 'interrupted', failure: { code: 'interrupted', message } };
   try {
-    if (left !== null) await endRequest(desk, { turn: left, held }, outcome);
+    if (left !== null) await endRequest(context, { turn: left, held }, outcome);
     for (let turn = await locks.begin(held); turn !== null; turn = await locks.begin(held))
-      await endRequest(desk, { turn, held }, outcome);
+      await endRequest(context, { turn, held }, outcome);
     return held;
   } catch (error) {
     await locks.release(held).catch(() => {});
@@ -100,14 +100,14 @@ function busy({ key, id }: Conversation, open: Turn | null, lock: PublicLock | n
   const by = open?.requestId ? `the request "${open.requestId}"` : 'another request';
   const until = lock ? ` (${lock.holder}, ${Math.ceil(lock.expiresIn / 1000)} s left unless renewed)` : '';
   return new ThroughlineError('conflict', `"${key ?? id}" is busy with ${by}${until}.`, {
-    hint: 'Wait for its end; one conversation has one writer at a time.',
+    hint: 'Wait for its end: a conversation has one writer at a time.',
   });
 }
 
-async function refuse(desk: Desk, { id }: Conversation, requestId: string, held: Held): Promise<void> {
-  const { parts, locks, owner } = desk;
+async function refuse(context: TrackerContext, { id }: Conversation, requestId: string, held: Held): Promise<void> {
+  const { parts, locks, owner } = context;
   const turn = await parts.store.findRequest(owner, requestId);
-  // The same id may be that of a request elsewhere, which came at the same time.
+  // A request with the same id may have come at the same time in another conversation.
   if (turn?.conversation === id && !hasEnded(turn.state)) await locks.commit(held, refusedWrites(turn));
   await locks.release(held);
 }

@@ -5,8 +5,8 @@ import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
 import { notTracked, type TrackedRequests } from './tracked-requests.ts';
 import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracked-turn.ts';
 
-/** What one tracker works with. */
-export interface Desk {
+/** What the functions of one tracker share. */
+export interface TrackerContext {
   readonly parts: TrackerParts;
   readonly owner: string;
   /** The agent of its turns and sessions, as the store knows it. */
@@ -20,37 +20,41 @@ export interface OpenRequest {
   readonly held: Held;
 }
 
-/** An open request and our lock on it; taken over when its program is gone, for the caller knows what became of it. */
-export async function holdRequest(desk: Desk, requestId: string): Promise<OpenRequest> {
-  const found = await desk.requests.find(requestId);
+/** An open request and our lock on it. Takes the lock over if its program is gone: the caller knows what happened. */
+export async function holdRequest(context: TrackerContext, requestId: string): Promise<OpenRequest> {
+  const found = await context.requests.find(requestId);
   if (found === null) throw notTracked(requestId);
   const { turn } = found;
   if (hasEnded(turn.state))
     throw new ThroughlineError('conflict', `The request "${requestId}" has already ended: ${turn.state}.`);
-  return { turn, held: desk.locks.held(turn.conversation) ?? (await takeOver(desk, turn)) };
+  return { turn, held: context.locks.held(turn.conversation) ?? (await takeOver(context, turn)) };
 }
 
-async function takeOver({ locks }: Desk, turn: Turn): Promise<Held> {
+async function takeOver({ locks }: TrackerContext, turn: Turn): Promise<Held> {
   const taken = await locks.take(turn.conversation);
   if (taken?.left?.id === turn.id) return taken.held;
   if (taken !== null) await locks.release(taken.held);
   throw new ThroughlineError('conflict', `The request "${turn.requestId}" is tracked by another process.`);
 }
 
-/** The request has this session from here on, and so has its agent. */
-export async function giveSession(desk: Desk, { turn, held }: OpenRequest, id: string): Promise<void> {
-  const { requests, locks, agent, parts } = desk;
+/** Sets the session of the request, and so of its agent. */
+export async function giveSession(context: TrackerContext, { turn, held }: OpenRequest, id: string): Promise<void> {
+  const { requests, locks, agent, parts } = context;
   const [newest = null] = await requests.sessions(turn.conversation, 1);
   const known = await requests.session(turn.conversation, id);
   const { ref, writes } = openSessionWrites(turn, id, agent, { newest, known });
   await locks.commit(held, [...writes, ...sendWrites(turn, ref, parts.clock.now())]);
 }
 
-/** Ends the request. The lock stays. */
-export async function endRequest(desk: Desk, { turn, held }: OpenRequest, outcome: Outcome): Promise<void> {
-  await desk.locks.commit(held, endWrites(turn, await sessionOf(desk, turn), outcome, desk.parts.clock.now()));
+/** Ends the request and keeps the lock. */
+export async function endRequest(
+  context: TrackerContext,
+  { turn, held }: OpenRequest,
+  outcome: Outcome,
+): Promise<void> {
+  await context.locks.commit(held, endWrites(turn, await sessionOf(context, turn), outcome, context.parts.clock.now()));
 }
 
-function sessionOf({ requests }: Desk, { conversation, sessionId }: Turn): Promise<Session | null> {
+function sessionOf({ requests }: TrackerContext, { conversation, sessionId }: Turn): Promise<Session | null> {
   return sessionId === null ? Promise.resolve(null) : requests.session(conversation, sessionId);
 }

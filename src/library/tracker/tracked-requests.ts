@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store.ts';
 
 export type RequestStatus = 'pending' | 'active' | 'completed' | 'failed';
 
-/** A request as whoever tracks it sees it. `sessionId` null: the agent has not named its session yet. */
+/** A tracked request. `sessionId` null: the agent has not named its session yet. */
 export interface TrackedRequest {
   readonly requestId: string;
   readonly agentId: string | null;
@@ -31,7 +31,7 @@ export interface Tracked {
   readonly conversation: Conversation;
 }
 
-/** What is stored of one owner's tracked requests and their sessions, to be read. What Throughline runs itself is not seen. */
+/** Reads one owner's tracked requests and their sessions. Conversations that Throughline runs itself are not visible here. */
 export class TrackedRequests {
   readonly #store: Store;
   readonly #owner: string;
@@ -41,14 +41,14 @@ export class TrackedRequests {
     this.#owner = owner;
   }
 
-  /** Null: no such request. Throws `conflict` when the id is that of a turn which Throughline runs itself. */
+  /** Null: no such request. Throws `conflict` when the id is that of a turn that Throughline runs itself. */
   async find(requestId: string): Promise<Tracked | null> {
     const found = await this.#look(requestId);
     if (found === null || found.conversation.driver === 'tracker') return found;
     const { key, id } = found.conversation;
     throw new ThroughlineError(
       'conflict',
-      `The request id "${requestId}" belongs to "${key ?? id}", which is run by Throughline itself.`,
+      `The request id "${requestId}" belongs to "${key ?? id}": Throughline itself runs it.`,
       { hint: 'Use another request id.' },
     );
   }
@@ -59,7 +59,7 @@ export class TrackedRequests {
     return found?.conversation.driver === 'tracker' ? viewOf(found) : null;
   }
 
-  /** The agent's conversation; null: none is tracked by that name. */
+  /** The agent's conversation; null: none is tracked under this name. */
   async conversation(agentId: string): Promise<Conversation | null> {
     const found = await this.#store.findConversation(this.#owner, agentId);
     return found?.driver === 'tracker' && found.key === agentId ? found : null;
@@ -82,14 +82,14 @@ export class TrackedRequests {
     return this.#store.sessions(this.#owner, conversation, limit === undefined ? {} : { limit });
   }
 
-  /** A session by the agent's id of it; null: the conversation has never lived in it. */
+  /** A session by the agent's id; null: the conversation never used it. */
   async session(conversation: string, id: string): Promise<Session | null> {
     const found = await this.#store.findSessions(this.#owner, id);
     const own = found.filter((session) => session.conversation === conversation);
     return own.find(isUsable) ?? own[0] ?? null;
   }
 
-  /** Whichever agent of the owner has used it last. */
+  /** Of the agent that used it last. */
   async sessionView(id: string): Promise<TrackedSession | null> {
     for (const session of await this.#store.findSessions(this.#owner, id)) {
       const conversation = await this.#store.findConversation(this.#owner, session.conversation);
@@ -101,12 +101,12 @@ export class TrackedRequests {
     return null;
   }
 
-  /** A session that can still be used belongs to one conversation of its owner (R1). `conversation` null: a new one. */
+  /** A usable session belongs to one conversation of its owner (R1). `conversation` null: a new one. */
   async refuseForeign(id: string, conversation: string | null): Promise<void> {
     const found = await this.#store.findSessions(this.#owner, id);
     if (!found.some((session) => session.conversation !== conversation && isUsable(session))) return;
     throw new ThroughlineError('conflict', `The session "${id}" belongs to another of your conversations.`, {
-      hint: 'Name the session of this agent, or null for a new one.',
+      hint: 'Give the session of this agent, or null for a new one.',
     });
   }
 

@@ -8,7 +8,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 
-/** How a tracked request ended, as its program tells it. */
+/** How a tracked request ended, as its program reports it. */
 export interface Outcome {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
@@ -18,8 +18,8 @@ export interface Outcome {
 }
 
 /**
- * The fact that a request went out. It goes by another hand, so from the moment of tracking it may have reached the agent
- * (R6): the fact is written with its session as soon as that has a name, and else with its end.
+ * Records that a request was sent. Its program sends it, so it may have reached the agent as soon as it is tracked (R6). This is
+ * written when the session has a name, or else at the end.
  */
 export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
   if (turn.sent !== null) return [];
@@ -38,8 +38,8 @@ export function sendWrites(turn: Turn, session: string | null, at: number): Writ
 }
 
 /**
- * The writes that give a turn the session `id`. One that the conversation has left (`known`, but not the `newest`) and comes
- * back to is a new entry of the lineage: the old entry stays as it was, closed.
+ * The writes that give a turn the session `id`. If the conversation returns to an earlier session (`known`, but not the `newest`),
+ * that is a new entry of the lineage, and the old entry is closed.
  */
 export function openSessionWrites(
   turn: Turn,
@@ -49,7 +49,7 @@ export function openSessionWrites(
 ): { ref: string; writes: Write[] } {
   if (newest?.id === id) {
     const { ref } = newest;
-    const reason = 'its program goes on with it';
+    const reason = 'its program continues in it';
     return { ref, writes: [{ write: 'change-session', ref, change: { state: 'live' }, reason }] };
   }
   const ref = randomUUID();
@@ -63,10 +63,10 @@ export function openSessionWrites(
   };
   if (known === null) return { ref, writes: [open] };
   const change = { state: 'closed' } as const;
-  return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'entered again later' }, open] };
+  return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'used again later' }, open] };
 }
 
-/** A prompt is never empty, also where its program has kept it to itself. */
+/** A prompt is never empty, also if its program does not give it. */
 const NOT_RECORDED = parsePrompt('[not recorded]');
 
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
@@ -96,9 +96,9 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
   return [...sendWrites(turn, null, now), ...writes, { write: 'end', turn: turn.id, end }];
 }
 
-/** The end of a request that could not be tracked, and that nobody sends: it is no part of the history. */
+/** The end of a request that could not be tracked and is not sent: it is not part of the history. */
 export function refusedWrites(turn: Turn): Write[] {
-  const failure = { code: 'refused', message: 'The request could not be tracked; nothing was sent.' } as const;
+  const failure = { code: 'refused', message: 'The request could not be tracked. Nothing was sent.' } as const;
   const end = { outcome: 'failed', failure, record: null, session: null, usage: NO_USAGE } as const;
   return [{ write: 'end', turn: turn.id, end }];
 }

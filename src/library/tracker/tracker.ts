@@ -7,7 +7,7 @@ import { parseUsage, type Usage } from '../../core/usage.ts';
 import type { TrackerParts } from './locks.ts';
 import { TrackerLocks } from './locks.ts';
 import { type Asked, acceptRequest } from './new-requests.ts';
-import { type Desk, endRequest, giveSession, holdRequest } from './open-requests.ts';
+import { endRequest, giveSession, holdRequest, type TrackerContext } from './open-requests.ts';
 import {
   notTracked,
   type Tracked,
@@ -25,28 +25,27 @@ export interface CompletedRequest {
 }
 
 /*
- * For programs that talk to an agent themselves: the same store and the same rules, without an adapter.
+ * For programs that drive an agent themselves: the same store and rules, without an adapter.
  *
  *   trackRequest ──▶ pending ──▶ updateRequestSession ──▶ active ──▶ completeRequest | failRequest
  *
- * `agentId` is the key of a conversation, whose lease is the lock: one request at a time. A request is a turn, and a session
- * exists from the moment when the agent has named it; there is none named null. Workers never claim these conversations.
- * Every verb checks what it is given before it changes anything.
+ * `agentId` is the key of a conversation. Its lease is the lock: one request at a time. A request is a turn. A session exists once
+ * the agent has named it. Workers never claim these conversations. Every verb checks its arguments before it changes anything.
  */
 export class ConversationTracker {
-  readonly #desk: Desk;
+  readonly #context: TrackerContext;
   readonly #requests: TrackedRequests;
 
   constructor(parts: TrackerParts, owner: string) {
     const agent = trackedAgent(owner);
     this.#requests = new TrackedRequests(parts.store, owner);
-    this.#desk = { parts, owner, agent, locks: new TrackerLocks(parts, agent), requests: this.#requests };
+    this.#context = { parts, owner, agent, locks: new TrackerLocks(parts, agent), requests: this.#requests };
   }
 
   /**
-   * Records a request before it goes out, and takes the conversation's lock. `sessionId` is the session that the agent will
-   * be asked to go on with; null: it starts one. The same request again gives the same answer, the same id with anything else
-   * is a `conflict`; so is a second request while the first is open, and it is told which one that is.
+   * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue;
+   * null: it starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`, and so
+   * is a second request while the first is open; the error names the first.
    */
   async trackRequest(requestId: string, agentId: string | null, sessionId: string | null): Promise<TrackedRequest> {
     checkName(requestId, 'request id');
@@ -56,9 +55,9 @@ export class ConversationTracker {
     const before = await this.#requests.find(requestId);
     if (before !== null) return sameAgain(before, asked);
     try {
-      await acceptRequest(this.#desk, asked);
+      await acceptRequest(this.#context, asked);
     } catch (error) {
-      // It may have come twice at once: whichever was first is the answer to both.
+      // It may have come twice at once: the first one is the answer to both.
       const first = isConflict(error) ? await this.#requests.find(requestId) : null;
       if (first === null || hasEnded(first.turn.state)) throw error;
       return sameAgain(first, asked);
@@ -66,18 +65,18 @@ export class ConversationTracker {
     return this.#view(requestId);
   }
 
-  /** The agent has named its session: the mapping of its agent moves now. The same session again changes nothing. */
+  /** The agent has named its session, which is the agent's current one from now on. Repeating it changes nothing. */
   async updateRequestSession(requestId: string, sessionId: string): Promise<TrackedRequest> {
     checkName(sessionId, 'session id');
-    const open = await holdRequest(this.#desk, requestId);
+    const open = await holdRequest(this.#context, requestId);
     if (open.turn.sessionId !== sessionId) {
       await this.#requests.refuseForeign(sessionId, open.turn.conversation);
-      await giveSession(this.#desk, open, sessionId);
+      await giveSession(this.#context, open, sessionId);
     }
     return this.#view(requestId);
   }
 
-  /** The agent has answered: the turn ends, its session's watermark moves, the lock is free. */
+  /** The agent has answered: ends the turn, moves its session's watermark and frees the lock. */
   async completeRequest(requestId: string, done: CompletedRequest = {}): Promise<TrackedRequest> {
     const { prompt, reply, usage } = done;
     if (prompt !== undefined) parsePrompt(prompt);
@@ -86,7 +85,7 @@ export class ConversationTracker {
     return this.#end(requestId, { outcome: 'completed', failure: null, ...done });
   }
 
-  /** The request came to nothing: no watermark moves, the lock is free. */
+  /** The request failed: ends the turn and frees the lock; no watermark moves. */
   async failRequest(requestId: string, reason = 'The request failed.'): Promise<TrackedRequest> {
     checkText(reason, 'reason');
     return this.#end(requestId, { outcome: 'failed', failure: { code: 'agent_failed', message: reason } });
@@ -97,7 +96,7 @@ export class ConversationTracker {
     return this.#requests.view(requestId);
   }
 
-  /** The session that the agent's next request goes on with; null: it has none yet. */
+  /** The agent's current session; null: it has none yet. */
   async getAgentSession(agentId: string): Promise<string | null> {
     const conversation = await this.#requests.conversation(agentId);
     const [newest] = conversation === null ? [] : await this.#requests.sessions(conversation.id, 1);
@@ -108,39 +107,39 @@ export class ConversationTracker {
     return this.#requests.sessionView(sessionId);
   }
 
-  /** Every session that the agent has lived in, oldest first. */
+  /** Every session of the agent, oldest first. */
   async sessionHistory(agentId: string): Promise<string[]> {
     const conversation = await this.#requests.conversation(agentId);
     const sessions = conversation === null ? [] : await this.#requests.sessions(conversation.id);
     return sessions.map((session) => session.id).reverse();
   }
 
-  /** Who holds the agent's conversation; null: nobody. A dead holder's lock is free at once, a silent one's when it expires. */
+  /** Who holds the lock of the agent's conversation; null: nobody. */
   async lockStatus(agentId: string): Promise<PublicLock | null> {
     const conversation = await this.#requests.conversation(agentId);
     return conversation === null ? null : this.#requests.lock(conversation.id);
   }
 
-  /** Gives back the locks. Requests still open are interrupted by whoever asks next. */
+  /** Releases the locks. The next request for an agent interrupts its open one. */
   close(): Promise<void> {
-    return this.#desk.locks.close();
+    return this.#context.locks.close();
   }
 
-  /** The same end again is the end of then. */
+  /** Repeating the same end returns the first one. */
   async #end(requestId: string, outcome: Outcome): Promise<TrackedRequest> {
     const before = await this.#requests.find(requestId);
     if (before !== null && viewOf(before).status === outcome.outcome) return viewOf(before);
-    const open = await holdRequest(this.#desk, requestId);
-    await endRequest(this.#desk, open, outcome);
-    await this.#desk.locks.release(open.held);
+    const open = await holdRequest(this.#context, requestId);
+    await endRequest(this.#context, open, outcome);
+    await this.#context.locks.release(open.held);
     await this.#name(open.turn.conversation, outcome.prompt);
     return this.#view(requestId);
   }
 
-  /** The first prompt names a conversation that nobody has named. */
+  /** The first prompt is the title, unless the conversation has one. */
   async #name(conversation: string, prompt: string | undefined): Promise<void> {
     const title = prompt === undefined ? '' : titleOf(parsePrompt(prompt));
-    const { parts, owner } = this.#desk;
+    const { parts, owner } = this.#context;
     if (title !== '') await parts.store.setTitle(owner, conversation, title, 'prompt');
   }
 
@@ -152,14 +151,14 @@ export class ConversationTracker {
 }
 
 /**
- * The agent of tracked turns and sessions: whichever the program uses, we know only that it is none of ours. One for each
- * owner, because the store lets a session be used by one conversation, and two owners may both have a session "1".
+ * The agent name of tracked turns and sessions; the real agent is not known here. One for each owner, because a session belongs to
+ * one conversation, and two owners may both have a session "1".
  */
 function trackedAgent(owner: string): string {
   return `tracked:${owner}`;
 }
 
-/** R3: the same request is the same in all that was asked for. */
+/** R3: a repetition has the same arguments. */
 function sameAgain(found: Tracked, { agentId, sessionId }: Asked): TrackedRequest {
   const request = viewOf(found);
   const { requestId, options, conversation } = found.turn;

@@ -22,7 +22,7 @@ interface KeyRow {
 }
 
 export function createKey(tx: Tx, owner: string, { id, name, scopes, hash, expiresAt }: NewKey): ApiKey {
-  if (findKey(tx.db, id) !== null) throw new ThroughlineError('conflict', 'The id of the key is taken.');
+  if (findKey(tx.db, id) !== null) throw new ThroughlineError('conflict', 'A key with this id exists already.');
   tx.db.run(INSERT, owner, id, name, JSON.stringify(scopes), hash, tx.now, expiresAt);
   return findKey(tx.db, id) as ApiKey;
 }

@@ -114,12 +114,12 @@ export function storeOn(db: Database, { file, clock, busyMs }: Parts): { store: 
     answer: (owner, permission, optionId, by) => write((tx) => answer(tx, owner, permission, optionId, by)),
 
     async claim(request) {
-      // Whoever waits for work asks often: only a look that finds something starts a transaction.
+      // Workers ask often: a transaction starts only if there is something to claim.
       if ((await read((from) => claimable(from, request, clock.monotonic()))) === null) return null;
       return write((tx) => claim(tx, request));
     },
     async begin(fence, agents) {
-      // What waits to be written may be the very turn: then only the transaction can tell.
+      // The turn may be waiting in the queue: then only the transaction can tell.
       if (queue.isEmpty && (await read((from) => beginnable(from, fence, agents))) === null) return null;
       return write((tx) => begin(tx, fence, agents));
     },

@@ -56,7 +56,7 @@ test('an answer whose reply is lost has been given; one that somebody else gave 
   expect(await engine.answer(first.permissionId, 'allow')).toMatchObject({ state: 'answered', optionId: 'allow' });
   const { payload: second } = await event(engine, 'chat', 'permission.asked', { after: seq });
   await world.home.engine.answer(second.permissionId, 'allow');
-  await refusedWith('conflict', engine.answer(second.permissionId, 'allow'), /answered already/);
+  await refusedWith('conflict', engine.answer(second.permissionId, 'allow'), /already answered/);
   await ended(engine, asking.turn);
   await engine.close();
 });

@@ -174,7 +174,7 @@ describe('through a server', () => {
       /"settings" is up to the server/,
     );
     const tl = await open({ server: home.url, token: TOKEN });
-    expect(() => tl.tracker()).toThrow(/works on the store itself/);
+    expect(() => tl.tracker()).toThrow(/needs direct access to the store/);
     await refusedWith('invalid', tl.conversation('chat', { cwd: 'here' }).get(), /"here" is not absolute/);
     const { reply, receipt } = await tl.conversation('chat').ask('The codeword is osprey.');
     expect([reply, receipt.rung]).toEqual(['Noted: The codeword is osprey.', 'new']);

@@ -51,7 +51,11 @@ test('a request id is remembered after the end, and for another prompt it is a c
     duplicate: true,
     turn: { id: turn.id, state: 'completed' },
   });
-  await refusedWith('conflict', engine.submit('chat', 'Goodbye.', { requestId: 'r1' }), /used for something else/);
+  await refusedWith(
+    'conflict',
+    engine.submit('chat', 'Goodbye.', { requestId: 'r1' }),
+    /already used for another request/,
+  );
   await refusedWith('conflict', engine.submit('other', 'Hello.', { requestId: 'r1' }));
   await refusedWith('invalid', engine.submit('chat', 'Hello.', { requestId: '' }));
   const bob = engine.as('bob');

@@ -57,10 +57,10 @@ describe('the same request id', () => {
     const { turn } = await tl.conversation('slow').send('/hang', { requestId: 'running' }).accepted;
     for (const requestId of ['theirs', 'running']) {
       for (const agentId of ['chat', 'agent456', null])
-        await refusedWith('conflict', t.trackRequest(requestId, agentId, null), /run by Throughline itself/);
-      await refusedWith('conflict', t.updateRequestSession(requestId, 'abc789'), /run by Throughline itself/);
-      await refusedWith('conflict', t.completeRequest(requestId), /run by Throughline itself/);
-      await refusedWith('conflict', t.failRequest(requestId), /run by Throughline itself/);
+        await refusedWith('conflict', t.trackRequest(requestId, agentId, null), /Throughline itself runs/);
+      await refusedWith('conflict', t.updateRequestSession(requestId, 'abc789'), /Throughline itself runs/);
+      await refusedWith('conflict', t.completeRequest(requestId), /Throughline itself runs/);
+      await refusedWith('conflict', t.failRequest(requestId), /Throughline itself runs/);
       expect(await t.getRequest(requestId)).toBeNull();
     }
     expect(await t.lockStatus('agent456')).toBeNull();

@@ -15,7 +15,7 @@ test('a disk that fills in the middle of a turn: whoever waits is told why, and 
   const sending = home.start(['send', 'chat', '/stream 100000 5'], { env });
   await sending.until('stdout', /chunk 2 /);
   const makeRoom = fill(disk);
-  await sending.until('stderr', /Waiting: There is no room on the disk\. Free some space/);
+  await sending.until('stderr', /Waiting: The disk is full\. Free some space/);
   const seen = sending.stdout.length;
   makeRoom();
   await sending.until('stdout', new RegExp(`^[^]{${seen + 100}}`));

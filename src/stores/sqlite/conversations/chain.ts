@@ -1,13 +1,14 @@
 import { hash, randomFillSync } from 'node:crypto';
 
 /*
- * The chain makes a conversation's events tamper-evident:
+ * The chain shows damage to a conversation's events. Whoever can write the database can compute it again; decision 0047 says how
+ * to notice that.
  *
  *   digest = sha256(salt ‖ payload)
  *   chain  = sha256(chain before ‖ digest ‖ [conversation, seq, kind, turn, at])      the first "chain before" is empty
  *
- * To erase a payload, keep its digest and forget salt and payload: the chain can still be checked, and without the salt
- * nobody can try out what the payload was.
+ * Erasing a payload deletes it and its salt and keeps the digest: the chain can still be checked, and without the salt nobody can
+ * guess the payload and compare.
  */
 export interface Link {
   readonly conversation: string;
@@ -20,7 +21,7 @@ export interface Link {
 export const NO_CHAIN: Uint8Array = new Uint8Array(0);
 
 const SALT_BYTES = 16;
-/** Asking for random bytes costs the same for one salt as for many. Each is given out once. */
+/** Random bytes for many salts cost as much as for one. Each salt is used once. */
 let salts = new Uint8Array(0);
 
 export function newSalt(): Uint8Array {

@@ -2,16 +2,16 @@ import { hash } from 'node:crypto';
 import type { Database } from '../file/database.ts';
 
 /*
- * Values are stored as JSON. Strings longer than LONG are kept apart, by their hash and once per owner, so that a fork copies
- * references only. In the JSON such a string is NUL + hash; a string that begins with NUL itself gets one more. Kept apart, it
- * is JSON too: that way halves of characters, which no database keeps, come back as they were.
+ * Values are stored as JSON. Strings longer than LONG are stored separately, by their hash and once per owner, so that a fork
+ * copies references only. In the JSON such a string is NUL + hash; a string that begins with NUL gets another NUL in front. The
+ * separate string is JSON too, so that unpaired surrogates, which the database does not keep, come back unchanged.
  */
 const LONG = 8192;
 const MARK = '\u0000';
 
 export interface Stored {
   readonly json: string;
-  /** Hashes of the strings kept apart; each is in contents already. */
+  /** Hashes of the separate strings, which are in `contents` already. */
   readonly hashes: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function storeValue(db: Database, owner: string, value: unknown): Stored 
   return { json, hashes: [...bodies.keys()] };
 }
 
-/** Notes which contents a turn uses, so that those nobody uses can be told. */
+/** Records which contents a turn uses, so that unused ones can be found. */
 export function linkContents(db: Database, owner: string, turn: number, hashes: readonly string[]): void {
   for (const name of hashes) db.run(LINK, turn, owner, name);
 }
@@ -60,7 +60,7 @@ function together(db: Database, owner: string, text: string): string {
   return JSON.parse(row.body) as string;
 }
 
-/** The same bytes for the same value, whatever the order of its fields. What is undefined counts as left out. */
+/** The same hash for the same value, whatever the order of its fields. An undefined field counts as missing. */
 export function canonicalHash(value: unknown): Uint8Array {
   return Buffer.from(hash('sha256', JSON.stringify(value, sorted), 'hex'), 'hex');
 }

@@ -91,9 +91,9 @@ export function insertConversation(
 ): Ledger {
   const { db, now } = tx;
   if (db.one(BY_ID, spec.id) !== undefined)
-    throw new ThroughlineError('conflict', 'The id of the conversation is taken.');
+    throw new ThroughlineError('conflict', 'A conversation with this id exists already.');
   if (spec.key !== null && findByKey(db, owner, spec.key) !== null) {
-    throw new ThroughlineError('conflict', `There is a conversation "${spec.key}" already.`, {
+    throw new ThroughlineError('conflict', `A conversation "${spec.key}" exists already.`, {
       hint: 'Use another key.',
     });
   }

@@ -26,7 +26,7 @@ const INSERT_SESSION = `
     used_at, used_seq)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'closed', 0, ?, ?, ?, 0)`;
 
-/** A turn that ended elsewhere, as JSON that is stored as it is. */
+/** A turn that ended in another conversation or store, as JSON to store unchanged. */
 interface Copied {
   readonly record: TurnRecord;
   readonly prompt: string;
@@ -39,7 +39,7 @@ interface Copied {
 export function fork(tx: Tx, owner: string, source: string, n: number, spec: NewConversation): Conversation {
   const parent = conversationRow(tx.db, owner, source);
   if (!Number.isSafeInteger(n) || n < 0 || n > parent.head) {
-    throw new ThroughlineError('invalid', `There is no history up to turn ${n}: its head is turn ${parent.head}.`);
+    throw new ThroughlineError('invalid', `There is no turn ${n} in the history; its last turn is ${parent.head}.`);
   }
   const rows = tx.db.all<RecordRow>(COPIED, parent.no, n);
   const copied = rows.map((row) => ({ ...row, record: recordOf(tx.db, row) }));
@@ -56,7 +56,7 @@ export function fork(tx: Tx, owner: string, source: string, n: number, spec: New
     const no = addEnded(ledger, { record, prompt, promptRefs: prompt_refs, body, bodyRefs: body_refs });
     if (prompt_refs + body_refs > 0) tx.db.run(COPY_LINKS, no, turn);
   }
-  // Its turns ran in the parent's sessions, and it never uses those: it has lived in none yet.
+  // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
   countTurns(
     ledger,
     copied.map(({ record }) => endedTurn(record, null)),
@@ -76,7 +76,7 @@ export function importConversation(
   const { records } = history;
   const misplaced = records.find((record, index) => record.n <= (records[index - 1]?.n ?? 0));
   if (misplaced !== undefined)
-    throw new ThroughlineError('invalid', `The number of turn ${misplaced.n} does not rise.`);
+    throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
   const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
   const ledger = insertConversation(tx, owner, spec, named);
   for (const record of records) {
@@ -98,7 +98,7 @@ export function importConversation(
   return conversationOf(conversationRow(tx.db, owner, spec.id));
 }
 
-/** The ids are those of elsewhere; `parent` is the id of another one of them. */
+/** The ids come from the export; `parent` is the id of another session in it. */
 function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): void {
   const { tx, row } = ledger;
   const refs = new Map<string, string>();

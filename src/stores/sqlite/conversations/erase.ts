@@ -6,7 +6,7 @@ import { dropIdleWorker } from '../turns/leases.ts';
 import { payloadDigest } from './chain.ts';
 import { Ledger } from './ledger.ts';
 
-/** The owner of what is left of an erased conversation: nobody can be called that. */
+/** The owner of what is left of an erased conversation. No real owner has this name. */
 export const NOBODY = '';
 
 const SAID = 'SELECT no, payload, salt FROM events WHERE conv = ? AND seq > ? ORDER BY seq LIMIT 500';
@@ -28,15 +28,15 @@ const FORGET = [
      session_id = NULL, retry_of = NULL, sent = NULL, failure = NULL WHERE conv = ?`,
   `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, cwd = NULL, restore = '{}', parent = NULL
      WHERE no = ?`,
-  // No driver claims it, and whoever holds it has another epoch.
+  // No driver claims it, and its holder has lost the lease.
   `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, worker = NULL, ready_at = NULL WHERE conv = ?`,
 ];
-/** An index that keeps no texts cannot find the words of one: they are gone when it is written anew without them. */
+/** The index keeps no texts, so it cannot delete the words of one: rewriting it removes them. */
 const REWRITE_WORDS = "INSERT INTO words (words) VALUES ('optimize')";
 const NOTE = 'INSERT INTO erasures (owner, conversation, at) VALUES (?, ?, ?)';
 const NOTED = 'SELECT 1 FROM erasures WHERE owner = ? AND conversation = ?';
 
-/** Forgets all that was said, in one transaction; of every event the digest stays, and with it the chain. */
+/** Deletes all that was said, in one transaction. The digest of every event stays, and with it the chain. */
 export function eraseConversation(tx: Tx, owner: string, id: string): void {
   const { db, now } = tx;
   const { row } = Ledger.of(tx, owner, id);
@@ -66,7 +66,7 @@ function forgetEvents(db: Database, conv: number): void {
   }
 }
 
-/** Under whom a conversation is found to check its chain. */
+/** The owner under which a conversation is found to check its chain. */
 export function verifiedOwner(db: Database, owner: string, id: string): string {
   return db.one(NOTED, owner, id) === undefined ? owner : NOBODY;
 }

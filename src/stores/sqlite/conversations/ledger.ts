@@ -24,7 +24,7 @@ export interface LeaseRow {
   ready_at: number | null;
 }
 
-/** Where a write under the fence stands: its number within the epoch. Its further events are parts of it. */
+/** The number of a write within its epoch. Its events are numbered by `part`. */
 export interface Stamp {
   readonly epoch: number;
   readonly counter: number;
@@ -38,7 +38,7 @@ const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
-// Apart, because naming an indexed column rewrites its index, and most writes change none.
+// Separate statements: naming an indexed column rewrites its index, and most writes change none.
 const SAVE_READY = `
   UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ? WHERE conv = ?`;
 const SAVE_WORKER = 'UPDATE leases SET worker = ? WHERE conv = ?';
@@ -104,7 +104,7 @@ export class Ledger {
     return seq;
   }
 
-  /** Something was added that a list of conversations shows. */
+  /** Moves it to the top of the list of conversations. */
   touch(): void {
     this.tx.db.run(TOUCH, this.tx.now, this.row.conv);
   }
@@ -120,7 +120,7 @@ export class Ledger {
   }
 }
 
-/** Its holder has lost it, like one that another worker has taken. */
+/** For its holder, an erased conversation is a lost lease. */
 export function isErased({ owner }: { owner: string }): boolean {
   return owner === '';
 }

@@ -1,4 +1,4 @@
-// From rows to values. One row type a table, as the SELECT text beside it reads it.
+// From rows to values: for each table a SELECT, the type of its row, and the value made from it.
 import type { Conversation, Driver, TitleSource } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
 import type { Permission, PermissionState } from '../../../core/permission.ts';
@@ -120,10 +120,10 @@ export interface RecordRow {
   prompt_refs: number;
 }
 
-/** The prompt is the turn's, and kept here only when it is another: whoever tracks an agent may tell it afterwards. */
+/** Has a prompt only if it differs from the turn's: a tracker may give it later. */
 export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, 'prompt'>>;
 
-/** Fields in the order of the schema: the hash of a fork is taken over the JSON of its records. */
+/** Fields in a fixed order: the hash of a fork is made from the JSON of its records. */
 export function recordOf(db: Database, row: RecordRow): TurnRecord {
   const { version, n, agent, sessionId, outcome, ...rest } = readValue<RecordBody>(
     db,

@@ -21,17 +21,17 @@ const CHAIN_AT = 'SELECT chain FROM events WHERE conv = ? AND seq = ?';
 const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 
 export interface Walk {
-  /** The number up to which the chain was found whole. */
+  /** The chain is whole up to this event. */
   readonly seq: number;
   readonly chain: Uint8Array;
 }
 
 export const START: Walk = { seq: 0, chain: NO_CHAIN };
 
-/** `broken` null: whole to the end. */
+/** `broken` null: the chain is whole. */
 export type Step = { readonly broken: number | null } | { readonly next: Walk };
 
-/** Checks one page of the chain after `from`, up to `end`. The hot row knows how it must end: a lost tail is seen too. */
+/** Checks one page of the chain after `from`, up to `end`. The hot row has the last link, so a missing tail is found, too. */
 export function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
   const { no } = conversationRow(db, owner, id);
   let { seq, chain } = from;
@@ -69,7 +69,7 @@ function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8A
   return digest === null ? null : nextChain(before, hex(digest), { conversation, ...row });
 }
 
-/** While events are being added the hot row is ahead of where this walk ends, and says nothing about it. */
+/** If events were added since the check began, the hot row is ahead of `end` and says nothing about it. */
 function endsAs(db: Database, conv: number, end: number, chain: Uint8Array): boolean {
   const lease = db.one<{ chain: Uint8Array; next_seq: number }>(LAST_CHAIN, conv);
   return lease === undefined || lease.next_seq - 1 !== end || hex(lease.chain) === hex(chain);

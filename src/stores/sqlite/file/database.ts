@@ -3,7 +3,7 @@ import { type Connection, connect, type Statement, type Value } from './node-sql
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
 
-/** Of a bare parameter here SQLite takes the value into its plan, and so plans anew at every use: longer than a short read. */
+/** With a bare parameter SQLite plans the statement again at every use, which takes longer than a short read. */
 export const LIMIT = 'LIMIT ? + 0';
 
 /** One connection and its statements, each prepared once. */
@@ -24,7 +24,7 @@ export class Database {
     return this.#statement(sql).all(...values) as Row[];
   }
 
-  /** Row by row, for whoever may stop early. */
+  /** Row by row, for callers that may stop early. */
   each<Row>(sql: string, ...values: Value[]): Iterable<Row> {
     return this.#statement(sql).iterate(...values) as Iterable<Row>;
   }
@@ -34,7 +34,7 @@ export class Database {
     return { changes: Number(changes), no: Number(lastInsertRowid) };
   }
 
-  /** Several statements without values, not kept. */
+  /** Several statements without values, not prepared. */
   script(sql: string): void {
     this.#connection.exec(sql);
   }
@@ -43,7 +43,7 @@ export class Database {
     return this.#connection.isTransaction;
   }
 
-  /** The text of every statement used so far: a test asks SQLite how it runs each. */
+  /** The text of every statement used so far: a test checks the query plan of each. */
   get statements(): string[] {
     return [...this.#statements.keys()];
   }

@@ -18,32 +18,32 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   26: 'storage_damaged', // NOTADB
 };
 
-// Extended codes of IOERR, by what the person at the machine can do about it. The rest is a disk that cannot be read.
+// Extended codes of IOERR, by what a person can do about it. All others mean a disk that cannot be read.
 const IO_CODES: Readonly<Record<number, ErrorCode>> = {
-  3: 'storage_full', // WRITE: a full disk says FULL, a quota or a network disk may say this
-  4: 'storage_full', // FSYNC: delayed allocation found no room
+  3: 'storage_full', // WRITE: a quota or a network disk gives this, where a local disk gives FULL
+  4: 'storage_full', // FSYNC: delayed allocation found no space
   6: 'storage_full', // TRUNCATE
   9: 'storage_busy', // RDLOCK
   15: 'storage_busy', // LOCK
   18: 'storage_readonly', // SHMOPEN
-  19: 'storage_full', // SHMSIZE: no room for the index beside the log
+  19: 'storage_full', // SHMSIZE: no space for the index of the log
   21: 'storage_full', // SHMMAP
 };
 
 const WORDS: Partial<Record<ErrorCode, { message: string; hint: string }>> = {
-  storage_full: { message: 'There is no room on the disk.', hint: 'Free some space; work then goes on by itself.' },
+  storage_full: { message: 'The disk is full.', hint: 'Free some space; work then continues by itself.' },
   storage_readonly: {
-    message: 'The database cannot be written.',
+    message: 'Cannot write the database.',
     hint: 'Make the file and its directory writable for this user.',
   },
   storage_damaged: { message: 'The database is damaged.', hint: 'Restore it from a backup.' },
   storage_busy: {
     message: 'Another process kept the database locked for too long.',
-    hint: 'Try again; if it stays, look for a process that hangs.',
+    hint: 'Try again. If it happens again, look for a process that hangs.',
   },
 };
 
-/** What an error of SQLite means to a caller; null: it is something else, mostly a bug. */
+/** The error for the caller; null: not a storage fault, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
   const number = resultCode(error);
   if (number === null) return null;
@@ -59,8 +59,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Tries again while another process holds the lock, without blocking this one. The first try is made at once and
- * synchronously. Waits are short and random: two processes that met once should not meet again. Throws `storage_busy`.
+ * Tries again while another process holds the lock, without blocking this one. The first try is immediate and synchronous.
+ * Waits are short and random, so that two processes do not collide again. Throws `storage_busy`.
  */
 export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T> {
   const start = performance.now();
@@ -75,7 +75,7 @@ export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T
   }
 }
 
-/** A unique index or a foreign key said no. */
+/** A unique index or a foreign key was violated. */
 export function isConstraint(error: unknown): boolean {
   return ((resultCode(error) ?? 0) & 0xff) === CONSTRAINT;
 }

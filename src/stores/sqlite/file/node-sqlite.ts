@@ -5,7 +5,7 @@ export type Value = SQLInputValue;
 export type Statement = StatementSync;
 export type Connection = DatabaseSync;
 
-/** `timeout` is how long SQLite itself waits for a lock, which blocks this whole process: keep it tiny. */
+/** `timeout`: how long SQLite waits for a lock. It blocks the whole process meanwhile, so keep it tiny. */
 export function connect(file: string, timeout: number): Connection {
   return new DatabaseSync(file, {
     timeout,

@@ -14,7 +14,7 @@ export interface OpenOptions {
   readonly busyMs: number;
 }
 
-/** Opens or makes the database. Any number of processes may do so at once. What is not ours stays as it is. */
+/** Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { file, busyMs } = options;
   prepareFile(file);
@@ -32,11 +32,11 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   }
 }
 
-/** Reads only. What SQLite cannot even read the schema of, for whatever reason it gives, is damaged. */
+/** Reads only. If SQLite cannot read the schema, the file is damaged. */
 function look(db: Database, file: string): void {
   try {
     checkVersion(db);
-    // One look, and not several: whoever makes the database meanwhile must not be taken for another program.
+    // In one transaction: a process that creates the database right now must not look like another program.
     db.script('BEGIN');
     checkSchema(db, file);
   } catch (error) {
@@ -63,10 +63,10 @@ function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions):
   }
 }
 
-/** Marks a file as ours ("thrl"), so that another program's database is never taken for one. */
+/** Marks the file as ours ("thrl"), to tell it from another program's database. */
 const APPLICATION = 0x7468_726c;
 
-/** Looks at the file without changing it. Throws `storage_newer`, or `storage_damaged` for another program's database. */
+/** Reads only. Throws `storage_newer`, or `storage_damaged` for another program's database. */
 function checkSchema(db: Database, file: string): void {
   const version = schemaVersion(db);
   if (version > MIGRATIONS.length) {
@@ -77,13 +77,13 @@ function checkSchema(db: Database, file: string): void {
   const application = db.one<{ application_id: number }>('PRAGMA application_id')?.application_id;
   const empty = db.one('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined;
   if (application !== APPLICATION && !(empty && version === 0)) {
-    throw new ThroughlineError('storage_damaged', `${file} is a database of another program.`, {
-      hint: 'Name another file; this one was not touched.',
+    throw new ThroughlineError('storage_damaged', `${file} is the database of another program.`, {
+      hint: 'Set another file; this one was not changed.',
     });
   }
 }
 
-/** Brings the schema up to date. Inside a write transaction, so that of several processes one does it. */
+/** Brings the schema up to date, inside a write transaction: of several processes, one does it. */
 function migrate(db: Database): void {
   const version = schemaVersion(db);
   for (const sql of MIGRATIONS.slice(version)) db.script(sql);
@@ -121,7 +121,7 @@ function checkVersion(db: Database): void {
 
 const MAGIC = 'SQLite format 3\0';
 
-/** Makes the directory and the file, for this user alone; refuses what is no database before SQLite sees it. */
+/** Creates the directory and the file, readable for this user alone. Refuses other files before SQLite opens them. */
 function prepareFile(file: string): void {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -130,17 +130,17 @@ function prepareFile(file: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC' || code === 'EDQUOT') {
-      throw new ThroughlineError('storage_full', 'There is no room on the disk.', { cause: error });
+      throw new ThroughlineError('storage_full', 'The disk is full.', { cause: error });
     }
-    throw new ThroughlineError('storage_readonly', `${file} cannot be opened for writing (${code}).`, {
-      hint: 'Make the file and its directory writable for this user, or name another file.',
+    throw new ThroughlineError('storage_readonly', `Cannot open ${file} for writing (${code}).`, {
+      hint: 'Make the file and its directory writable for this user, or set another file.',
       cause: error,
     });
   }
   const start = firstBytes(file);
   if (start === '' || start === MAGIC) return;
   throw new ThroughlineError('storage_damaged', `${file} is not a database.`, {
-    hint: 'Name another file; this one was not touched.',
+    hint: 'Set another file; this one was not changed.',
   });
 }
 

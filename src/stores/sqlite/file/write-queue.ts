@@ -3,36 +3,36 @@ import type { Database } from './database.ts';
 import { isBusy, storageFault, whileBusy } from './faults.ts';
 
 /*
- * Group commit. Verbs that write wait here; a drain runs all that wait in one transaction, so that they share one fsync.
+ * Group commit: verbs that write wait here, and all that wait run in one transaction, so that they share one fsync.
  *
- *   idle ──write──▶ scheduled (verbs of the same moment gather; just after a commit, those of this turn of the event loop)
- *        ──▶ begin  (locked by another process: wait without blocking, while more verbs gather)
- *        ──▶ all verbs ──▶ commit ──▶ promises resolve ──▶ idle, or scheduled again
- *             └─ one refuses: all is undone, and done again with every verb in a savepoint of its own
+ *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs)
+ *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
+ *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
+ *             └─ one throws: roll back, and run all again, each in its own savepoint
  *
- * Refusals are rare, and a savepoint copies every page that is changed after it: so it is not made before it is needed.
+ * Verbs rarely throw, and a savepoint copies every page that changes after it. So savepoints are used only in the second run.
  * From BEGIN to COMMIT nothing else runs in this process: readers on the same connection never see half a batch.
  */
 
-/** What a verb has to work with, inside its transaction. */
+/** What a verb gets, inside its transaction. */
 export interface Tx {
   readonly db: Database;
-  /** Wall time, and time for leases. */
+  /** Wall time; and monotonic time, for leases. */
   readonly now: number;
   readonly monotonic: number;
   /**
-   * Says that a conversation has news: an event with that number in the table, or null for news without one. `own`: the holder of
-   * the lease has written it.
+   * Reports that a conversation or task has changed. `eventNo`: the number of the event in the table; null: it changed without one.
+   * `own`: the holder of the lease wrote it.
    */
   moved(conversation: string, eventNo: number | null, own?: boolean): void;
 }
 
-/** What a committed batch changed: for the bell. */
+/** What a committed batch has changed, for the bell. */
 export interface News {
   readonly conversations: readonly string[];
-  /** Of these, the ones with nothing but what the holder of the lease has written. */
+  /** Those of them that only the holder of their lease has written. */
   readonly own: ReadonlySet<string>;
-  /** The events written, first and last number in the table; they are consecutive. Null: none. */
+  /** First and last number of the events written, which are consecutive; null: none. */
   readonly events: { readonly first: number; readonly last: number } | null;
 }
 
@@ -42,9 +42,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A batch stops taking verbs after this long, so that a flood of them does not keep the event loop from everything else. */
+/** A batch takes no more verbs after this long, so that it does not block the event loop. */
 const BATCH_MS = 10;
-/** A commit so short ago says that more is being written just now. */
+/** After a commit this recent, more writes are likely to come at once. */
 const BUSY_MS = 5;
 
 export interface QueueOptions {
@@ -58,10 +58,10 @@ export class WriteQueue {
   readonly #options: QueueOptions;
   #waiting: Waiting[] = [];
   #drain: Promise<void> | null = null;
-  /** A verb of the batch that waits again has refused: this time each is given its savepoint. */
-  #careful = false;
+  /** A verb of the batch has thrown: the second run gives each its savepoint. */
+  #withSavepoints = false;
   #committedAt = Number.NEGATIVE_INFINITY;
-  /** How many transactions were committed: what tests and measurements count. */
+  /** How many transactions were committed, for tests and measurements. */
   commits = 0;
 
   constructor(db: Database, options: QueueOptions) {
@@ -69,7 +69,7 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /** Resolves with what the verb returned, once that is durable. A verb that throws changes nothing. */
+  /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
   write<T>(verb: (tx: Tx) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject });
@@ -81,41 +81,41 @@ export class WriteQueue {
     return this.#waiting.length === 0;
   }
 
-  /** Resolves when all that waits now is written or refused. */
+  /** Resolves when nothing waits any more. */
   async drained(): Promise<void> {
     while (this.#drain !== null) await this.#drain;
   }
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await this.#gathered();
+      await this.#collected();
       try {
         await whileBusy(() => this.#batch(), this.#options.busyMs);
       } catch (error) {
-        // The transaction could not be begun: nobody who waits for it can be served.
+        // The transaction could not begin, so none of the waiting verbs can run.
         refuse(this.#waiting.splice(0), error);
       }
     }
     this.#drain = null;
   }
 
-  /** Where much is written, all that comes in this turn of the event loop shares a commit. A single verb is not kept waiting. */
-  async #gathered(): Promise<void> {
+  /** Under load, all verbs of this turn of the event loop share a commit. A single verb does not wait. */
+  async #collected(): Promise<void> {
     if (performance.now() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
   }
 
-  /** One transaction. Throws only when it cannot be begun, or is locked out at its commit; then nobody is lost. */
+  /** One transaction. Throws only when it cannot begin or is locked at its commit; then its verbs still wait. */
   #batch(): void {
     this.#rollback();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
-    const news = new Newsletter();
+    const news = new BatchNews();
     try {
       const results = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
       this.#committedAt = performance.now();
-      this.#careful = false;
+      this.#withSavepoints = false;
       for (const [index, result] of results.entries()) answer(taken[index], result);
     } catch (error) {
       this.#rollback();
@@ -123,9 +123,9 @@ export class WriteQueue {
         this.#waiting.unshift(...taken);
         throw error;
       }
-      if (taken.length > 1 && !this.#careful && storageFault(error) === null) {
+      if (taken.length > 1 && !this.#withSavepoints && storageFault(error) === null) {
         this.#waiting.unshift(...taken);
-        this.#careful = true;
+        this.#withSavepoints = true;
         return;
       }
       refuse(taken, error);
@@ -134,16 +134,16 @@ export class WriteQueue {
     this.#options.committed(news);
   }
 
-  /** Some faults have undone the transaction already; one that cannot be undone now is undone before the next. */
+  /** Some faults roll back by themselves. If the rollback fails now, it is done before the next transaction. */
   #rollback(): void {
     try {
       if (this.#db.inTransaction) this.#db.run('ROLLBACK');
     } catch {
-      // Nothing was committed, and that is all that counts here.
+      // Nothing was committed; that is enough.
     }
   }
 
-  #verbs(taken: Waiting[], news: Newsletter): Result[] {
+  #verbs(taken: Waiting[], news: BatchNews): Result[] {
     const { now, monotonic } = this.#options.times();
     const start = performance.now();
     const results: Result[] = [];
@@ -152,15 +152,17 @@ export class WriteQueue {
       taken.push(waiting);
       const run = { db: this.#db, now, monotonic };
       results.push(
-        this.#careful ? this.#apart(waiting, run, news) : { ok: true, value: waiting.verb(noting(run, news)) },
+        this.#withSavepoints
+          ? this.#inSavepoint(waiting, run, news)
+          : { ok: true, value: waiting.verb(noting(run, news)) },
       );
     }
     return results;
   }
 
-  /** A verb's own failure undoes only that verb. A failure of the storage is everybody's, and is thrown. */
-  #apart(waiting: Waiting, run: Omit<Tx, 'moved'>, news: Newsletter): Result {
-    const own = new Newsletter();
+  /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
+  #inSavepoint(waiting: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): Result {
+    const own = new BatchNews();
     this.#db.run('SAVEPOINT verb');
     try {
       const value = waiting.verb(noting(run, own));
@@ -176,7 +178,7 @@ export class WriteQueue {
   }
 }
 
-function noting(run: Omit<Tx, 'moved'>, news: Newsletter): Tx {
+function noting(run: Omit<Tx, 'moved'>, news: BatchNews): Tx {
   return { ...run, moved: (conversation, no, own = false) => news.add(conversation, no, own) };
 }
 
@@ -192,7 +194,7 @@ function refuse(all: readonly Waiting[], error: unknown): void {
   for (const waiting of all) waiting.reject(reason);
 }
 
-class Newsletter implements News {
+class BatchNews implements News {
   readonly #conversations = new Set<string>();
   readonly #asked = new Set<string>();
   events: { first: number; last: number } | null = null;
@@ -211,7 +213,7 @@ class Newsletter implements News {
     if (no !== null) this.events = { first: this.events?.first ?? no, last: no };
   }
 
-  merge(other: Newsletter): void {
+  merge(other: BatchNews): void {
     for (const conversation of other.#conversations) this.#conversations.add(conversation);
     for (const conversation of other.#asked) this.#asked.add(conversation);
     if (other.events !== null)

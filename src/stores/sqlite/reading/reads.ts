@@ -26,7 +26,7 @@ import {
 import { type Database, LIMIT } from '../file/database.ts';
 import { type Bounds, pageOf } from './page.ts';
 
-// One statement and not two: whoever follows reads after every commit, and to begin reading costs more than the look itself.
+// One statement and not two: followers read after every commit, and starting a read costs more than the lookup.
 const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
 const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq`;
@@ -38,7 +38,7 @@ const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIM
 const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
 const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
 const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
-// The one that can use it, else the last that had it.
+// The conversation that can use it, else the last that had it.
 const SESSION_HOME = `
   SELECT conv FROM sessions WHERE id = ? AND storage = ?
   ORDER BY state IN ('live', 'dormant', 'unsettled') DESC, no DESC LIMIT 1`;
@@ -62,7 +62,7 @@ export function events(
 ): ConversationEvent[] {
   const rows = db.each<EventRow>(EVENTS, id, owner, after, Math.max(0, limit));
   const page = pageOf(rows, (row) => eventOf(id, row), { bytes });
-  if (page.length === 0) conversationNo(db, owner, id); // none, or not even the conversation?
+  if (page.length === 0) conversationNo(db, owner, id); // throws if the conversation does not exist
   return page;
 }
 
@@ -108,7 +108,7 @@ export function recordsAfter(db: Database, owner: string, id: string, { after, l
   return pageOf(db.each<RecordRow>(RECORDS_AFTER, no, after, Math.max(0, limit)), (row) => recordOf(db, row));
 }
 
-/** A subtraction: every record knows its place in the history. */
+/** Every record has its place in the history, so this is a subtraction. */
 export function countRecordsAfter(db: Database, owner: string, id: string, after: number): number {
   const { no, history } = conversationRow(db, owner, id);
   return history - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
@@ -167,7 +167,7 @@ function permissionNo(db: Database, owner: string, id: string): number {
   return row.no;
 }
 
-/** By the narrowest index there is; what it does not narrow is left out one by one. */
+/** Uses the narrowest index; `wanted` filters the rest. */
 function permissionRows(
   db: Database,
   owner: string,

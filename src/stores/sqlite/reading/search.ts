@@ -13,15 +13,15 @@ const SEARCH = `
 
 type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
 
-/** Turns with all the words. Every word is quoted, so that nothing in it is read as an expression. */
+/** Turns that contain all the words. Words are quoted, so that none is read as an expression. */
 export function search(db: Database, owner: string, query: string, limit: number): SearchHit[] {
   const words = query
     .replaceAll('\u0000', ' ')
     .split(/\s+/)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
-  if (words.length === 0) throw new ThroughlineError('invalid', 'There is no word to search for.');
+  if (words.length === 0) throw new ThroughlineError('invalid', 'The search has no words.');
   const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ');
-  // One record at a time: they may be large, and only a few words of each are shown.
+  // One record at a time: they may be large, and only a snippet of each is kept.
   return pageOf(db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit)), (row) => {
     const record = recordOf(db, row);
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
@@ -45,7 +45,7 @@ function snippet(text: string, words: readonly string[]): string {
   return `${start > 0 ? '…' : ''}${cut}${start + LENGTH < text.length ? '…' : ''}`;
 }
 
-/** Without case and accents, with the place in the text that each character came from. */
+/** Without case and accents, with the original position of each character. */
 function fold(text: string): { folded: string; places: number[] } {
   const characters: string[] = [];
   const places: number[] = [];

@@ -10,7 +10,7 @@ import {
 import type { Tx } from '../file/write-queue.ts';
 import type { TaskRow } from './task-board.ts';
 
-/** Those that worked in the conversation, or were judged in it. */
+/** Tasks that worked in the conversation, or were judged in it. */
 const OF_CONVERSATION = `
   SELECT * FROM tasks WHERE owner = ?1 AND (json_extract(progress, '$.conversation') = ?2 OR no IN (
     SELECT task FROM task_events
@@ -20,11 +20,11 @@ const FORGET = `
 const EVENTS = 'SELECT no, kind, payload FROM task_events WHERE task = ?';
 const FORGET_EVENT = 'UPDATE task_events SET payload = ? WHERE no = ?';
 
-/** A goal is a prompt, and what a gate found is the next one: they go with the conversation. Throws `conflict` for an open task. */
+/** Goals and gate outputs are prompts, so they are erased with the conversation. Throws `conflict` for an open task. */
 export function eraseTasks(tx: Tx, owner: string, conversation: string): void {
   for (const row of tx.db.all<TaskRow>(OF_CONVERSATION, owner, conversation)) {
     if (!taskHasEnded(row.state)) {
-      throw new ThroughlineError('conflict', `A task works in the conversation: ${row.id} is ${row.state}.`, {
+      throw new ThroughlineError('conflict', `The task ${row.id}, which works in this conversation, is ${row.state}.`, {
         hint: 'Cancel the task, and erase the conversation when it has ended.',
       });
     }
@@ -52,7 +52,7 @@ function withoutWords(progress: TaskProgress): TaskProgress {
 
 type Scrub = { [K in TaskEventKind]?: (payload: TaskEventPayloads[K]) => TaskEventPayloads[K] };
 
-/** What of an event was said by somebody. */
+/** Removes the texts from an event. */
 const SCRUB: Scrub = {
   'task.added': (payload) => ({ ...payload, name: null, goal: ERASED, milestone: null }),
   'task.turned': (payload) => {

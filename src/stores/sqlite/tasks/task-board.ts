@@ -65,7 +65,7 @@ export function taskRow(db: Database, owner: string, id: string): TaskRow {
   return row;
 }
 
-/** Gives the event the next number of the owner's board. Returns its number in the table. */
+/** Gives the event the owner's next number. Returns its number in the table. */
 export function appendTaskEvent(tx: Tx, task: Pick<TaskRow, 'no' | 'id' | 'owner'>, draft: TaskEventDraft): number {
   const { seq } = tx.db.one<{ seq: number }>(NEXT_SEQ, task.owner) as { seq: number };
   const payload = JSON.stringify(draft.payload);

@@ -89,7 +89,7 @@ export function cancelTask(tx: Tx, owner: string, id: string, by: string): Task 
   return taskOf(taskRow(tx.db, owner, id));
 }
 
-/** It was given back, perhaps in the middle of a turn: whoever takes it up ends that, and counts what it has cost. */
+/** It was given back, perhaps during a turn: the next runner ends that turn and counts its cost. */
 function isBegun({ state, progress }: TaskRow): boolean {
   return state === 'queued' && (JSON.parse(progress) as TaskProgress).conversation !== null;
 }
@@ -98,14 +98,14 @@ export function retryTask(tx: Tx, owner: string, id: string, retry: TaskRetry): 
   const row = taskRow(tx.db, owner, id);
   if (row.state !== 'asking' && row.state !== 'failed' && row.state !== 'cancelled') {
     throw new ThroughlineError('conflict', `The task is ${row.state}.`, {
-      hint: 'One that asks, has failed or was cancelled can be tried again.',
+      hint: 'Only a task that asks, has failed or was cancelled can be retried.',
     });
   }
   const { by, say, budget, maxIterations } = retry;
   const before = JSON.parse(row.spec) as TaskSpec;
   if (before.goal === ERASED) {
-    throw new ThroughlineError('conflict', 'What the task was for was erased with its conversation.', {
-      hint: 'Add a new one.',
+    throw new ThroughlineError('conflict', 'The goal of the task was erased with its conversation.', {
+      hint: 'Add a new task.',
     });
   }
   const spec = { ...before, ...(budget && { budget }), ...(maxIterations && { maxIterations }) };

@@ -10,15 +10,15 @@ const EXPIRED = `
   SELECT * FROM tasks
   WHERE state = 'running' AND lease_end <= ? AND id NOT IN (SELECT value FROM json_each(?))`;
 const RUNNING = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND place = ?";
-/** A plan that asks for more than is usual gets it; and so that it takes no other's turn, all others may run as well. */
-const MOST_GENEROUS = `
+/** The largest limit of a plan in work applies to all tasks, so that this plan does not take the slots of others. */
+const LARGEST_LIMIT = `
   SELECT max(parallel) AS most FROM tasks
   WHERE place = ? AND parallel IS NOT NULL AND state IN ('queued', 'running')`;
 const RUNNING_OF = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND owner = ?";
 const NEXT_OWNER = "SELECT owner FROM tasks WHERE state = 'queued' AND owner > ? ORDER BY owner LIMIT 1";
 const SERVED = 'SELECT served FROM boards WHERE owner = ?';
 const SET_SERVED = 'UPDATE boards SET served = ? WHERE owner = ?';
-/** Two tasks of one milestone would talk past each other in their one conversation. */
+/** Tasks of one milestone share a conversation, so only one of them runs at a time. */
 const NEXT_OF = `
   SELECT * FROM tasks t WHERE t.state = 'queued' AND t.owner = ?1 AND t.place IN (?2, 'any')
     AND (?3 IS NULL OR t.id IN (SELECT value FROM json_each(?3)))
@@ -41,7 +41,7 @@ const RENEW = `
   UPDATE tasks SET lease_end = ? WHERE id = ? AND owner = ? AND epoch = ? AND state = 'running'`;
 const HOLDERS = "SELECT DISTINCT worker AS id, process FROM tasks WHERE state = 'running'";
 const HELD_BY = "SELECT * FROM tasks WHERE state = 'running' AND worker = ?";
-/** After another boot every runner is dead, and times of leases mean nothing. */
+/** After a reboot every runner is dead, and lease times mean nothing. */
 const EXPIRE_ALL = "UPDATE tasks SET lease_end = 0 WHERE state = 'running'";
 
 export function expireTasks(db: Database): void {
@@ -50,18 +50,18 @@ export function expireTasks(db: Database): void {
 
 const heldBy = ({ held = [] }: TaskClaimRequest) => JSON.stringify(held);
 
-/** The task to take up, read only: whoever waits for work asks this often, and must not lock anything. */
+/** The task to claim. Reads only: runners ask this often, and must not lock anything. */
 export function claimableTask(db: Database, request: TaskClaimRequest, monotonic: number): TaskRow | 'expired' | null {
   if (db.one(EXPIRED, monotonic, heldBy(request)) !== undefined) return 'expired';
   const ids = request.only === undefined ? null : JSON.stringify(request.only);
   const cancelled = db.one<TaskRow>(TO_CANCEL, request.place, ids);
   if (cancelled !== undefined) return cancelled;
   const running = db.one<{ count: number }>(RUNNING, request.place)?.count ?? 0;
-  const most = db.one<{ most: number | null }>(MOST_GENEROUS, request.place)?.most ?? 0;
+  const most = db.one<{ most: number | null }>(LARGEST_LIMIT, request.place)?.most ?? 0;
   return running >= Math.max(request.limit, most) ? null : fairest(db, request.place, ids);
 }
 
-/** Of the owner who has the fewest tasks running, then of the one who was served longest ago, then the oldest. */
+/** The oldest task of the owner with the fewest running tasks; among equals, of the one served longest ago. */
 function fairest(db: Database, place: string, ids: string | null): TaskRow | null {
   let best: { row: TaskRow; rank: readonly number[] } | null = null;
   for (let owner = ''; ; ) {
@@ -84,7 +84,7 @@ function isBefore(a: readonly number[], b: readonly number[]): boolean {
 
 export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
   const expired = tx.db.all<TaskRow>(EXPIRED, tx.monotonic, heldBy(request));
-  for (const row of expired) giveBack(tx, row, 'Its runner has not been heard of.');
+  for (const row of expired) giveBack(tx, row, 'The lease of its runner expired.');
   const found = claimableTask(tx.db, request, tx.monotonic);
   if (found === null || found === 'expired') return null;
   const { worker, leaseMs } = request;

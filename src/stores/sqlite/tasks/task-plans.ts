@@ -36,19 +36,19 @@ export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[];
 
 function bodyHash({ tasks, parallel }: NewPlan): Uint8Array {
   const bodies = tasks.map((task) => withoutIds(task, tasks));
-  // Without a limit it is the hash that plans had before limits were kept.
+  // Without a limit, the same hash as before limits were stored.
   return canonicalHash(parallel === null ? bodies : { parallel, tasks: bodies });
 }
 
-/** Ids are made anew whenever a plan is given: what it says is the rest, with tasks known by their place. */
+/** Ids are new each time a plan is given. So a plan is compared without them, and tasks are known by their index. */
 function withoutIds({ id: _, ...task }: NewTask, tasks: readonly NewTask[]) {
   return { ...task, after: task.after.map((first) => tasks.findIndex(({ id }) => id === first)) };
 }
 
 function repeated(known: readonly TaskRow[], hash: Uint8Array): Task[] {
   if (known.every((row) => Buffer.compare(row.plan_hash, hash) === 0)) return known.map(taskOf);
-  throw new ThroughlineError('conflict', 'Another plan was added under this request id.', {
-    hint: 'Repeat the same plan, or choose another id.',
+  throw new ThroughlineError('conflict', 'This request id was already used for another plan.', {
+    hint: 'Repeat the same plan, or use another id.',
   });
 }
 
@@ -84,7 +84,7 @@ function insert(tx: Tx, owner: string, { plan, place, parallel }: NewPlan, task:
 }
 
 export function sessionTaken(session: string | null, cause: unknown): ThroughlineError {
-  return new ThroughlineError('conflict', `Another task that is still open has named the session "${session}".`, {
+  return new ThroughlineError('conflict', `The session "${session}" is named by another open task.`, {
     hint: 'A session belongs to one conversation: wait for the other task, or leave the session out.',
     cause,
   });

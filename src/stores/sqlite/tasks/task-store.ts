@@ -29,7 +29,7 @@ export function taskStore({ read, write, clock }: Doors): TaskStore {
     requestCancel: (owner, task, by) => write((tx) => cancelTask(tx, owner, task, by)),
     retry: (owner, task, change) => write((tx) => retryTask(tx, owner, task, change)),
     async claim(request) {
-      // Only a look that finds something starts a transaction.
+      // A transaction starts only if there is something to claim.
       if ((await read((db) => claimableTask(db, request, clock.monotonic()))) === null) return null;
       return write((tx) => claimTask(tx, request));
     },

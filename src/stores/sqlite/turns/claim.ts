@@ -10,8 +10,7 @@ import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
 
 /*
- * Turns of a conversation run one after another, so its oldest open turn tells all: it is queued; or it was begun, and then
- * it is the only one that was.
+ * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
  */
 const NEXT_AGENT = '(SELECT t.agent FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)';
 const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
@@ -30,7 +29,7 @@ const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? W
 const HELD = `
   SELECT l.conv, l.owner, l.epoch, l.worker FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
 
-/** The conversation to claim, read only: whoever waits for work asks this often, and must not lock anything. */
+/** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
   const { driver, place, conversation, held = [] } = request;
   const agents = JSON.stringify(request.agents);
@@ -64,7 +63,7 @@ export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   };
 }
 
-/** Its worker ended before anything was sent: the turn waits again, and then is begun like any other. */
+/** Its worker ended before anything was sent: the turn is queued again. */
 function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
   ledger.tx.db.run(REQUEUE, turn.no);
@@ -100,7 +99,7 @@ export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Turn | n
   if (oldest.sent !== null && oldest.state !== 'queued') {
     throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
   }
-  // Begun under this lease and not sent: the answer to an earlier call was lost, so it is given again.
+  // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
   if (oldest.state !== 'queued') return turnOf(tx.db, oldest);
   const turn = beginTurn(ledger, oldest);
   ledger.save();

@@ -20,8 +20,8 @@ const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, 
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
 
 /**
- * All writes, in order, or none. Every write has one counter of the epoch, and all its events carry it; the events of one
- * write are its parts. A commit any of whose counters was used before is a repeat of that one.
+ * All writes, in order, or none. Every write has its own counter within the epoch, and its events carry it. If any of these
+ * counters was used before, this is a repetition of that commit.
  */
 export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): { seq: number } {
   const ledger = Ledger.under(tx, fence);
@@ -37,7 +37,7 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   return { seq: ledger.row.next_seq - 1 };
 }
 
-/** The answer of then, when this commit was made before and only its reply was lost (R5). */
+/** The earlier result, if this commit was made before and only its reply was lost (R5). */
 function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { seq: number } | null {
   return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
 }
@@ -63,7 +63,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
     }
     case 'send': {
       const turn = begunTurn(ledger, write.turn);
-      if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was sent already.`);
+      if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was already sent.`);
       const session = write.sent.session === null ? null : useSession(ledger, write.sent.session, turn.agent);
       ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
       ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
@@ -91,7 +91,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
 type NumberedTurn = TurnName & { readonly n: number };
 type Names = Map<string, NumberedTurn>;
 
-/** Looked up once a commit: a batch of updates is mostly of one turn. */
+/** Read once a commit: most updates in a batch are of one turn. */
 function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {
   if (id === null) return null;
   const known = names.get(id) ?? tx.db.one<NumberedTurn>(TURN_NAME, id, row.conv);
@@ -109,7 +109,7 @@ function begunTurn({ tx, row }: Ledger, id: string): TurnRow {
   return turn;
 }
 
-/** No session can have been told more than the history has (R9): what is said of it last counts. */
+/** The watermark of a session cannot be beyond the history (R9). The last write for a session counts. */
 function checkWatermarks({ row }: Ledger, writes: readonly Write[]): void {
   const watermarks = new Map<string, number>();
   for (const write of writes) {

@@ -23,7 +23,7 @@ const BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
 const CANCEL = "UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ? WHERE no = ?";
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 
-/** The one end of a turn, with all that follows from it (R4, R9). */
+/** Ends a turn, with everything that depends on it (R4, R9). */
 export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
   const { tx, row } = ledger;
   const { outcome, failure, record, session, usage } = end;
@@ -76,7 +76,7 @@ function fault(turn: TurnRow, what: string): ThroughlineError {
 
 const LONGEST_REPLY = 4096;
 
-/** The whole reply is in the record; an event is for those who watch. */
+/** The event has only the beginning of the reply; the record has all of it. */
 function cut(reply: string): string {
   if (reply.length <= LONGEST_REPLY) return reply;
   return `${reply.slice(0, LONGEST_REPLY)}… [${reply.length - LONGEST_REPLY} more in the record]`;
@@ -94,7 +94,7 @@ export function requestCancel(tx: Tx, owner: string, id: string, by: string): Tu
   return turnOf(tx.db, tx.db.one<TurnRow>(BY_ID, id, owner) as TurnRow);
 }
 
-/** Nobody has begun it, so it ends here and now, and never was part of the history. */
+/** It was never begun, so it ends at once and is not part of the history. */
 function endQueued(ledger: Ledger, turn: TurnRow, by: string): void {
   const { row, tx } = ledger;
   const failure = { code: 'cancelled', message: `Cancelled by ${by} before it began.` } as const;

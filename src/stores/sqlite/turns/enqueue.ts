@@ -70,18 +70,18 @@ function newTurn(request: NewTurn, n: number, agent: string, now: number): Turn 
   };
 }
 
-/** What was asked for, to tell a repeat from another request with the same id; null: it has no id, so nothing to tell. */
+/** Tells a repetition from another request with the same id; null: the request has no id. */
 function requestHash({ requestId, conversation, agent, prompt, options, retryOf }: NewTurn): Uint8Array | null {
   return requestId === null ? null : canonicalHash([conversation, agent, prompt, options, retryOf]);
 }
 
-/** The same request again gives the turn of then (R3). */
+/** The same request again gives the same turn (R3). */
 function findRequest(db: Database, owner: string, requestId: string | null, asked: Uint8Array | null): Enqueued | null {
   if (requestId === null || asked === null) return null;
   const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
   if (row === undefined) return null;
   if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
-    throw new ThroughlineError('conflict', `The request id "${requestId}" was used for something else.`, {
+    throw new ThroughlineError('conflict', `The request id "${requestId}" was already used for another request.`, {
       hint: 'Use a new request id for a new request.',
     });
   }
@@ -108,23 +108,23 @@ function known(agent: string, agents: readonly string[] | undefined): string {
 }
 
 /**
- * A native session belongs to one conversation (R1). Whose it is stays unsaid. This is what can be told without opening
- * anything; whether it is in use under another agent's name is found out where the turn is restored.
+ * A native session belongs to one conversation (R1). The error does not say to which. Whether it is in use under another agent's
+ * name is only found out when the turn is restored.
  */
 function checkSession(db: Database, ledger: Ledger, agent: string, { options }: NewTurn): void {
   if (options.session === undefined) return;
   const homes = db.all<{ conv: number }>(SESSION_HOMES, options.session, agent);
-  // The same agent may have one of that id in several places: then it is the own one that was named.
+  // The agent may have sessions of this id in several directories; then the conversation's own one is meant.
   if (homes.length === 0 || homes.some(({ conv }) => conv === ledger.row.conv)) return;
   throw new ThroughlineError(
     'refused',
-    `The session "${options.session}" cannot be used here: it is in use elsewhere.`,
+    `The session "${options.session}" is in use elsewhere and cannot be used here.`,
   );
 }
 
 function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void {
   if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
-  throw new ThroughlineError('not_found', 'The turn to try again is not one of this conversation.');
+  throw new ThroughlineError('not_found', 'The turn to retry is not in this conversation.');
 }
 
 function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array | null): number {
@@ -150,8 +150,9 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     linkContents(tx.db, row.owner, no, prompt.hashes);
     return no;
   } catch (error) {
-    // The number is given under the row's lock, and the request id was looked for: only the turn's own id is left.
-    if (isConstraint(error)) throw new ThroughlineError('conflict', 'The id of the turn is taken.', { cause: error });
+    // The number is given under the lock and the request id was checked, so it is the turn's own id.
+    if (isConstraint(error))
+      throw new ThroughlineError('conflict', 'A turn with this id exists already.', { cause: error });
     throw error;
   }
 }

@@ -34,8 +34,8 @@ const REGISTER = `
 const DELETE_WORKER = 'DELETE FROM workers WHERE no = ?';
 
 /**
- * Lease times are monotonic times of one boot. After another boot every holder is dead and the times mean nothing: what has
- * open turns becomes claimable, in the order that it had.
+ * Lease times are monotonic times of one boot. After a reboot every holder is dead and the times mean nothing. Conversations with
+ * open turns become claimable, in the same order.
  */
 export function adoptBoot(db: Database, boot: string, monotonic: number): void {
   if (db.one<{ value: string }>(BOOT)?.value === boot) return;
@@ -50,7 +50,7 @@ export function registerWorker(tx: Tx, worker: WorkerInfo): number {
   return tx.db.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process))?.no as number;
 }
 
-/** An expired lease that nobody took is still held: it can be prolonged. */
+/** An expired lease that nobody has taken can be renewed. */
 export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[] {
   const until = tx.monotonic + leaseMs;
   return fences.filter(({ conversation, owner, epoch }) => {
@@ -58,7 +58,7 @@ export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[
   });
 }
 
-/** The row's own count of open turns decides; asking the turns instead could miss one that is being added. */
+/** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
 export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
   const held = tx.db.one<{ conv: number; worker: number; pending: number }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;

@@ -21,14 +21,15 @@ const TAKEN = 'SELECT 1 FROM permissions WHERE id = ?';
 export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): void {
   const { tx, row } = ledger;
   const { id, attempt, title, toolCall, options } = asked;
-  if (tx.db.one(TAKEN, id) !== undefined) throw new ThroughlineError('conflict', 'The id of the permission is taken.');
+  if (tx.db.one(TAKEN, id) !== undefined)
+    throw new ThroughlineError('conflict', 'A permission with this id exists already.');
   const call = JSON.stringify(toolCall ?? null);
   tx.db.run(INSERT, row.owner, row.conv, turn.no, id, attempt, title, call, JSON.stringify(options), tx.now);
   tx.db.run(WAIT, turn.no);
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
 }
 
-/** The first answer wins, whoever gives it; the holder of the lease sees it as an event, and where there is none nobody does. */
+/** The first answer wins. The holder of the lease reads it as an event; without a holder it is refused. */
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
   if (row === undefined) throw noSuchPermission(id);
@@ -36,7 +37,7 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   const options: PermissionOption[] = JSON.parse(row.options);
   if (!options.some((option) => option.optionId === optionId)) {
     throw new ThroughlineError('invalid', `There is no option "${optionId}".`, {
-      hint: `Known are ${options.map((option) => option.optionId).join(', ')}.`,
+      hint: `Options: ${options.map((option) => option.optionId).join(', ')}.`,
     });
   }
   const ledger = Ledger.byNo(tx, row.conv);
@@ -48,7 +49,7 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
 }
 
-/** Takes back one question. Does nothing when somebody was quicker to answer: the first answer wins. */
+/** Withdraws one question. Does nothing if it was answered first. */
 export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
   const { tx, row } = ledger;
   const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
@@ -59,7 +60,7 @@ export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stam
   ledger.append('permission.withdrawn', { no: asked.turn, id: asked.turn_id }, { id, reason }, stamp);
 }
 
-/** Takes back every open question of a turn whose attempt ends. */
+/** Withdraws every open question of a turn whose attempt ends. */
 export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): void {
   const { tx } = ledger;
   const open = tx.db.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
@@ -71,13 +72,13 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
 }
 
 function nobodyWaits(): ThroughlineError {
-  return new ThroughlineError('conflict', 'Nobody waits for the answer: the program that ran the turn has ended.', {
+  return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
     hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then asks again.',
   });
 }
 
 function checkOpen(row: PermissionRow): void {
   if (row.state === 'open') return;
-  const what = row.state === 'answered' ? 'was answered already' : 'was withdrawn';
+  const what = row.state === 'answered' ? 'was already answered' : 'was withdrawn';
   throw new ThroughlineError('conflict', `The permission ${what}.`);
 }

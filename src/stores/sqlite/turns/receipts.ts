@@ -14,7 +14,7 @@ const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
 const NEWEST = `SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC ${LIMIT}`;
 const OF_TURN = `SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC ${LIMIT}`;
 
-/** A receipt is written before the prompt and again when more is known; only what the later one adds is counted. */
+/** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
 export function writeReceipt(
   ledger: Ledger,
   receipt: Receipt,

@@ -17,7 +17,7 @@ const INSERT = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = `
   UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
-// Apart, because naming the state rewrites the index of usable sessions.
+// A separate statement: naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
 const END_USE = 'UPDATE sessions SET used_at = ?, used_seq = ?, turns = turns + ?, usage = ? WHERE no = ?';
@@ -29,7 +29,7 @@ const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ?';
 const MIRROR_PIECES = `
   SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = ? AND s.conv = ? ORDER BY m.start`;
 
-/** A session of this conversation, as much of it as the statement reads. Throws `not_found`. */
+/** A session of this conversation, as the statement reads it. Throws `not_found`. */
 function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
   const session = tx.db.one<Row>(sql, ref, row.conv);
   if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
@@ -47,7 +47,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
   const { tx, row } = ledger;
   const { ref, id, agent, origin } = session;
   if (tx.db.one(REF_TAKEN, ref) !== undefined)
-    throw new ThroughlineError('conflict', 'The session was opened already.');
+    throw new ThroughlineError('conflict', 'The session was already opened.');
   const parent = session.parent === null ? null : found<SessionName>(ledger, NAME, session.parent).id;
   orConflict(id, () =>
     tx.db.run(
@@ -97,8 +97,8 @@ export function changeSession(
 }
 
 /**
- * The session is the most recently used one from here on. Returns the agent's id of it, for the turn that it is given to.
- * Throws `conflict` when it is another agent's: a turn is answered by the agent that it was accepted for.
+ * Makes the session the most recently used one. Returns the agent's id of it, for its turn. Throws `conflict` when it is another
+ * agent's: a turn is answered by the agent that it was accepted for.
  */
 export function useSession(ledger: Ledger, ref: string, agent: string): string {
   const { tx, row } = ledger;
@@ -107,7 +107,7 @@ export function useSession(ledger: Ledger, ref: string, agent: string): string {
   return id;
 }
 
-/** The same at the end of the turn, which counts for the session: `turns` is 0 for one that is no part of the history. */
+/** The same at the end of a turn, which is counted. `turns`: 0 for a turn that is not part of the history. */
 export function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): string {
   const { tx, row } = ledger;
   const session = sessionOf(ledger, ref, agent);
@@ -115,7 +115,7 @@ export function endUse(ledger: Ledger, ref: string, agent: string, turns: number
   return session.id;
 }
 
-/** What was spent beside its turns. */
+/** Adds what was spent outside its turns. */
 export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void {
   const session = found<SessionName>(ledger, NAME, ref);
   ledger.tx.db.run(COUNT, sum(session, usage), session.no);
@@ -124,14 +124,14 @@ export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void
 function sessionOf(ledger: Ledger, ref: string, agent: string): SessionName {
   const session = found<SessionName>(ledger, NAME, ref);
   if (session.agent === agent) return session;
-  throw new ThroughlineError('conflict', `The session is of the agent "${session.agent}", not of "${agent}".`);
+  throw new ThroughlineError('conflict', `The session belongs to the agent "${session.agent}", not to "${agent}".`);
 }
 
 function sum(session: SessionName, usage: Usage): string {
   return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
 }
 
-/** The index of usable sessions said no: it belongs to another conversation, or this one has it already (R1). */
+/** A usable session with this id exists already, in another conversation or in this one (R1). */
 function orConflict(id: string, write: () => void): void {
   try {
     write();
@@ -141,7 +141,7 @@ function orConflict(id: string, write: () => void): void {
   }
 }
 
-/** A file grows at its end: each turn adds one piece, so its cost does not grow with the file. Returns how much there is then. */
+/** The file grows at its end, so each turn adds one piece and costs the same at any size. Returns the new size. */
 function addToMirror(
   { tx, row }: Ledger,
   session: SessionRow,

@@ -9,7 +9,7 @@ import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { LAST_DAY, pageOf } from '../reading/page.ts';
 
-// What a summary says is kept as things happen, so that reading it costs the same at any length.
+// Totals are updated with every turn, so that a summary costs the same at any length.
 
 interface TotalsRow {
   completed: number;
@@ -47,12 +47,12 @@ export interface EndedTurn {
   readonly n: number;
   readonly at: number;
   readonly outcome: TurnEnd;
-  /** What tells its session from another; null: it had none. */
+  /** Identifies its session; null: it had none. */
   readonly session: string | null;
   readonly usage: Usage;
 }
 
-/** Adds ended turns, in order, and what was spent beside them, to the conversation's totals. */
+/** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals. */
 export function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], beside: Usage = NO_USAGE): void {
   const totals = tx.db.one<TotalsRow>(TOTALS, row.conv) as TotalsRow;
   let usage = addUsage(beside, JSON.parse(totals.usage));
@@ -74,7 +74,7 @@ export function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], bes
   tx.db.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, sum, row.conv);
 }
 
-/** Adds what was spent here and now to the owner's days; what was imported or forked was spent elsewhere or before. */
+/** Adds to the owner's usage of today. Imported and forked turns do not count: they were spent before or elsewhere. */
 export function countSpent(tx: Tx, owner: string, agent: string, turns: number, usage: Usage): void {
   const day = new Date(tx.now).toISOString().slice(0, 10);
   const before = tx.db.one<{ turns: number; usage: string }>(DAY, owner, day, agent);
@@ -116,7 +116,7 @@ interface HolderRow {
   process: string | null;
 }
 
-/** A lease that has run out is nobody's lock any more, though its holder may still prolong it. */
+/** An expired lease locks nothing, though its holder may still renew it. */
 function lockOf({ holder, process, epoch, ready_at }: HolderRow, monotonic: number): Summary['lock'] {
   if (holder === null || process === null || ready_at === null || ready_at <= monotonic) return null;
   return { holder, pid: JSON.parse(process).pid, epoch, expiresIn: Math.ceil(ready_at - monotonic) };
