@@ -4,6 +4,7 @@ import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/given.ts';
 import type { Parts } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
+import { systemClock } from './host/clock.ts';
 
 const { stdout, stderr, env } = process;
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -96,4 +97,4 @@ const parts: Parts = {
   },
 };
 
-process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env });
+process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env, clock: systemClock });

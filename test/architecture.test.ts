@@ -43,8 +43,6 @@ const KNOWN_CYCLES: readonly string[] = [];
 /** Folders that still hold too many files, and how many they may hold. To be emptied; no number is to be raised. */
 const KNOWN_CROWDS = {
   core: 32,
-  'faces/cli': 32,
-  'faces/cli/commands': 24,
 };
 
 describe('a reader', () => {

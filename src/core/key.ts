@@ -20,7 +20,7 @@ export interface ApiKey {
   readonly revokedAt: number | null;
 }
 
-/** Whether the key opens anything at this time. */
-export function isValid({ expiresAt, revokedAt }: ApiKey, now: number): boolean {
+/** Whether the key is valid at this time. */
+export function isValid({ expiresAt, revokedAt }: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: number): boolean {
   return revokedAt === null && (expiresAt === null || now < expiresAt);
 }

@@ -60,7 +60,7 @@ test('the demo of a server runs the real Claude, and no login, cloud or proxy of
     const person = userHome(home.path, { env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:9' } });
     const env = { ...elsewhere, HOME: person, THROUGHLINE_CONFIG: '' };
     const running = home.start(['serve', '--demo', '--port', '0'], { env });
-    await running.until('stdout', /Ctrl-C ends it\./);
+    await running.until('stdout', /Press Ctrl-C to stop\./);
     expect(running.stdout).toContain('Its agent is the real Claude. Its model is scripted');
     const demo = () => home.lines('summary', 'demo-claude');
     await until('the demo was answered', async () => (await demo())[0].contexts === 2, { every: 500 });

@@ -71,7 +71,7 @@ test('installed by npm, it is found, and its SDK is used; a second time there is
   const first = await run('agents', 'install', 'claude');
   expect(first.code, first.stderr).toBe(0);
   expect(first.stdout).toMatch(/^claude 0\.3\.\d+ installed: /);
-  expect((await run('agents', 'install', 'claude')).stdout).toContain('was there already');
+  expect((await run('agents', 'install', 'claude')).stdout).toContain('is already installed');
   const [claude] = (await run('agents', '--json')).stdout.split('\n');
   expect(JSON.parse(claude ?? '')).toMatchObject({ name: 'claude', adapter: 'claude-sdk', problem: null });
   expect(JSON.parse(claude ?? '').where).toContain('throughline agents install');

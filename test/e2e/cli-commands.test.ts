@@ -108,7 +108,7 @@ test('search finds turns by all of the words', async () => {
   expect(await home.run('search', 'heron', 'walrus')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'Nothing was found.\n',
+    stderr: 'No turn has all of these words.\n',
   });
 });
 
@@ -120,7 +120,7 @@ test('sessions gives the lineage, oldest first, with the agents own ids', async 
   expect(sessions[0]).not.toHaveProperty('ref');
   expect(sessions[0]).not.toHaveProperty('memo');
   expect(await home.ok('sessions', 'story')).toContain(
-    `${turns[0].sessionId}  scripted, new, dormant, told up to turn 1`,
+    `${turns[0].sessionId}  scripted, new, dormant, knows up to turn 1`,
   );
 });
 
@@ -173,12 +173,16 @@ describe('cancel', () => {
     expect(await home.ok('cancel', 'busy')).toBe('turn 1 cancelled\nturn 2 cancelled\n');
     expect((await running.ended).code).toBe(130);
     expect((await queued.ended).code).toBe(130);
-    expect(await home.run('cancel', 'busy')).toMatchObject({ code: 0, stdout: '', stderr: 'No turn is open.\n' });
+    expect(await home.run('cancel', 'busy')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'The conversation has no open turn.\n',
+    });
   });
 
   test('leaves a turn alone that is over', async () => {
     const [turn] = (await home.show('story')).turns;
-    expect(await home.ok('cancel', turn.id)).toBe('turn 1 was over: completed\n');
+    expect(await home.ok('cancel', turn.id)).toBe('turn 1 had already ended: completed\n');
     expect(await home.lines('cancel', turn.id)).toMatchObject([{ id: turn.id, state: 'completed' }]);
   });
 });
@@ -224,7 +228,7 @@ test('export writes what import reads, in another home and owner as well', async
   const broken = await home.start(['import', '-'], { input: '{"format":"other"}' }).ended;
   expect(broken.code).toBe(2);
   expect(broken.stderr).toContain('not a conversation that can be imported');
-  expect((await home.start(['import', '-'], { input: 'no json' }).ended).stderr).toContain('not JSON');
+  expect((await home.start(['import', '-'], { input: 'no json' }).ended).stderr).toContain('not valid JSON');
 });
 
 test('usage sums by day and agent', async () => {
@@ -288,7 +292,7 @@ test('verify tells a whole conversation from one that somebody has changed', asy
   expect(changed.changes).toBe(1);
   const { code, stdout, stderr } = await home.run('verify', 'tampered');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/broken at event \d+/);
+  expect(stderr).toMatch(/Event \d+ is not as it was written/);
 });
 
 test('verify checks a head that was kept, also after the conversation went on and was erased', async () => {

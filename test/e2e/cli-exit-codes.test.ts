@@ -32,7 +32,11 @@ test.each([
   ['a number that is none', ['list', '--limit', '-1'], /whole number/],
   ['a day that is none', ['usage', '--since', '2026-02-30'], /must be a day/],
   ['a port that there is not', ['serve', '--port', '65536'], /must be 65535 or less/],
-  ['a settings file that is not there', ['list', '--config', 'nowhere.json'], /nowhere\.json cannot be read/],
+  [
+    'a settings file that is not there',
+    ['list', '--config', 'nowhere.json'],
+    /Cannot read the settings file .*nowhere\.json/,
+  ],
   ['a turn that cannot be forked from', ['fork', 'done', '--turn', '99'], /Turn 99 is not in the history/],
 ] as const)('2: %s', (_, args, said) => ends(2, said, args));
 
@@ -43,7 +47,7 @@ test('2: no command, with the help on stderr', async () => {
 });
 
 test('3: the agent cannot be started', () =>
-  ends(3, /could not be started/, ['send', 'unstartable', 'hello', '--agent', 'unstartable']));
+  ends(3, /Cannot start/, ['send', 'unstartable', 'hello', '--agent', 'unstartable']));
 
 test.each([
   ['conversation', ['show', 'nobody']],

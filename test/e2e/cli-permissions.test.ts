@@ -48,7 +48,7 @@ describe('without a terminal', () => {
     const key = `waits for ${name}`;
     const running = home.start(['send', key, QUESTION, '--permissions', 'ask']);
     const [, id = ''] = await running.until('stderr', /"throughline answer (\S+) OPTION"/);
-    expect(running.stderr).toContain('Waiting for permission: write the notes.');
+    expect(running.stderr).toContain('Waiting for an answer: write the notes.');
     expect(await openQuestion(key)).toMatchObject({ id, title: 'write the notes', state: 'open' });
     expect((await home.run('answer', id, 'perhaps')).code).toBe(2);
     await home.ok('answer', id, answer);
@@ -69,7 +69,7 @@ describe('without a terminal', () => {
 
   test('there is nothing to answer where nothing was asked', async () => {
     const { code, stdout, stderr } = await home.run('permissions');
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No question is open.\n' });
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No question waits for an answer.\n' });
   });
 });
 
@@ -79,7 +79,7 @@ describe('at a terminal', () => {
     if (terminal === null) return context.skip('needs the program "script" to make a terminal');
     await terminal.until(/The agent asks: write the notes/);
     terminal.type('perhaps\n');
-    await terminal.until(/"perhaps" is not one of them/);
+    await terminal.until(/"perhaps" is not one of the answers/);
     terminal.type('1\n');
     const { code, text } = await terminal.ended;
     expect({ code, text }).toMatchObject({ code: 0 });

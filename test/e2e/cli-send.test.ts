@@ -52,7 +52,7 @@ describe('throughline send', () => {
     const { code, stderr } = await home.start(['send', 'endless', '-'], { input: 'x'.repeat(8 * 1_048_576 + 1) }).ended;
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'throughline: The input has more than 8 MiB. Put it into a file, and name that in the prompt.\n',
+      stderr: 'throughline: The input has more than 8 MiB. Write it to a file, and name the file in the prompt.\n',
     });
     expect((await home.run('show', 'endless')).code).toBe(4);
   });
@@ -162,7 +162,7 @@ describe('a request id', () => {
     expect(await home.ok(...args)).toBe('done\n');
     const again = await home.run(...args);
     expect(again).toMatchObject({ code: 0, stdout: 'done\n' });
-    expect(again.stderr).toContain('accepted before');
+    expect(again.stderr).toContain('already accepted');
     const { turns } = await home.show('once');
     expect(turns).toMatchObject([{ n: 1, requestId: 'r1' }]);
   });

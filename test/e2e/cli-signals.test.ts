@@ -14,8 +14,12 @@ const alive = (pid: number) => {
   }
 };
 
+/** The process of the last turn; only the database has it. */
 async function agentPid(key: string): Promise<number> {
-  return (await home.show(key)).turns.at(-1).sent.process.pid;
+  const { id } = (await home.show(key)).turns.at(-1);
+  using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+  const { sent } = database.prepare('SELECT sent FROM turns WHERE id = ?').get(id) as { sent: string };
+  return JSON.parse(sent).process.pid;
 }
 
 describe('Ctrl-C', () => {
@@ -52,7 +56,7 @@ describe('Ctrl-C', () => {
     await running.until('stdout', /begun/);
     const pid = await agentPid('twice');
     running.kill('SIGINT');
-    await running.until('stderr', /once more to kill/);
+    await running.until('stderr', /Press Ctrl-C again to kill/);
     running.kill('SIGINT');
     expect((await running.ended).code).toBe(130);
     await until(() => !alive(pid)); // it was told to end, and nobody has waited for that

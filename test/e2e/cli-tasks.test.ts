@@ -66,15 +66,15 @@ test('a file has many tasks, in the order that they depend on each other; a faul
 
 test.each([
   [['task', 'run', 'x', '--file', 'y'], 'Give a goal or a file'],
-  [['task', 'run', '--gate', 'x'], '"--gate" goes with a goal'],
+  [['task', 'run', '--gate', 'x'], '"--gate" needs a goal'],
   [['task', 'run', 'x', '--budget', '5'], 'A budget needs a unit'],
   [['task', 'run', 'x', '--gate', 'y', '--judge', 'scripted'], 'a gate or a judge'],
   [['task', 'run', 'x', '--cwd', 'nowhere'], 'nowhere does not exist'],
   [['task', 'run', '--file', 'nowhere.yaml'], 'Cannot read the task file'],
   [['task', 'run', '--file', '/dev/zero'], 'has more than 8388608 bytes'],
-  [['task', 'run', 'x', '--parallel', '2'], '"--parallel" goes with "--file"'],
-  [['task', 'run', '--parallel', '2'], '"--parallel" goes with "--file"'],
-  [['task', 'run', '--request-id', 'r'], '"--request-id" goes with a goal or a file'],
+  [['task', 'run', 'x', '--parallel', '2'], '"--parallel" needs "--file"'],
+  [['task', 'run', '--parallel', '2'], '"--parallel" needs "--file"'],
+  [['task', 'run', '--request-id', 'r'], '"--request-id" needs a goal or a file'],
   [['task', 'report', 'x', '--milestone', 'm'], 'Name tasks or a milestone'],
 ])('%j is refused with the reason', async (args, why) => {
   const { code, stdout, stderr } = await home.run(...args);
@@ -100,7 +100,10 @@ test('a retry that lets others begin says how to go on with them', async () => {
   );
   expect((await home.run('task', 'run', '--file', 'tasks.yaml')).code).toBe(1);
   const again = await home.run('task', 'retry', 'a');
-  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('"throughline task run" goes on with them') });
+  expect(again).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Other tasks are queued. To continue with them, run "throughline task run"'),
+  });
   expect(await home.ok('task', 'run')).toContain('y  done, 1 turn');
 });
 
@@ -110,7 +113,7 @@ test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', 
   left.kill('SIGTERM');
   expect(await left.ended).toMatchObject({
     code: 7,
-    stderr: expect.stringContaining('"throughline task run" goes on'),
+    stderr: expect.stringContaining('To continue the tasks, run "throughline task run"'),
   });
   const next = home.start(['task', 'run']);
   await until(() => sent() === 2);

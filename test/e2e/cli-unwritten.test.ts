@@ -19,7 +19,8 @@ describe.runIf(process.platform === 'linux')('a disk that is full where stdout g
     await home.ok('send', 'chat', 'hello');
     expect(withOutput('> /dev/full', 'export', 'chat', '--quiet')).toEqual({
       status: 1,
-      stderr: 'throughline: Not all was written to stdout (ENOSPC). Free some space where it goes, and ask again.\n',
+      stderr:
+        'throughline: Cannot write everything to stdout (ENOSPC). Free some space there, and run the command again.\n',
     });
     const { stderr } = withOutput('> /dev/full', 'list', '--json');
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'storage_full' } });

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import type { ThroughlineError } from '../../core/errors.ts';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { NativeSession } from '../../ports/agent.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { DemoParts, DemoRequest } from '../../ports/demo.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
@@ -9,11 +10,30 @@ import type { ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { Output } from './output.ts';
 
-/** Options that every command takes. */
+/** One run of the command line, as a command sees it. */
+export interface Cli {
+  readonly parts: Parts;
+  readonly output: Output;
+  readonly options: GlobalOptions;
+  readonly clock: Clock;
+  /** Opens an engine for the work and always closes it. The work may return an exit code; left out: 0. */
+  withEngine(work: (engine: Engine) => Promise<number | undefined>): Promise<void>;
+  /** The same for tasks. */
+  withTasks(work: (desk: TaskDesk) => Promise<number | undefined>): Promise<void>;
+  /** For a command that opens no engine, or its own. Not called: 0. */
+  exitWith(code: number): void;
+}
+
+/** A file of `commands/`: adds arguments, options, help and the action to its command. Loaded only when it is used. */
+export interface CommandModule {
+  define(command: Command, cli: Cli): void;
+}
+
+/** Options of every command. */
 export interface GlobalOptions {
   readonly home?: string;
   readonly config?: string;
-  /** Left out: `local`, or of a server whoever its key stands for. */
+  /** Left out: `local`, or the owner of the key to the server. */
   readonly as?: string;
   readonly server?: string;
   readonly embedded?: boolean;
@@ -21,37 +41,37 @@ export interface GlobalOptions {
   readonly quiet?: boolean;
 }
 
-export interface WhichEngine extends Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'> {
-  /** Told that what was accepted waits for the storage, and why. */
-  readonly onTrouble: (trouble: ThroughlineError) => void;
-}
-
-/** Where an engine comes from: `main.ts` knows, this face does not. */
+/** Where everything comes from: `main.ts` knows, this face does not. */
 export interface Parts {
-  /** Through a server that is named or found, else embedded. */
+  /** Of a server that is named or found, else embedded in this process. */
   open(options: WhichEngine): Promise<Engine>;
-  /** Brings an agent's program into the data home. `not_found`: there is no such agent. */
+  /** Installs an agent's program in the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
-  /** Starts the server of a data home. Throws `refused`, or `conflict` when one is running already. */
+  /** Starts the server of a data home. Throws `refused`, or `conflict` when it already has one. */
   serve(request: ServeRequest): Promise<Serving>;
-  /** A link that signs a browser in at the server that runs. Throws `unreachable` when none does. */
+  /** A link that signs a browser in at the running server. Throws `unreachable` when there is none. */
   link(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<SignInLink>;
-  /** The keys to that server. */
+  /** The keys to the server of a data home. */
   keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
-  /** Tasks of a data home, worked on by its server when one runs, else here; and how to read a file of them. */
+  /** The tasks of a data home. Its server works on them when one runs, else this process. */
   tasks(options: WhichEngine): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
   doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
-  /** The sessions that an agent itself has of a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
+  /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
   nativeSessions(options: Pick<GlobalOptions, 'home' | 'config'>, agent: string, cwd: string): Promise<NativeSession[]>;
-  /** What the demo needs beside an engine: the agent itself, to use without Throughline. Throws `agent_unavailable`. */
+  /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
 
+export interface WhichEngine extends Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'> {
+  /** Called while accepted turns wait for the storage. */
+  readonly onTrouble: (trouble: ThroughlineError) => void;
+}
+
 export interface InstallRequest {
-  /** As a person calls it: `claude`. */
+  /** The name that people use: `claude`. */
   readonly agent: string;
-  /** Null: the one that Throughline is tested with. */
+  /** Null: the version that Throughline is tested with. */
   readonly version: string | null;
   readonly home: string | undefined;
   /** Aborted: stop, and leave everything as it was. */
@@ -61,12 +81,12 @@ export interface InstallRequest {
 export interface InstallResult {
   readonly folder: string;
   readonly version: string;
-  /** False: it was there already. */
+  /** False: it was installed before. */
   readonly changed: boolean;
 }
 
 export interface KeyDesk {
-  /** `key` is shown this once, and kept nowhere. */
+  /** `key` is returned this once, and kept nowhere. */
   create(wanted: Pick<ApiKey, 'name' | 'scopes' | 'expiresAt'>): Promise<{ key: string; made: ApiKey }>;
   list(): Promise<ApiKey[]>;
   revoke(id: string): Promise<ApiKey>;
@@ -75,28 +95,22 @@ export interface KeyDesk {
 
 export interface TaskDesk {
   readonly tasks: Tasks;
-  /** A server works on them, and goes on when this process ends. */
+  /** A server works on them, and continues when this process ends. */
   readonly served: boolean;
   readonly engine: Engine;
-  /** Throws `invalid` with the line for what is no YAML. */
+  /** Reads a task file. Throws `invalid` with the line when it is not valid YAML. */
   readFile(path: string): { readonly plan: unknown } & Required<Pick<AddOptions, 'base' | 'locate'>>;
 }
 
-/** One run of the command line, as a command sees it. */
-export interface Cli {
-  readonly parts: Parts;
-  readonly output: Output;
-  readonly options: GlobalOptions;
-  readonly env: NodeJS.ProcessEnv;
-  /** Opens an engine for the work and closes it afterwards, whatever happens. The work's number is the exit code. */
-  withEngine(work: (engine: Engine) => Promise<number>): Promise<void>;
-  /** The same for tasks. */
-  withTasks(work: (desk: TaskDesk) => Promise<number>): Promise<void>;
-  /** For a command that opens no engine, or its own. */
-  exitWith(code: number): void;
+/** What `--help` says below the options: how the command behaves, and commands to copy. */
+export function addHelp(command: Command, { about, examples }: { about?: string; examples: readonly string[] }): void {
+  if (about !== undefined) command.addHelpText('after', `\n${about}`);
+  command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
 }
 
-/** A file in `commands/`: adds arguments, options, help and the action to its command. Loaded only when it is used. */
-export interface CommandModule {
-  define(command: Command, cli: Cli): void;
+/** For a command that works on this machine: a named server must not be ignored. */
+export function notThroughServer(command: string): ThroughlineError {
+  return new ThroughlineError('invalid', `"${command}" works on the data home itself, not through a server.`, {
+    hint: 'Leave out --server, and run it on the machine that has the data home.',
+  });
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode, Failure } from '../../core/errors.ts';
 import type { TurnEnd } from '../../core/turn.ts';
 
-/** Done. Every other way to end is in the table, which does not compile while a code is missing. */
+/** Every other exit code is in the table, which does not compile while an error code is missing. */
 export const DONE = 0;
 
 export const EXIT: Record<ErrorCode, number> = {
@@ -31,7 +31,7 @@ export const EXIT: Record<ErrorCode, number> = {
   internal: 1,
 };
 
-/** A turn that nobody knows the end of is interrupted, whatever caused it; a failed one ends as its failure says. */
+/** An interrupted turn is interrupted, whatever caused it; a failed turn has the exit code of its failure. */
 export function exitOfTurn(outcome: TurnEnd, failure: Failure | null): number {
   if (outcome === 'completed') return DONE;
   if (outcome === 'interrupted' || outcome === 'cancelled') return EXIT[outcome];

@@ -1,8 +1,7 @@
 import { asSentence, type Failure } from '../../core/errors.ts';
-import { jsonLine } from './json-line.ts';
-import { ControlStripper, stripControls } from './terminal-text.ts';
+import { ControlStripper, jsonLine, stripControls } from './terminal-text.ts';
 
-/** What is written to: a stream of this process. */
+/** A stream of this process to write to. */
 export interface Sink {
   readonly isTTY?: boolean;
   write(text: string): unknown;
@@ -12,7 +11,7 @@ export interface Sink {
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
-/** A text, or a text with a style. The style is added after the text was cleaned: it is the only escape code ever written. */
+/** A text, or a text with a style. Styles are added after the text was cleaned: they are the only escape codes written. */
 export type Piece = string | { readonly style: Style; readonly text: string };
 
 export function styled(style: Style, text: string): Piece {
@@ -28,8 +27,8 @@ export interface OutputOptions {
 }
 
 /**
- * Everything that the command line writes. What was asked for goes to stdout, everything else to stderr; whatever the text
- * is, no control character of it reaches either.
+ * Everything that the command line writes. Results go to stdout, everything else to stderr. No control character of any text
+ * reaches either.
  */
 export class Output {
   readonly json: boolean;
@@ -45,12 +44,12 @@ export class Output {
     options.stdout.on('error', () => this.#gone.abort());
   }
 
-  /** Aborts when nobody reads stdout any more (`| head`). */
+  /** Aborted when nobody reads stdout any more (`| head`). */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** A piece of the answer, as it comes. */
+  /** A piece of the answer, as it arrives. */
   text(chunk: string): void {
     const clean = this.#stripper.push(chunk);
     if (clean === '') return;
@@ -59,30 +58,47 @@ export class Output {
     this.#midLine = !clean.endsWith('\n');
   }
 
-  /** The answer is over: it ends with a newline, and what comes next is another text. */
+  /** Ends the answer with a newline; what comes next is another text. */
   endText(): void {
     const rest = this.#stripper.end();
     if (rest !== '' || this.#midLine) this.#write(this.#options.stdout, `${rest}\n`);
     this.#midLine = false;
   }
 
-  /** A line of what was asked for. */
+  /** A line of the result. */
   line(...pieces: readonly Piece[]): void {
     this.#clearProgress();
     this.#write(this.#options.stdout, `${this.#render(pieces, this.#options.stdout)}\n`);
   }
 
-  /** One line of JSON of what was asked for. */
+  /** One line of JSON of the result. */
   value(value: unknown): void {
     this.#write(this.#options.stdout, `${jsonLine(value)}\n`);
   }
 
-  /** A line beside what was asked for: receipts, tools. A program that reads JSON has all of it there. */
+  /** The result: a value with `--json`, else a line. */
+  result(value: unknown, ...pieces: readonly Piece[]): void {
+    if (this.json) this.value(value);
+    else this.line(...pieces);
+  }
+
+  /** Every item as a value with `--json`, else as `show` does it; a note when there is none. */
+  async each<T>(items: AsyncIterable<T> | Iterable<T>, show: (item: T) => void, none: string): Promise<void> {
+    let empty = true;
+    for await (const item of items) {
+      empty = false;
+      if (this.json) this.value(item);
+      else show(item);
+    }
+    if (empty) this.note(none);
+  }
+
+  /** A line beside the result: receipts, tools. Left out with `--json`, where events say the same. */
   note(...pieces: readonly Piece[]): void {
     if (!this.#options.quiet && !this.json) this.#aside(pieces);
   }
 
-  /** What went wrong and what to do; never left out. */
+  /** What went wrong and what to do. Never left out. */
   failure(failure: Failure): void {
     if (this.json) {
       const { code, message, hint } = failure;
@@ -93,7 +109,7 @@ export class Output {
     }
   }
 
-  /** A line that is replaced by the next thing written; only for people who watch. */
+  /** A line that the next output replaces; only at a terminal. */
   progress(text: string): void {
     const { stderr, quiet } = this.#options;
     if (quiet || this.json || !stderr.isTTY || this.#midLine) return;
@@ -101,7 +117,7 @@ export class Output {
     this.#progressShown = true;
   }
 
-  /** A line of a question: somebody waits for the answer. */
+  /** A line of a question. Never left out: somebody waits for the answer. */
   ask(text: string): void {
     this.#aside([styled('yellow', text)]);
   }

@@ -1,30 +1,32 @@
 import { Command } from 'commander';
-import type { Cli, GlobalOptions } from './cli.ts';
+import { type Cli, type GlobalOptions, notThroughServer } from './cli.ts';
 import { COMMANDS } from './commands.ts';
-import { notThroughServer } from './not-through-server.ts';
 
 export interface ProgramOptions {
   readonly version: string;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
-  /** Called when the command and the global options are known, before the command's own are read. */
+  /** Called when the command and the global options are known, before the command's own options are read. */
   readonly begin: (command: string, options: GlobalOptions) => Cli;
 }
 
-/** The commands and options as commander knows them. Throws a CommanderError for every wrong use, and after help. */
+/** The commands and options as commander knows them. Throws a CommanderError after wrong use, and after help. */
 export function createProgram({ version, writeOut, writeErr, begin }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
-    .option('--home <dir>', 'where the data lives (else $THROUGHLINE_HOME, else the XDG data directory)')
-    .option('--config <file>', 'the settings (else $THROUGHLINE_CONFIG, throughline.config.json here or in the home)')
-    .option('--as <owner>', 'act for this owner (else "local", or whoever the key to the server stands for)')
-    .option('--server <url>', 'work through this server (else $THROUGHLINE_SERVER, else the one that the home has)')
-    .option('--embedded', 'work on the data home directly, also when a server runs')
-    .option('--json', 'one JSON value a line, on stdout; errors likewise, on stderr')
-    .option('--quiet', 'nothing on stderr but errors and questions')
+    .option('--home <dir>', 'where the data is kept (else $THROUGHLINE_HOME, else the XDG data directory)')
+    .option(
+      '--config <file>',
+      'the settings file (else $THROUGHLINE_CONFIG, else throughline.config.json here or in the home)',
+    )
+    .option('--as <owner>', 'act for this owner (else "local", or the owner of the key to the server)')
+    .option('--server <url>', 'use this server (else $THROUGHLINE_SERVER, else the running server of the data home)')
+    .option('--embedded', 'use the data home directly, even if it has a running server')
+    .option('--json', 'print one JSON value per line on stdout, and errors as JSON on stderr')
+    .option('--quiet', 'print only errors and questions on stderr')
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({ writeOut, writeErr, outputError: () => {} })
@@ -47,8 +49,8 @@ export function withoutHelpCommand(argv: readonly string[]): string[] {
 }
 
 /**
- * `--version` before a command prints ours. `agents install` has one of its own, and commander would take it for the first:
- * it looks for the options of the program everywhere.
+ * `--version` before a command prints ours. `agents install` has its own `--version`, and commander would take that for the
+ * program's, because it looks for options of the program everywhere.
  */
 export function withInstallVersion(argv: readonly string[]): string[] {
   const at = argv.indexOf('install', argv.indexOf('agents') + 1);
@@ -63,8 +65,8 @@ Examples:
   $ throughline show notes
   $ throughline COMMAND --help
 
-A server that runs for the data home ("throughline serve") does the work of every command; else this process does. A token for
---server is taken from $THROUGHLINE_TOKEN, or from the data home when it is that home's own server.
+If the data home has a running server ("throughline serve"), the server does the work; else this process does. The token for
+--server comes from $THROUGHLINE_TOKEN; for the server of the data home itself it is read from there.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 no such thing, 5 permission denied,
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 not found, 5 permission denied,
 6 context could not be restored, 7 interrupted, 130 cancelled.`;

@@ -12,17 +12,18 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
   });
   const fail = () => Promise.reject(thrown);
   const desks = { keys: fail, tasks: fail, doctor: fail, nativeSessions: fail, demo: fail };
+  const clock = { now: () => 0, monotonic: () => 0 };
   const parts = { open: fail, install: fail, serve: fail, link: fail, ...desks };
-  const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env });
+  const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env, clock });
   return { code, ...text };
 }
 
-test('a fault of this program is one sentence without a stack', async () => {
+test('a bug is reported in one sentence without a stack', async () => {
   const { code, stdout, stderr } = await runWith(new TypeError('x is not a function\n    at y'), ['list']);
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toBe(
-    'throughline: A fault of this program: x is not a function. Set THROUGHLINE_DEBUG=1 to see where.\n',
+    'throughline: Internal error: x is not a function. This is a bug. Set THROUGHLINE_DEBUG=1 to see where it happened.\n',
   );
 });
 
@@ -32,7 +33,7 @@ test('THROUGHLINE_DEBUG shows the stack', async () => {
 });
 
 test('what is thrown without being an error is said as well', async () => {
-  expect((await runWith('nothing\u001b[2J', ['list'])).stderr).toContain('A fault of this program: nothing.');
+  expect((await runWith('nothing\u001b[2J', ['list'])).stderr).toContain('Internal error: nothing.');
 });
 
 test('a known error says what happened and what to do, and ends with the number of its code', async () => {

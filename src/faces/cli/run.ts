@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { asSentence, type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { DONE, EXIT } from './exit-codes.ts';
 import { Output, type Sink } from './output.ts';
@@ -11,11 +12,12 @@ export interface RunOptions {
   readonly stdout: Sink;
   readonly stderr: Sink;
   readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
 }
 
-/** Runs one command line to its end and resolves with the exit code. Never rejects, and never shows a stack unasked. */
+/** Runs one command line to its end and resolves with the exit code. Never rejects. Shows a stack only with THROUGHLINE_DEBUG. */
 export async function run(argv: readonly string[], options: RunOptions): Promise<number> {
-  const { parts, version, stdout, stderr, env } = options;
+  const { parts, version, stdout, stderr, env, clock } = options;
   const unwritten = watched(stdout);
   stderr.on('error', () => {}); // there is nobody else to tell
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
@@ -33,14 +35,14 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       parts,
       output: told,
       options,
-      env,
+      clock,
       exitWith: (code) => {
         exitCode = code;
       },
       async withEngine(work) {
         const engine = await parts.open({ ...options, onTrouble });
         try {
-          exitCode = await work(engine);
+          exitCode = (await work(engine)) ?? DONE;
         } finally {
           await engine.close();
         }
@@ -48,7 +50,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       async withTasks(work) {
         const desk = await parts.tasks({ ...options, onTrouble });
         try {
-          exitCode = await work(desk);
+          exitCode = (await work(desk)) ?? DONE;
         } finally {
           await desk.tasks.close();
           await desk.engine.close();
@@ -80,8 +82,8 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
 }
 
 /**
- * The function returned throws when something could not be written to stdout, as on a full disk: half of an export is none. A
- * reader that has left (`| head`) is no fault.
+ * Returns a function that throws when something could not be written to stdout, for example on a full disk: half of an export
+ * must not look like a whole one. A reader that has left (`| head`) is no error.
  */
 function watched(stdout: Sink): () => Promise<void> {
   let fault: NodeJS.ErrnoException | null = null;
@@ -89,14 +91,18 @@ function watched(stdout: Sink): () => Promise<void> {
     if (error.code !== 'EPIPE') fault ??= error;
   });
   return async () => {
-    await new Promise(setImmediate); // a stream says so a moment after it was written to
+    await new Promise(setImmediate); // a stream reports it a moment after the write
     if (fault === null) return;
     const { code, message } = fault as NodeJS.ErrnoException;
     const full = code === 'ENOSPC' || code === 'EDQUOT';
     throw new ThroughlineError(
       full ? 'storage_full' : 'storage_readonly',
-      `Not all was written to stdout (${code ?? message}).`,
-      { hint: full ? 'Free some space where it goes, and ask again.' : 'Send it elsewhere, and ask again.' },
+      `Cannot write everything to stdout (${code ?? message}).`,
+      {
+        hint: full
+          ? 'Free some space there, and run the command again.'
+          : 'Write to another place, and run the command again.',
+      },
     );
   };
 }
@@ -106,12 +112,12 @@ function failureOfThrown(error: unknown, help: string): Failure {
   if (error instanceof CommanderError) return failureOfUse(error, help);
   return {
     code: 'internal',
-    message: `A fault of this program: ${oneSentence(error)}`,
-    hint: 'Set THROUGHLINE_DEBUG=1 to see where.',
+    message: `Internal error: ${oneSentence(error)}`,
+    hint: 'This is a bug. Set THROUGHLINE_DEBUG=1 to see where it happened.',
   };
 }
 
-/** commander says `error: unknown option '--x'`, and on a second line what was meant perhaps. */
+/** commander says `error: unknown option '--x'`, and may suggest another on a second line. */
 function failureOfUse({ message }: CommanderError, help: string): Failure {
   const [what = '', guess] = message.replace(/^error: /, '').split('\n');
   const sentence = `${what.charAt(0).toUpperCase()}${what.slice(1)}`.replace(/\.?$/, '.');

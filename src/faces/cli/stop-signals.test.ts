@@ -5,7 +5,7 @@ test('a signal that is held says so, and reaches whoever listens next', async ()
   const notes: unknown[] = [];
   holdStopSignals({ note: (...pieces) => void notes.push(pieces.join('')) });
   process.emit('SIGINT', 'SIGINT');
-  expect(notes).toEqual([expect.stringContaining('once more leaves at once')]);
+  expect(notes).toEqual([expect.stringContaining('Press Ctrl-C again to leave at once')]);
   const heard = Promise.withResolvers<string>();
   const giveBack = onStopSignals({
     cancel: () => heard.resolve('cancel'),

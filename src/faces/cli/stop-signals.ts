@@ -6,31 +6,31 @@ export interface StopHandlers {
   cancel(): void;
   /** The second one. */
   kill(): void;
-  /** SIGTERM or SIGHUP: come to an end in good order. */
+  /** SIGTERM or SIGHUP: end normally. */
   terminate(): void;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-let letGo: (() => void) | null = null;
+let releaseHeld: (() => void) | null = null;
 
 /**
- * From now on a signal is kept for whoever listens next: while something is accepted there is nothing yet that it could stop, and
- * without a listener it would end this process and leave behind what has just been accepted. A second one ends it all the same.
+ * Keeps a signal for the next listener. While a turn is being accepted there is nothing to stop yet, and without a listener
+ * the signal would end this process and leave the accepted turn behind. A second signal ends the process at once.
  */
 export function holdStopSignals(output: Pick<Output, 'note'>): void {
   const held: NodeJS.Signals[] = [];
   const hold = (signal: NodeJS.Signals) => {
     if (held.push(signal) > 1) process.exit(EXIT.cancelled);
-    output.note('Stops as soon as it is known whether this was accepted; once more leaves at once.');
+    output.note('Stopping as soon as we know whether this was accepted. Press Ctrl-C again to leave at once.');
   };
   for (const signal of SIGNALS) process.on(signal, hold);
-  letGo = () => {
+  releaseHeld = () => {
     for (const signal of SIGNALS) process.off(signal, hold);
     for (const signal of held) process.emit(signal, signal);
   };
 }
 
-/** Listens to the signals that ask this process to stop, and gets those that were held. The function returned gives them back. */
+/** Listens to the signals that ask this process to stop, including held ones. Returns a function that stops listening. */
 export function onStopSignals(handlers: StopHandlers): () => void {
   let interrupts = 0;
   let terminating = false;
@@ -46,9 +46,9 @@ export function onStopSignals(handlers: StopHandlers): () => void {
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onTerminate);
   process.on('SIGHUP', onTerminate);
-  // Whoever calls this is not ready before it has returned.
-  if (letGo !== null) queueMicrotask(letGo);
-  letGo = null;
+  // The caller is not ready before this function has returned.
+  if (releaseHeld !== null) queueMicrotask(releaseHeld);
+  releaseHeld = null;
   return () => {
     process.off('SIGINT', onInterrupt);
     process.off('SIGTERM', onTerminate);

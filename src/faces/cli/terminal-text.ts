@@ -1,15 +1,15 @@
 /*
- * What agents, prompts, titles and files say must not steer a terminal. Everything that a person sees passes through here:
- * escape sequences go as a whole, and with them every other control character and every character that reorders text.
+ * Text of agents, prompts, titles and files must not steer a terminal. Everything that a person sees passes through here.
+ * Escape sequences are removed as a whole, and so is every other control character and every character that reorders text.
  *
  *   text ──ESC──▶ escape ──[──▶ csi     … final byte ──▶ text
  *     │             ├──] P X ^ _──▶ string … BEL or ST ──▶ text
  *     │             └──space to /──▶ intermediate … final byte ──▶ text
  *     └──a C1 character is the same as ESC and a letter──▶ csi | string
  *
- * One character at a time, and the state outlives the chunk: a sequence that is cut in two is still one sequence.
- * A sequence that is no sequence (a newline or a foreign character in it) ends there, and that character is looked at anew;
- * so an unfinished one swallows its own line at most, and never the rest of an answer.
+ * It reads one character at a time, and the state outlives the chunk: a sequence cut in two is still one sequence.
+ * A newline or a foreign character ends a sequence, and that character is read again as text. So an unfinished sequence
+ * swallows its own line at most, and never the rest of an answer.
  */
 type State = 'text' | 'escape' | 'intermediate' | 'csi' | 'string' | 'string-escape';
 
@@ -19,10 +19,10 @@ const CSI = 0x9b;
 const STRINGS_C1 = [0x90, 0x98, 0x9d, 0x9e, 0x9f];
 const STRINGS_ESC = [0x50, 0x58, 0x5d, 0x5e, 0x5f];
 
-/** Removes controls from a text that comes in chunks. However the text is cut, the result is the same. */
+/** Removes control characters from a text that comes in chunks. However the text is cut, the result is the same. */
 export class ControlStripper {
   #state: State = 'text';
-  /** Half of a character beyond U+FFFF, kept until its other half comes: written apart, both halves would be lost. */
+  /** A high surrogate, kept until its low surrogate comes: written apart, both would be lost. */
   #half = '';
 
   push(chunk: string): string {
@@ -45,7 +45,7 @@ export class ControlStripper {
     return clean;
   }
 
-  /** The text is over; what comes next is another one. */
+  /** Ends this text; what comes next is another one. */
   end(): string {
     const rest = this.#half && '\ufffd';
     this.#half = '';
@@ -53,7 +53,7 @@ export class ControlStripper {
     return rest;
   }
 
-  /** Whether the character is left out. */
+  /** Whether to leave the character out. */
   #consume(code: number): boolean {
     switch (this.#state) {
       case 'text':
@@ -112,12 +112,12 @@ export function stripControls(text: string): string {
   return stripper.push(text) + stripper.end();
 }
 
-/** On one line: for titles, previews and everything else that is shown in a list. */
+/** In one line: for titles, previews and everything else in a list. */
 export function oneLine(text: string): string {
   return stripControls(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** C0 but tab and newline, DEL, C1, and what embeds, overrides or isolates a direction of writing. */
+/** C0 except tab and newline, DEL, C1, and the characters that embed, override or isolate a writing direction. */
 export function isForbidden(code: number): boolean {
   if (code < 0x20) return code !== 0x09 && code !== 0x0a;
   if (code >= 0x7f && code <= 0x9f) return true;
@@ -128,3 +128,12 @@ const isIntermediate = (code: number) => code >= 0x20 && code <= 0x2f;
 const isFinal = (code: number) => code >= 0x30 && code <= 0x7e;
 const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff;
 const isLowSurrogate = (code: number) => code >= 0xdc00 && code <= 0xdfff;
+
+/** DEL, C1, and characters that reorder or break lines: JSON keeps them as they are, and terminals act on them. */
+const UNSAFE = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** A value as one line of JSON in which no character can steer a terminal. */
+export function jsonLine(value: unknown): string {
+  // JSON has these characters only inside strings, so escaping them keeps the value.
+  return JSON.stringify(value).replaceAll(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

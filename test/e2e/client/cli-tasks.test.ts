@@ -72,7 +72,10 @@ test('Ctrl-C cancels in the server; another terminal tries it again, and leaves 
   const running = async () => (await home.lines('task', 'list', '--state', 'running')).map(({ name }) => name);
   await until(async () => (await running()).includes('stuck'));
   again.kill('SIGTERM');
-  expect(await again.ended).toMatchObject({ code: 7, stderr: expect.stringContaining('the server goes on with them') });
+  expect(await again.ended).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('The server continues the tasks'),
+  });
   expect(await running()).toEqual(['stuck']);
   expect(await home.ok('task', 'cancel', 'stuck')).toMatch(/^stuck {2}cancelled/);
   expect((await throughServer('show', 'nobody')).code).toBe(4);

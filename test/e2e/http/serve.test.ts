@@ -45,7 +45,7 @@ test('serves until Ctrl-C, in files that nobody else may read, and leaves no add
 
 test('a person is told where it is, how to sign in, and that the demo has no model', async () => {
   const running = home.start(['serve', '--demo']);
-  await running.until('stdout', /Ctrl-C ends it\./);
+  await running.until('stdout', /Press Ctrl-C to stop\./);
   expect(running.stdout).toMatch(/^Throughline serves at http:\/\/127\.0\.0\.1:\d+\n/);
   expect(running.stdout).toMatch(/open {4}http:\/\/127\.0\.0\.1:\d+\/enter\?code=[\w-]{43}\n/);
   expect(running.stdout).toContain('it answers by rules, and no model is called');
@@ -57,7 +57,7 @@ test('settings without the agent of the demo cost the demo, and not the server',
   const config = join(home.path, 'other.json');
   writeFileSync(config, JSON.stringify({ agents: { mine: { adapter: 'scripted' } } }));
   const running = home.start(['serve', '--demo', '--port', '0'], { env: { THROUGHLINE_CONFIG: config } });
-  await running.until('stdout', /Ctrl-C ends it\./);
+  await running.until('stdout', /Press Ctrl-C to stop\./);
   expect(running.stdout).toContain('/enter?code=');
   expect(running.stdout).not.toContain('demo');
   expect(running.stderr).toContain('no demo: the settings have no agent "scripted"');
@@ -175,7 +175,7 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
   expect((await caller.get('/conversations')).status).toBe(401);
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
   const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
-  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has begun') });
+  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has already begun') });
 });
 
 test('another link is had from the server that runs, and from no key to it', async () => {

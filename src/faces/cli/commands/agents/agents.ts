@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import type { AgentTraits } from '../../../../core/traits.ts';
+import type { AgentInfo } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { type Output, type Piece, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { defineInstall } from './install.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.action(() => agents(cli));
+  addHelp(command, {
+    about:
+      'Agents are set in throughline.config.json. Without settings, Claude and other known agents are used where they are\n' +
+      'found. Each agent is started to see whether you are logged in; no model is called. A missing agent is listed with\n' +
+      'what to do.',
+    examples: [
+      'throughline agents',
+      'throughline agents install claude',
+      "throughline agents --json | jq 'select(.login.loggedIn == false)'",
+    ],
+  });
+  defineInstall(command, cli);
+}
+
+async function agents({ output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const all = await engine.agents({ login: true });
+    await output.each(all, (agent) => showAgent(agent, output), 'There are no agents.');
+    if (!all.some(({ adapter }) => adapter.startsWith('claude'))) {
+      output.note(styled('dim', 'Claude is not installed. To install it, run "throughline agents install claude".'));
+    }
+  });
+}
+
+/** An agent for people: its version, what it can do, where it was found, and whether somebody is logged in. */
+export function showAgent(
+  { name, adapter, isDefault, where, traits, problem, login }: AgentInfo,
+  output: Output,
+): void {
+  const state = traits === null ? styled('red', oneLine(problem ?? 'not available')) : traitsLine(traits);
+  output.line(styled('bold', oneLine(name)), ` (${adapter}${isDefault ? ', default' : ''}): `, state);
+  if (traits !== null && problem !== null) output.line('  ', styled('red', oneLine(problem)));
+  if (where !== null) output.line('  ', styled('dim', oneLine(where)));
+  if (login !== null) output.line('  ', loginLine(login));
+}
+
+function traitsLine(traits: AgentTraits): string {
+  const can = (['resume', 'load', 'list', 'rehydrate', 'noTools', 'position'] as const).filter(
+    (trait) => traits[trait],
+  );
+  return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens; ${can.join(', ') || 'no further traits'}`;
+}
+
+function loginLine({ loggedIn, hint }: NonNullable<AgentInfo['login']>): Piece {
+  const why = hint === null ? '' : `: ${oneLine(hint)}`;
+  if (loggedIn === null) return styled('dim', `login unknown${why}`);
+  return loggedIn ? styled('dim', 'logged in') : styled('red', `not logged in${why}`);
+}

@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { directory, readInput } from '../../input.ts';
+import { turns } from '../../lines.ts';
+
+interface ImportFlags {
+  readonly key?: string;
+  readonly cwd?: string;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<file>', 'a file that "throughline export" wrote; - reads stdin')
+    .option('--key <new>', 'another key than the exported one')
+    .option('--cwd <dir>', 'where its agent works (else in a directory of its own)', directory)
+    .action((file: string, flags: ImportFlags) => importFrom(file, flags, cli));
+  addHelp(command, {
+    about:
+      'Prints the key of the new conversation, or its id when it has no key. Sessions are not copied: the first turn here\n' +
+      'restores the context in a new session.',
+    examples: ['throughline import notes.json', 'throughline import - --key notes-copy < notes.json'],
+  });
+}
+
+async function importFrom(file: string, flags: ImportFlags, { output, withEngine }: Cli): Promise<void> {
+  const value = parseJson(await readInput(file), file);
+  await withEngine(async (engine) => {
+    const made = await engine.import(value, flags);
+    output.result(made, made.key ?? made.id);
+    output.note(`imported ${turns(made.historyCount)}`);
+  });
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const name = file === '-' ? 'The input' : `The file ${file}`;
+    throw new ThroughlineError('invalid', `${name} is not valid JSON.`, {
+      hint: 'Import what "throughline export" wrote.',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,28 @@
+import type { Command } from 'commander';
+import { inPages } from '../../../../core/pages.ts';
+import type { PublicConversation } from '../../../../core/public/conversation.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { positiveNumber } from '../../input.ts';
+import { time, turns } from '../../lines.ts';
+import { styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .option('--limit <n>', 'at most this many', positiveNumber, 50)
+    .action(({ limit }: { limit: number }) => list(limit, cli));
+  addHelp(command, { examples: ['throughline list', "throughline list --limit 500 --json | jq -r '.key'"] });
+}
+
+async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const read = (last: PublicConversation | undefined, wanted: number) =>
+      engine.list({ limit: wanted, ...(last && { before: last }) });
+    const show = ({ key, id, title, historyCount, updatedAt }: PublicConversation) => {
+      const name = styled('bold', oneLine(key ?? id));
+      output.line(name, `  ${turns(historyCount)}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
+    };
+    const none = 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
+    await output.each(inPages(read, limit), show, none);
+  });
+}

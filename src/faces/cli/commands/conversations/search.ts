@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { addHelp, type Cli } from '../../cli.ts';
+import { positiveNumber } from '../../input.ts';
+import { styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<words...>', 'find turns that have all of them, in the prompt or in the answer')
+    .option('--limit <n>', 'at most this many', positiveNumber, 20)
+    .action((words: string[], { limit }: { limit: number }) => search(words, limit, cli));
+  addHelp(command, {
+    examples: ['throughline search codeword', 'throughline search release notes --limit 5 --json'],
+  });
+}
+
+async function search(words: readonly string[], limit: number, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    await output.each(
+      await engine.search(words.join(' '), { limit }),
+      ({ key, conversationId, n, snippet }) =>
+        output.line(styled('bold', oneLine(key ?? conversationId)), ` turn ${n}: ${oneLine(snippet)}`),
+      'No turn has all of these words.',
+    );
+  });
+}

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { promptText } from '../../../../core/content.ts';
+import type { PublicReceipt } from '../../../../core/public/session.ts';
+import type { ConversationView, TurnView } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { receiptLine, time, turns } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.argument('<key>', 'the conversation: its key or id').action((key: string) => show(key, cli));
+  addHelp(command, {
+    about:
+      'Shows the turns and who answered them. A line between two turns says where one session ended and another began, and\n' +
+      'how that session got its context. With --json, one object {conversation, turns, sessions, receipts}; a turn has its\n' +
+      'prompt as content blocks in `prompt`, and as text in `promptText`.',
+    examples: ['throughline show notes', "throughline show notes --json | jq '.receipts[-1]'"],
+  });
+}
+
+async function show(key: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const view = await engine.show(key);
+    if (output.json) output.value(withTexts(view));
+    else forPeople(view, output);
+  });
+}
+
+function withTexts(view: ConversationView) {
+  return { ...view, turns: view.turns.map((turn) => ({ ...turn, promptText: promptText(turn.prompt) })) };
+}
+
+function forPeople({ conversation, turns: all, sessions, receipts }: ConversationView, output: Output): void {
+  const { key, id, title, createdAt, historyCount, parent } = conversation;
+  output.line(styled('bold', oneLine(key ?? id)), title ? `  ${oneLine(title)}` : '');
+  const from = parent ? `, forked from ${parent.conversationId} after turn ${parent.n}` : '';
+  const lived = sessions.length === 1 ? '1 session' : `${sessions.length} sessions`;
+  output.line(styled('dim', `${id}, ${time(createdAt)}, ${turns(historyCount)} in ${lived}${from}`));
+  const receiptOf = new Map(receipts.map((receipt) => [receipt.turn, receipt]));
+  let session: string | null = null;
+  for (const turn of all) {
+    showSeam(turn, session, receiptOf.get(turn.n) ?? null, output);
+    showTurn(turn, output);
+    session = turn.sessionId ?? session;
+  }
+}
+
+/** Where a turn was answered in another session than the turn before, or in none. */
+function showSeam({ sessionId }: TurnView, before: string | null, receipt: PublicReceipt | null, output: Output): void {
+  if (receipt === null || (sessionId !== null && sessionId === before)) return;
+  const where = sessionId === null ? 'no session' : `session ${oneLine(sessionId)}`;
+  output.line();
+  output.line(styled('cyan', `─── ${where}: ${oneLine(receiptLine(receipt))}`));
+}
+
+function showTurn(turn: TurnView, output: Output): void {
+  output.line();
+  output.line(
+    styled('bold', `turn ${turn.n}`),
+    styled('dim', `  ${oneLine(turn.agent)}, ${turn.state}, ${time(turn.createdAt)}  ${turn.id}`),
+  );
+  for (const line of promptText(turn.prompt).split('\n')) output.line(styled('dim', `> ${line}`));
+  if (turn.reply !== '') output.line(turn.reply);
+  if (turn.failure) output.line(styled('red', `${turn.failure.code}: ${turn.failure.message}`));
+}

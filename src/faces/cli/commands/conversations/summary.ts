@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import type { PublicSummary } from '../../../../core/public/conversation.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { time, turns, usageLine } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.argument('<key>', 'the conversation: its key or id').action((key: string) => summary(key, cli));
+  addHelp(command, {
+    about: 'Takes the same time however long the conversation is. In the JSON, "contexts" counts the completed turns.',
+    examples: ['throughline summary notes', 'throughline summary notes --json'],
+  });
+}
+
+async function summary(key: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const found = await engine.summary(key);
+    if (output.json) output.value(found);
+    else forPeople(found, output);
+  });
+}
+
+function forPeople(
+  { key, conversationId, title, contexts, first, last, sessions, changes, open, lock, usage }: PublicSummary,
+  output: Output,
+) {
+  output.line(styled('bold', oneLine(key ?? conversationId)), `  ${oneLine(title)}`);
+  const from = first && last ? `, from turn ${first.n} (${time(first.at)}) to turn ${last.n} (${time(last.at)})` : '';
+  output.line(`${turns(contexts)} completed${from}; ${open} open`);
+  output.line(`sessions: ${sessions}, changes between them: ${changes}`);
+  output.line(lock ? `held by ${lock.holder}` : 'not held by any process');
+  output.line(`used: ${usageLine(usage)}`);
+}

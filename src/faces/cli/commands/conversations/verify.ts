@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { seqOf } from '../../../../core/event.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+
+interface VerifyFlags {
+  readonly head?: string;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<key>', 'the conversation: its key or id')
+    .option('--head <head>', 'a head that an earlier "verify" printed and that you kept elsewhere')
+    .action((key: string, flags: VerifyFlags) => verify(key, flags, cli));
+  addHelp(command, {
+    about:
+      'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added.\n' +
+      'Whoever can write the database can also compute the chain again. To notice that, keep the printed head in another\n' +
+      'place, and give it with --head later.',
+    examples: ['throughline verify notes', 'throughline verify notes --head "$(cat notes.head)"'],
+  });
+}
+
+async function verify(key: string, flags: VerifyFlags, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const { broken, head, kept } = await engine.verify(key, flags);
+    const events = seqOf(head);
+    const whole = broken === null && kept !== false;
+    if (output.json) {
+      // An erased conversation is known by its id alone.
+      const conversation = await engine.conversation(key).then(
+        ({ id }) => id,
+        () => key,
+      );
+      output.value({ conversation, events, whole, firstBroken: broken, head, ...(kept !== undefined && { kept }) });
+    }
+    if (broken !== null) {
+      throw new ThroughlineError('storage_damaged', `Event ${broken} is not as it was written.`, {
+        hint: 'Restore the data home from a backup, or export what can still be read.',
+      });
+    }
+    if (kept === false) {
+      throw new ThroughlineError('storage_damaged', 'The chain does not contain the head that was given.', {
+        hint: 'If it is a head of this conversation, somebody changed or removed events and computed the chain again.',
+      });
+    }
+    if (!output.json) output.line(`whole: ${events} events\nhead: ${head}`);
+  });
+}

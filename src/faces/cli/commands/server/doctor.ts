@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import type { Doctor, Finding } from '../../../../ports/doctor.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { DONE } from '../../exit-codes.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { showAgent } from '../agents/agents.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command.option('--fix', 'repair what is found').action(({ fix = false }: { fix?: boolean }) => doctor(fix, cli));
+  addHelp(command, {
+    about:
+      'Looks for leases, sessions, sandboxes, processes and tasks that no living process holds. Without --fix nothing is\n' +
+      'changed. Directories are moved aside, never deleted. Exit code 1: something remains to be repaired.\n' +
+      'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
+    examples: ['throughline doctor', 'throughline doctor --fix --json'],
+  });
+}
+
+async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): Promise<void> {
+  const desk = await parts.doctor(options);
+  try {
+    const seen = new Set<string>();
+    let left = 0;
+    // A repair may uncover something for another check, so we look again until nothing new is found.
+    for (let found = await desk.examine(); found.length > 0; found = fix ? await unseen(desk, seen) : []) {
+      for (const finding of found) {
+        seen.add(nameOf(finding));
+        const failure = fix && finding.remedy !== null ? await repair(finding) : 'not repaired';
+        if (failure !== null) left += 1;
+        show(output, finding, failure, fix);
+      }
+    }
+    if (seen.size === 0 && !output.json) output.line('No problems found.');
+    for (const agent of await desk.agents()) {
+      if (output.json) output.value({ check: 'agents', ...agent });
+      else showAgent(agent, output);
+    }
+    exitWith(left === 0 ? DONE : 1);
+  } finally {
+    await desk.close();
+  }
+}
+
+const nameOf = ({ check, subject }: Finding) => `${check} ${subject}`;
+
+async function unseen(desk: Doctor, seen: ReadonlySet<string>): Promise<Finding[]> {
+  return (await desk.examine()).filter((finding) => !seen.has(nameOf(finding)));
+}
+
+/** Null: it is repaired. Else why not. */
+async function repair(finding: Finding): Promise<string | null> {
+  try {
+    await finding.repair();
+    return null;
+  } catch (error) {
+    if (error instanceof ThroughlineError) return error.message;
+    throw error;
+  }
+}
+
+function show(
+  output: Output,
+  { check, subject, problem, remedy }: Finding,
+  failure: string | null,
+  fix: boolean,
+): void {
+  if (output.json) {
+    output.value({ check, subject, problem, remedy, repaired: failure === null });
+    return;
+  }
+  output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
+  if (failure === null) output.line(styled('green', `  repaired: ${oneLine(remedy ?? '')}`));
+  else if (fix && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
+  else if (remedy !== null) output.line(styled('dim', `  --fix: ${oneLine(remedy)}`));
+}

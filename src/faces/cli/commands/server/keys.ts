@@ -1,0 +1,99 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { type ApiKey, isValid, SCOPES, type Scope } from '../../../../core/key.ts';
+import { checkName } from '../../../../core/names.ts';
+import { addHelp, type Cli, type KeyDesk } from '../../cli.ts';
+import { day } from '../../input.ts';
+import { time } from '../../lines.ts';
+import { styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+interface CreateFlags {
+  readonly scopes: Scope[];
+  readonly expires?: string;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .command('create')
+    .description('Create a key. It is shown only once.')
+    .argument('<name>', 'what it is for')
+    .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
+    .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
+    .action((name: string, flags: CreateFlags) => create(name, flags, cli));
+  command
+    .command('list', { isDefault: true })
+    .description('List keys, newest first.')
+    .action(() => list(cli));
+  command
+    .command('revoke')
+    .description('Revoke a key at once. Streams that it opened end within a second.')
+    .argument('<id>', 'the part of the key between "tl_" and the dot')
+    .action((id: string) => revoke(id, cli));
+  addHelp(command, {
+    about:
+      'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their\n' +
+      'questions, "admin" gives access to the machine: directories, native sessions, metrics. Never give an agent a key with\n' +
+      '"approve".',
+    examples: [
+      'throughline keys create "the dashboard" --scopes read',
+      'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
+      'throughline keys revoke 0123456789abcdef',
+    ],
+  });
+}
+
+async function create(name: string, { scopes: wanted, expires }: CreateFlags, cli: Cli): Promise<void> {
+  await withKeys(cli, async (desk) => {
+    const expiresAt = expires === undefined ? null : Date.parse(`${expires}T00:00:00Z`);
+    if (expiresAt !== null && expiresAt <= cli.clock.now()) {
+      throw new ThroughlineError('invalid', `The key would never be valid: ${expires} has already begun (UTC).`, {
+        hint: 'Give the first day on which it is no longer valid: tomorrow or later.',
+      });
+    }
+    const { key, made } = await desk.create({ name: checkName(name, 'name'), scopes: wanted, expiresAt });
+    cli.output.result({ key, ...withoutHash(made) }, key);
+    cli.output.note('Keep it now: it is not shown again.');
+  });
+}
+
+async function list(cli: Cli): Promise<void> {
+  const { output, clock } = cli;
+  await withKeys(cli, async (desk) => {
+    const show = (key: Omit<ApiKey, 'hash'>) => {
+      const state = isValid(key, clock.now()) ? styled('green', 'valid') : styled('red', 'not valid');
+      const about = `  ${key.scopes.join(',')}, created ${time(key.createdAt)}  `;
+      output.line(styled('bold', key.id), '  ', state, about, styled('dim', oneLine(key.name)));
+    };
+    const none = 'There are no keys. Create one with "throughline keys create NAME".';
+    await output.each((await desk.list()).map(withoutHash), show, none);
+  });
+}
+
+async function revoke(id: string, cli: Cli): Promise<void> {
+  await withKeys(cli, async (desk) => {
+    const key = await desk.revoke(id);
+    cli.output.result(withoutHash(key), `Revoked ${key.id}.`);
+  });
+}
+
+async function withKeys({ parts, options }: Cli, work: (desk: KeyDesk) => Promise<void>): Promise<void> {
+  const desk = await parts.keys(options);
+  try {
+    await work(desk);
+  } finally {
+    await desk.close();
+  }
+}
+
+function withoutHash({ hash: _, ...key }: ApiKey): Omit<ApiKey, 'hash'> {
+  return key;
+}
+
+function scopes(list: string): Scope[] {
+  return list.split(',').map((word) => {
+    const scope = SCOPES.find((known) => known === word.trim());
+    if (scope === undefined) throw new InvalidArgumentError(`Choose from ${SCOPES.join(', ')}.`);
+    return scope;
+  });
+}

@@ -1,0 +1,89 @@
+import { type Task, type TaskEvent, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
+import { usageLine } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { nameOf } from './tasks.ts';
+
+const BAR = 20;
+
+/** Shows running tasks: a line for each thing that happens, and at a terminal a progress bar. */
+export class BoardView {
+  readonly #output: Output;
+  readonly #states = new Map<string, TaskState>();
+  readonly #names = new Map<string, string>();
+  /** What each running task is doing. */
+  readonly #doing = new Map<string, string>();
+
+  constructor(output: Output, tasks: readonly Task[]) {
+    this.#output = output;
+    for (const task of tasks) {
+      this.#states.set(task.id, task.state);
+      this.#names.set(task.id, nameOf(task));
+    }
+  }
+
+  /** Ignores events of other tasks. */
+  see(event: TaskEvent): void {
+    const name = this.#names.get(event.task);
+    if (name === undefined) return;
+    this.#keep(event);
+    const line = lineOf(event);
+    if (line !== null) this.#output.note(styled('dim', `${name}: `), line);
+    this.#bar();
+  }
+
+  #keep({ kind, task, payload }: TaskEvent): void {
+    switch (kind) {
+      case 'task.started':
+        this.#states.set(task, 'running');
+        this.#doing.set(task, `turn ${payload.iteration}`);
+        break;
+      case 'task.decided':
+        this.#states.set(task, payload.state);
+        // An interrupted turn is tried again under the same number.
+        this.#doing.set(task, `turn ${payload.iteration + (payload.code === 'turn_interrupted' ? 0 : 1)}`);
+        break;
+      case 'task.queued':
+        this.#states.set(task, 'queued');
+        break;
+      case 'task.cancelled':
+        this.#states.set(task, 'cancelled');
+        break;
+    }
+  }
+
+  #bar(): void {
+    const states = [...this.#states.values()];
+    const ended = states.filter(taskHasEnded).length;
+    const filled = Math.round((BAR * ended) / Math.max(1, states.length));
+    const bar = '█'.repeat(filled) + '░'.repeat(BAR - filled);
+    const running = [...this.#states].flatMap(([id, state]) =>
+      state === 'running' ? [`${this.#names.get(id)} (${this.#doing.get(id) ?? 'turn 1'})`] : [],
+    );
+    const asking = states.filter((state) => state === 'asking').length;
+    const rest = [running.slice(0, 3).join(', '), asking > 0 ? `${asking} asking` : ''].filter((text) => text !== '');
+    this.#output.progress([`${bar} ${ended}/${states.length}`, ...rest].join('  '));
+  }
+}
+
+/** Null: nothing that a person needs to know. */
+function lineOf({ kind, payload }: TaskEvent): string | null {
+  switch (kind) {
+    case 'task.turned': {
+      const { purpose, iteration, outcome, usage, lockWaits } = payload;
+      const who = purpose === 'gate' ? `judge's turn ${iteration}` : `turn ${iteration}`;
+      const waits = lockWaits.count > 0 ? `, waited ${lockWaits.count} times for its session` : '';
+      return `${who} ${outcome} (${usageLine(usage)}${waits})`;
+    }
+    case 'task.gated':
+      return `gate: ${payload.result.verdict}, ${oneLine(payload.result.summary)}`;
+    case 'task.decided':
+      return `${payload.decision}: ${oneLine(payload.reason)}`;
+    case 'task.queued':
+      return `queued: ${oneLine(payload.reason)}`;
+    case 'task.cancelled':
+      return 'cancelled';
+    default:
+      return null;
+  }
+}

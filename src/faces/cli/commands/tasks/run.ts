@@ -1,0 +1,156 @@
+import { type Command, Option } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { SESSION_MODES } from '../../../../core/tasks/task.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { DONE } from '../../exit-codes.ts';
+import { positiveNumber, readPrompt, wholeNumber } from '../../input.ts';
+import { holdStopSignals } from '../../stop-signals.ts';
+import { watchTasks } from './watch.ts';
+
+interface RunFlags {
+  readonly file?: string;
+  readonly requestId?: string;
+  readonly parallel?: number;
+  readonly [ofTask: string]: unknown;
+}
+
+export function defineRun(task: Command, cli: Cli): void {
+  const command = task
+    .command('run')
+    .summary('work on a goal or on a task file, or continue unfinished tasks')
+    .description('Work on a goal or on a task file. Without either, continue unfinished tasks.')
+    .argument('[goal]', 'what the agent should reach; - reads it from stdin')
+    .option('--file <yaml>', 'a task file')
+    .option('--gate <command>', "a command that judges each turn by its exit code, run in the task's directory")
+    .option('--judge <agent>', 'an agent that judges instead')
+    .option('--ask <text>', 'what the judge decides by')
+    .option('--gate-timeout <seconds>', 'how long the command may take', positiveNumber)
+    .option('--name <name>', 'a name for the task')
+    .option('--milestone <name>', 'use the conversation of this milestone')
+    .option('--agent <name>', 'the agent that works on it (else the default agent)')
+    .option('--max-iterations <n>', 'give up after this many turns (else 10)', positiveNumber)
+    .option('--budget <amount>', "start no more turns once this is spent: '2 USD' or '50000 tokens'")
+    .addOption(
+      new Option('--sessions <mode>', 'kept: one session for all turns; fresh: a new session for each turn').choices(
+        SESSION_MODES,
+      ),
+    )
+    .option('--session <id>', 'continue in this existing session of the agent, or ask')
+    .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (else ask)', wholeNumber)
+    .option('--cwd <dir>', 'where to work (else in a directory of its own)')
+    .addOption(
+      new Option('--permissions <mode>', 'when the agent asks for permission: wait for an answer, or deny').choices([
+        'ask',
+        'deny',
+      ]),
+    )
+    .option('--parallel <n>', 'run at most this many tasks of the file at once', positiveNumber)
+    .option('--request-id <id>', 'makes a repeated command safe: the same id and tasks are the same tasks')
+    .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
+  addHelp(command, {
+    about:
+      'Progress goes to stderr, and how each task ended to stdout. With --json, every event of the tasks is one line, and the\n' +
+      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels. SIGTERM leaves unfinished tasks to the server, or to the next\n' +
+      '"throughline task run".\n' +
+      'Exit code 0: all are done; 1: one has failed or asks a person; 7: one was interrupted; 130: one was cancelled.',
+    examples: [
+      `throughline task run "Make the tests pass" --gate 'npm test' --cwd . --budget '2 USD'`,
+      'throughline task run "Write a guide" --judge claude --ask "A newcomer can follow it"',
+      'throughline task run --file tasks.yaml --json',
+      'throughline task run',
+    ],
+  });
+}
+
+async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise<void> {
+  if (goal !== undefined && flags.file !== undefined) {
+    throw new ThroughlineError('invalid', 'Give a goal or a file, not both.', {
+      hint: 'You can write the goal into the file.',
+    });
+  }
+  const given = goal === undefined ? null : await taskOf(goal, flags);
+  if (given === null) refuseOfTask(flags);
+  refuseOfPlan(goal, flags);
+  await cli.withTasks(async (desk) => {
+    const { tasks, readFile } = desk;
+    const after = await tasks.lastSeq();
+    const { requestId, parallel, file } = flags;
+    const once = requestId === undefined ? {} : { requestId };
+    holdStopSignals(cli.output);
+    if (given === null && file === undefined) {
+      const left = await tasks.resume();
+      if (left.length > 0) return watchTasks(desk, left, after, cli);
+      cli.output.note('There are no unfinished tasks.');
+      if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });
+      return DONE;
+    }
+    const { plan, ...where } = file === undefined ? { plan: { tasks: [given] } } : readFile(file);
+    const whole = parallel === undefined ? plan : withParallel(plan, parallel);
+    const added = await tasks.add(whole, { ...once, ...where, ...(file === undefined && { locate: () => '' }) });
+    if (added.duplicate) cli.output.note('This request was already accepted. These are its tasks.');
+    return watchTasks(desk, added.tasks, after, cli);
+  });
+}
+
+const OF_TASK = [
+  'name',
+  'milestone',
+  'agent',
+  'maxIterations',
+  'budget',
+  'sessions',
+  'session',
+  'retryInterrupted',
+  'cwd',
+  'permissions',
+];
+const OF_GATE = ['gate', 'judge', 'ask', 'gateTimeout'];
+
+async function taskOf(goal: string, flags: RunFlags): Promise<object> {
+  const set = Object.fromEntries(OF_TASK.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
+  return { goal: await readPrompt(goal), ...set, ...gateOf(flags) };
+}
+
+function gateOf({ gate, judge, ask, gateTimeout }: RunFlags): object {
+  const fault = (message: string, hint: string) => new ThroughlineError('invalid', message, { hint });
+  if (gate !== undefined && judge !== undefined) {
+    throw fault('Give a gate or a judge, not both.', 'You can tell the judge to run the command.');
+  }
+  if (judge === undefined && ask !== undefined) throw fault('"--ask" needs "--judge".', 'Name the agent that judges.');
+  if (gate === undefined && gateTimeout !== undefined) {
+    throw fault('"--gate-timeout" needs "--gate".', 'Give the command, or leave out the timeout.');
+  }
+  if (judge !== undefined) return { gate: { agent: judge, ...(ask !== undefined && { ask }) } };
+  return gate === undefined
+    ? {}
+    : { gate: { command: gate, ...(gateTimeout !== undefined && { timeout: gateTimeout }) } };
+}
+
+/** An option that would have no effect is refused, never ignored. */
+function refuseOfTask(flags: RunFlags): void {
+  const [name] = [...OF_TASK, ...OF_GATE].filter((one) => flags[one] !== undefined);
+  if (name === undefined) return;
+  const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new ThroughlineError('invalid', `"--${flag}" needs a goal.`, {
+    hint: 'For a task file, set it in the file.',
+  });
+}
+
+function refuseOfPlan(goal: string | undefined, { file, parallel, requestId }: RunFlags): void {
+  if (parallel !== undefined && file === undefined) {
+    throw new ThroughlineError('invalid', '"--parallel" needs "--file": it limits how many of its tasks run at once.', {
+      hint: 'To limit all tasks of the data home, use the setting "tasks.parallel".',
+    });
+  }
+  if (requestId !== undefined && goal === undefined && file === undefined) {
+    throw new ThroughlineError('invalid', '"--request-id" needs a goal or a file.', {
+      hint: 'Without either, "throughline task run" continues unfinished tasks.',
+    });
+  }
+}
+
+function withParallel(plan: unknown, parallel: number): unknown {
+  if (Array.isArray(plan)) return { tasks: plan, parallel };
+  const isPlan = typeof plan === 'object' && plan !== null && 'tasks' in plan;
+  return isPlan ? { ...plan, parallel } : { tasks: [plan], parallel };
+}

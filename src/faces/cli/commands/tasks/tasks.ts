@@ -1,0 +1,35 @@
+import { inPages } from '../../../../core/pages.ts';
+import type { Task } from '../../../../core/tasks/task.ts';
+import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
+import { turns } from '../../lines.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+/** What the commands of this folder share: reading tasks page by page, and a task in words. */
+
+const PAGE = 200;
+
+/** At most `most`, or all; newest first, in as many pages as it takes. */
+export function allTasks(
+  tasks: Tasks,
+  filter: Omit<TaskListFilter, 'limit' | 'before'>,
+  most?: number,
+): AsyncGenerator<Task> {
+  const read = (last: Task | undefined, wanted: number) =>
+    tasks.list({ ...filter, limit: Math.min(wanted, PAGE), ...(last && { before: last.id }) });
+  return inPages(read, most);
+}
+
+const LONGEST = 60;
+
+/** What a person calls a task: its name, else the beginning of its goal. */
+export function nameOf({ name, goal }: Pick<Task, 'name' | 'goal'>): string {
+  const text = oneLine(name ?? goal);
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
+}
+
+/** One task in one line. */
+export function taskLine({ progress, state, agent }: Task): string {
+  const hasReason = progress.decision !== null && !['running', 'cancelled', 'waiting'].includes(state);
+  const why = hasReason ? `: ${oneLine(progress.decision?.reason ?? '')}` : '';
+  return `${state}, ${turns(progress.turns)} of ${oneLine(agent)}${why}`;
+}

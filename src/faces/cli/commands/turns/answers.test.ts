@@ -1,0 +1,73 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import type { PermissionOption } from '../../../../core/permission.ts';
+import { Output } from '../../output.ts';
+import { askPermission, chooseOption } from './answers.ts';
+
+const OPTIONS: readonly PermissionOption[] = [
+  { optionId: 'always', name: 'Always', kind: 'allow_always' },
+  { optionId: 'once', name: 'Once', kind: 'allow_once' },
+  { optionId: 'no', name: 'Never', kind: 'reject_always' },
+  { optionId: 'allow', name: 'Not what it seems', kind: 'reject_once' },
+];
+
+test.each([
+  ['once', 'once'],
+  ['2', 'once'],
+  ['yes', 'once'],
+  ['Y', 'once'],
+  ['deny', 'allow'],
+  ['allow', 'allow'],
+  ['no', 'no'],
+])('the answer %s means the option %s: an id first, and a shorthand grants no more than once', (answer, optionId) => {
+  expect(chooseOption(OPTIONS, answer)?.optionId).toBe(optionId);
+});
+
+test.each(['', '0', '5', 'perhaps', '-1', '1.5'])('the answer "%s" is none', (answer) => {
+  expect(chooseOption(OPTIONS, answer)).toBeNull();
+});
+
+test('a shorthand that no option fits is no answer', () => {
+  expect(chooseOption(OPTIONS.slice(0, 2), 'deny')).toBeNull();
+  expect(chooseOption(OPTIONS.slice(2, 3), 'allow')).toBeNull();
+});
+
+const TWO = [
+  { optionId: 'a', name: 'Allow', kind: 'allow_once' },
+  { optionId: 'r', name: 'Reject', kind: 'reject_once' },
+] as const;
+
+function asking() {
+  const shown: string[] = [];
+  const sink = { write: (text: string) => shown.push(text), on: () => {} };
+  const output = new Output({ stdout: sink, stderr: sink, json: false, quiet: false, color: false });
+  const input = new PassThrough();
+  const stop = new AbortController();
+  const question = { title: 'write \u001b[2Jnotes', options: TWO };
+  return {
+    input,
+    stop,
+    shown: () => shown.join(''),
+    answer: askPermission(question, { output, input, signal: stop.signal }),
+  };
+}
+
+test('a question is asked until the answer is valid', async () => {
+  const { input, answer, shown } = asking();
+  input.write('perhaps\nallow\n');
+  expect(await answer).toBe('a');
+  expect(shown()).toContain('The agent asks: write notes');
+  expect(shown()).toContain('"perhaps" is not one of the answers.');
+});
+
+test('an input that ends is a no', async () => {
+  const { input, answer } = asking();
+  input.end();
+  expect(await answer).toBe('r');
+});
+
+test('a question that was answered elsewhere is no longer asked', async () => {
+  const { stop, answer } = asking();
+  setTimeout(() => stop.abort(), 20);
+  expect(await answer).toBeNull();
+});

@@ -1,0 +1,78 @@
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { denyOption, type PermissionOption } from '../../../../core/permission.ts';
+import type { PermissionMode } from '../../../../core/turn.ts';
+import type { Output } from '../../output.ts';
+
+/** How people answer an agent's questions. */
+
+/** The option that an answer means: its id, its number, or by kind `allow` and `deny`. An id always wins. */
+export function chooseOption(options: readonly PermissionOption[], answer: string): PermissionOption | null {
+  const word = answer.trim();
+  const byId = options.find((option) => option.optionId === word);
+  if (byId !== undefined) return byId;
+  const lower = word.toLowerCase();
+  if (['allow', 'yes', 'y'].includes(lower)) return allowOption(options);
+  if (['deny', 'no', 'n'].includes(lower)) return denyOption(options);
+  return /^\d+$/.test(word) ? (options[Number(word) - 1] ?? null) : null;
+}
+
+/** Once rather than always: a shorthand must not grant more than was asked. */
+function allowOption(options: readonly PermissionOption[]): PermissionOption | null {
+  return options.find((o) => o.kind === 'allow_once') ?? options.find((o) => o.kind === 'allow_always') ?? null;
+}
+
+export function optionList(options: readonly PermissionOption[]): string {
+  return options.map(({ optionId, name }) => `${optionId} (${name})`).join(', ');
+}
+
+export function noSuchOption(options: readonly PermissionOption[], answer: string): ThroughlineError {
+  return new ThroughlineError('invalid', `"${answer}" is not an answer to this question.`, {
+    hint: `Possible answers: ${optionList(options)}; or allow, deny.`,
+  });
+}
+
+/** Whether there is a person to ask. With `--json` a program reads. */
+export function atTerminal(output: Output): boolean {
+  return Boolean(process.stdin.isTTY) && !output.json;
+}
+
+/** What happens to a question when the caller has not decided it. */
+export function defaultPermissions(output: Output): PermissionMode {
+  return atTerminal(output) ? 'ask' : 'deny';
+}
+
+export interface Question {
+  readonly title: string;
+  readonly options: readonly PermissionOption[];
+}
+
+/**
+ * Asks the person at the terminal until the answer is valid. Resolves with null when the signal aborts (somebody else
+ * answered, or the question was withdrawn), and with a denial when the input ends.
+ */
+export async function askPermission(
+  { title, options }: Question,
+  { output, input, signal }: { output: Output; input: NodeJS.ReadableStream; signal: AbortSignal },
+): Promise<string | null> {
+  const { createInterface } = await import('node:readline');
+  // Not as a terminal: then Ctrl-C stays a signal, and the usual handlers get it.
+  const lines = createInterface({ input, terminal: false });
+  const stop = () => lines.close();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    output.ask(`The agent asks: ${title}`);
+    const choices = options.map(({ name }, index) => `${index + 1} ${name}`).join('   ');
+    output.ask(`  ${choices}   (or allow, deny)`);
+    if (signal.aborted) return null;
+    for await (const line of lines) {
+      if (signal.aborted) return null;
+      const chosen = chooseOption(options, line);
+      if (chosen !== null) return chosen.optionId;
+      output.ask(`  "${line}" is not one of the answers.`);
+    }
+    return signal.aborted ? null : (denyOption(options)?.optionId ?? null);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    lines.close();
+  }
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { inPages } from '../../../../core/pages.ts';
+import type { PublicTurn } from '../../../../core/public/turn.ts';
+import { hasEnded } from '../../../../core/turn.ts';
+import type { Engine } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+
+/** How long we wait for the process that runs a turn to end it. */
+const WAIT_MS = 10_000;
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<turn>', 'the id of a turn, or a conversation (key or id) to stop all its open turns')
+    .action((target: string) => cancel(target, cli));
+  addHelp(command, {
+    examples: ['throughline cancel notes', 'throughline cancel 0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398 --json'],
+  });
+}
+
+async function cancel(target: string, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const turns = await turnsOf(engine, target);
+    // The last one first: else the next turn would start as soon as the turn before it has ended.
+    for (const turn of turns.toReversed()) await engine.cancel(turn.id);
+    for (const turn of turns) {
+      const now = hasEnded(turn.state) ? turn : await ended(engine, turn);
+      const before = hasEnded(turn.state) ? 'had already ended: ' : '';
+      output.result(
+        now,
+        hasEnded(now.state)
+          ? `turn ${now.n} ${before}${now.state}`
+          : `turn ${now.n} was asked to stop, but has not ended yet`,
+      );
+    }
+    if (turns.length === 0) output.note('The conversation has no open turn.');
+  });
+}
+
+/** A turn by its id, else the open turns of a conversation: those after its head. */
+async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
+  try {
+    return [await engine.turn(target)];
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+  }
+  const { id, head } = await engine.conversation(target).catch(() => {
+    throw new ThroughlineError('not_found', `There is no turn and no conversation "${target}".`, {
+      hint: 'See "throughline list" and "throughline show KEY".',
+    });
+  });
+  const later = await Array.fromAsync(inPages<PublicTurn>((last) => engine.turns(id, { after: last?.n ?? head })));
+  return later.filter(({ state }) => !hasEnded(state));
+}
+
+async function ended(engine: Engine, turn: PublicTurn): Promise<PublicTurn> {
+  const signal = AbortSignal.timeout(WAIT_MS);
+  const now = await engine.turn(turn.id);
+  if (hasEnded(now.state)) return now;
+  const { lastSeq } = await engine.conversation(turn.conversationId);
+  // It may have ended between the two reads; then no event of it comes any more.
+  const again = await engine.turn(turn.id);
+  if (hasEnded(again.state)) return again;
+  for await (const event of engine.follow(turn.conversationId, { after: lastSeq, signal })) {
+    if (event.kind === 'turn.ended' && event.turnId === turn.id) break;
+  }
+  return engine.turn(turn.id);
+}

@@ -1,0 +1,108 @@
+import type { Command } from 'commander';
+import type { EventKind } from '../../../../core/event.ts';
+import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
+import { chunkText, tokensSpent, type Update } from '../../../../core/update.ts';
+import type { Engine } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { DONE, EXIT } from '../../exit-codes.ts';
+import { wholeNumber } from '../../input.ts';
+import { receiptLine, turns } from '../../lines.ts';
+import { styled } from '../../output.ts';
+import { onStopSignals } from '../../stop-signals.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+interface FollowFlags {
+  readonly after: number;
+  readonly untilIdle?: boolean;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<key>', 'the conversation: its key or id')
+    .option('--after <n>', 'start after the event of this number', wholeNumber, 0)
+    .option('--until-idle', 'end when the conversation has no open turn')
+    .action((key: string, flags: FollowFlags) => follow(key, flags, cli));
+  addHelp(command, {
+    about: 'Events are numbered without gaps. To continue later, give the last number that you saw to --after.',
+    examples: ['throughline follow notes', 'throughline follow notes --after 42 --until-idle --json'],
+  });
+}
+
+async function follow(key: string, { after, untilIdle }: FollowFlags, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const { id } = await engine.conversation(key);
+    const stop = new AbortController();
+    let exitCode = DONE;
+    const leave = (code: number) => {
+      exitCode = code;
+      stop.abort();
+    };
+    const stopListening = onStopSignals({
+      cancel: () => leave(EXIT.cancelled),
+      kill: () => process.exit(EXIT.cancelled),
+      terminate: () => leave(EXIT.interrupted),
+    });
+    output.gone.addEventListener('abort', () => stop.abort());
+    try {
+      let last = untilIdle ? await lastWhenIdle(engine, id) : null;
+      if (last !== null && after >= last) return DONE;
+      for await (const event of engine.follow(id, { after, signal: stop.signal })) {
+        if (output.json) output.value(event);
+        else output.line(styled('dim', `${String(event.seq).padStart(5)}  `), eventLine(event));
+        // Look again at the last event: a turn may have been queued meanwhile.
+        const mayBeLast = event.kind === 'turn.ended' || (last !== null && event.seq >= last);
+        if (untilIdle && mayBeLast) last = await lastWhenIdle(engine, id);
+        if (last !== null && event.seq >= last) break;
+      }
+      return exitCode;
+    } finally {
+      stopListening();
+    }
+  });
+}
+
+/** The number of the last event; null: a turn is open, so more will come. */
+async function lastWhenIdle(engine: Engine, id: string): Promise<number | null> {
+  const { open } = await engine.summary(id);
+  return open > 0 ? null : (await engine.conversation(id)).lastSeq;
+}
+
+/** Each kind of event in words; a new kind does not compile until it has them. */
+const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => string } = {
+  'conversation.created': ({ agent }) => `conversation created${agent ? ` for ${agent}` : ''}`,
+  'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,
+  'conversation.imported': ({ turns: count }) => `imported with ${turns(count)}`,
+  'conversation.titled': ({ title }) => `titled "${title}"`,
+  'turn.queued': ({ n, agent, preview }) => `turn ${n} for ${agent}: ${preview}`,
+  'turn.started': ({ n, attempt }) => `turn ${n} started${attempt > 1 ? `, attempt ${attempt}` : ''}`,
+  'turn.requeued': ({ n }) => `turn ${n} is queued again: its worker ended before anything was sent`,
+  'turn.sent': ({ n }) => `turn ${n} sent`,
+  'turn.update': ({ update }) => updateWords(update),
+  'turn.retrying': ({ n, failure }) => `turn ${n} is tried again: ${failure.message}`,
+  'turn.cancel_requested': ({ n, by }) => `${by} asked turn ${n} to stop`,
+  'turn.ended': ({ n, outcome, failure }) => `turn ${n} ${outcome}${failure ? `: ${failure.message}` : ''}`,
+  'session.opened': ({ sessionId, agent, origin }) => `session ${sessionId} of ${agent} (${origin})`,
+  'session.changed': ({ sessionId, state, reason }) => `session ${sessionId} is ${state}${reason ? `: ${reason}` : ''}`,
+  'session.locked': ({ waits, ms }) => `another program is using the session; wait ${waits}, ${ms} ms`,
+  'restore.progress': ({ rung, done, total }) => `restoring by ${rung}: ${done} of ${total}`,
+  'restore.tried': ({ rung, failure }) => `${rung} failed: ${failure}`,
+  'restore.receipt': (receipt) => receiptLine(receipt),
+  'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
+  'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
+  'permission.withdrawn': ({ reason }) => `question withdrawn: ${reason}`,
+};
+
+/** One event in one line. */
+function eventLine({ kind, payload }: PublicEvent): string {
+  return oneLine((WORDS[kind] as (payload: unknown) => string)(payload));
+}
+
+function updateWords(update: Update): string {
+  const text = chunkText(update);
+  if (update.sessionUpdate === 'agent_message_chunk') return `says: ${text ?? '[no text]'}`;
+  if (update.sessionUpdate === 'agent_thought_chunk') return `thinks: ${text ?? '[no text]'}`;
+  const spent = tokensSpent(update);
+  if (spent !== null) return `has used ${spent} tokens so far`;
+  const { title, status } = update as { title?: unknown; status?: unknown };
+  return [update.sessionUpdate, title, status].filter((word) => typeof word === 'string').join(' ');
+}

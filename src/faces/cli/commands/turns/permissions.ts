@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { inPages } from '../../../../core/pages.ts';
+import type { PublicPermission } from '../../../../core/public/turn.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { optionList } from './answers.ts';
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('[key]', 'only questions of this conversation: its key or id')
+    .option('--all', 'include questions that were answered or withdrawn')
+    .action((key: string | undefined, { all }: { all?: boolean }) => permissions(key, all === true, cli));
+  addHelp(command, {
+    about: 'Answer a question with "throughline answer ID OPTION".',
+    examples: ['throughline permissions', "throughline permissions notes --json | jq -r '.id'"],
+  });
+}
+
+async function permissions(key: string | undefined, all: boolean, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async (engine) => {
+    const filter = { ...(key !== undefined && { conversation: key }), ...(!all && { open: true }) };
+    const found = inPages<PublicPermission>((last) =>
+      engine.permissions({ ...filter, ...(last && { after: last.id }) }),
+    );
+    const show = ({ id, title, options, state, optionId }: PublicPermission) => {
+      const answer = state === 'open' ? optionList(options) : `${state}${optionId ? ` (${optionId})` : ''}`;
+      output.line(styled('bold', id), `  ${oneLine(title)}: ${oneLine(answer)}`);
+    };
+    await output.each(found, show, all ? 'There are no questions.' : 'No question waits for an answer.');
+  });
+}

@@ -1,0 +1,104 @@
+import { type Command, Option } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { POLICIES, type RestoreOverride, RUNGS } from '../../../../core/restore-settings.ts';
+import type { PermissionMode } from '../../../../core/turn.ts';
+import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { directory, readPrompt, wholeNumber } from '../../input.ts';
+import { holdStopSignals } from '../../stop-signals.ts';
+import { defaultPermissions } from './answers.ts';
+
+interface SendFlags {
+  readonly agent?: string;
+  readonly session?: string;
+  readonly cwd?: string;
+  readonly requestId?: string;
+  readonly restore?: (typeof POLICIES)[number];
+  readonly rung?: (typeof RUNGS)[number];
+  readonly budgetTokens?: number;
+  readonly lastTurns?: number;
+  readonly allowTools?: boolean;
+  readonly permissions?: PermissionMode;
+  readonly title?: string;
+  readonly detach?: boolean;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<key>', 'the conversation: its key or id; a new key creates a conversation')
+    .argument('<prompt>', 'the prompt; - reads it from stdin')
+    .option('--agent <name>', 'the agent that answers (else the agent of the previous turn)')
+    .option('--session <id>', 'continue in this existing session of the agent, or fail')
+    .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
+    .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
+    .addOption(new Option('--restore <policy>', 'what to do when the context cannot be restored').choices(POLICIES))
+    .addOption(new Option('--rung <rung>', 'restore only in this way').choices(RUNGS))
+    .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before the prompt', wholeNumber)
+    .option('--last-turns <n>', 'put at most this many turns of history before the prompt', wholeNumber)
+    .option('--allow-tools', 'allow a replay to run tools again')
+    .addOption(
+      new Option(
+        '--permissions <mode>',
+        'when the agent asks for permission: ask you (without a terminal, wait for "throughline answer"), or deny ' +
+          '(else ask at a terminal, and deny elsewhere)',
+      ).choices(['ask', 'deny']),
+    )
+    .option('--title <text>', 'set the title of the conversation')
+    .option('--detach', 'return when the turn is accepted, and run it in the background')
+    .action((key: string, prompt: string, flags: SendFlags) => send(command, key, prompt, flags, cli));
+  addHelp(command, {
+    about:
+      'The answer goes to stdout as it arrives, everything else to stderr. With --json, every event of the conversation until\n' +
+      'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt"}.',
+    examples: [
+      'throughline send notes "The codeword is osprey"',
+      'git diff | throughline send review - --agent scripted --cwd .',
+      'throughline send nightly "Run the checks" --request-id 2026-01-31 --json',
+    ],
+  });
+}
+
+async function send(command: Command, key: string, prompt: string, flags: SendFlags, cli: Cli): Promise<void> {
+  const text = await readPrompt(prompt);
+  // Before anything is stored: a refused prompt must not leave an empty conversation behind.
+  if (text.trim() === '') throw new ThroughlineError('invalid', 'The prompt is empty.');
+  if (flags.detach) {
+    const { sendDetached } = await import('./detach.ts');
+    return sendDetached(command, key, text, cli);
+  }
+  const permissions = flags.permissions ?? defaultPermissions(cli.output);
+  await cli.withEngine(async (engine) => {
+    const { id } = await engine.ensure(conversationOf(key, flags));
+    holdStopSignals(cli.output);
+    const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
+    if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
+    // Loaded only now, while the agent starts.
+    const { watchTurn } = await import('./watch-turn.ts');
+    return watchTurn(engine, submitted, cli, permissions);
+  });
+}
+
+function conversationOf(key: string, { agent, title, cwd }: SendFlags): ConversationSpec {
+  return { key, ...(agent && { agent }), ...(title !== undefined && { title }), ...(cwd !== undefined && { cwd }) };
+}
+
+function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
+  const restore = restoreOf(flags);
+  return {
+    permissions,
+    ...(flags.requestId !== undefined && { requestId: flags.requestId }),
+    ...(flags.agent && { agent: flags.agent }),
+    ...(flags.session !== undefined && { session: flags.session }),
+    ...(Object.keys(restore).length > 0 && { restore }),
+  };
+}
+
+function restoreOf({ restore, rung, budgetTokens, lastTurns, allowTools }: SendFlags): RestoreOverride {
+  return {
+    ...(restore && { policy: restore }),
+    ...(rung && { rung }),
+    ...(budgetTokens !== undefined && { budgetTokens }),
+    ...(lastTurns !== undefined && { lastTurns }),
+    ...(allowTools && { allowTools }),
+  };
+}

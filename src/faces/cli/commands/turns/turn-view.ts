@@ -1,0 +1,81 @@
+import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
+import type { PublicReceipt } from '../../../../core/public/session.ts';
+import type { ToolCallFields, Update } from '../../../../core/update.ts';
+import { receiptLine, turns } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { ReplyStream } from './reply-stream.ts';
+
+/** Shows a turn while it runs: the answer on stdout, everything else on stderr. */
+export class TurnView {
+  readonly #output: Output;
+  #reply = new ReplyStream();
+  readonly #tools = new Map<string, string>();
+  receipt: PublicReceipt | null = null;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  see(event: PublicEvent): void {
+    if (event.kind === 'restore.receipt') this.receipt = event.payload;
+    if (!this.#output.json) this.#show(event);
+  }
+
+  #show(event: PublicEvent): void {
+    const output = this.#output;
+    switch (event.kind) {
+      case 'turn.started':
+        output.progress(`turn ${event.payload.n} …`);
+        break;
+      case 'turn.update':
+        this.#update(event.payload.update);
+        break;
+      case 'turn.retrying':
+        this.#retrying(event.payload);
+        break;
+      case 'session.locked':
+        output.progress(`another program is using the session; waiting (${event.payload.waits}) …`);
+        break;
+      case 'restore.progress':
+        output.progress(progressLine(event.payload));
+        break;
+      case 'turn.ended':
+        this.#end(event.payload);
+        break;
+    }
+  }
+
+  #update(update: Update): void {
+    this.#output.text(this.#reply.add(update));
+    if (update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update') {
+      this.#tool(update as ToolCallFields);
+    }
+  }
+
+  /** A tool is shown when it starts, and when it fails. */
+  #tool({ toolCallId, title, locations, status }: ToolCallFields): void {
+    const known = this.#tools.get(toolCallId);
+    const name = known ?? oneLine([title ?? 'tool', locations?.[0]?.path ?? ''].join(' '));
+    if (known === undefined) this.#output.note(styled('dim', `tool: ${name}`));
+    if (status === 'failed') this.#output.note(styled('dim', `tool failed: ${name}`));
+    this.#tools.set(toolCallId, name);
+  }
+
+  /** The text of the failed attempt stays on the screen; the new answer starts below it. */
+  #retrying({ failure }: PublicEventPayloads['turn.retrying']): void {
+    this.#output.endText();
+    this.#output.note(styled('dim', `trying again: ${failure.message}`));
+    this.#reply = new ReplyStream();
+  }
+
+  #end({ reply }: PublicEventPayloads['turn.ended']): void {
+    this.#output.text(this.#reply.rest(reply));
+    this.#output.endText();
+    if (this.receipt) this.#output.note(styled('dim', receiptLine(this.receipt)));
+  }
+}
+
+function progressLine({ rung, done, total }: PublicEventPayloads['restore.progress']): string {
+  return `restoring by ${rung}: ${done} of ${turns(total)} …`;
+}

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { processLabel } from '../../../../core/public/conversation.ts';
+import type { PublicEvent } from '../../../../core/public/event.ts';
+import type { PublicTurn } from '../../../../core/public/turn.ts';
+import type { PermissionMode } from '../../../../core/turn.ts';
+import type { Engine, Submitted } from '../../../../ports/engine.ts';
+import type { Cli } from '../../cli.ts';
+import { EXIT, exitOfTurn } from '../../exit-codes.ts';
+import type { Output } from '../../output.ts';
+import { onStopSignals } from '../../stop-signals.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { PermissionClerk } from './permission-clerk.ts';
+import { TurnView } from './turn-view.ts';
+
+/** How long we wait for a killed engine before we leave. */
+const KILL_MS = 3_000;
+
+/** Shows an accepted turn until it ends, whichever process runs it, and resolves with its exit code. */
+export async function watchTurn(
+  engine: Engine,
+  submitted: Submitted,
+  { output }: Cli,
+  permissions: PermissionMode,
+): Promise<number> {
+  const { turn, seq } = submitted;
+  const view = new TurnView(output);
+  const clerk = new PermissionClerk(engine, output, permissions);
+  const leaving = new AbortController();
+  const stopListening = stopOnSignals(engine, turn, output, leaving);
+  const started = noteWhenWaiting(engine, turn, output);
+  try {
+    for await (const event of events(engine, turn, seq - 1, leaving.signal)) {
+      // Earlier turns may still be running. A program gets their events, too, so that the numbers have no gaps.
+      if (output.json) output.value(event);
+      if (event.turnId !== turn.id) continue;
+      if (event.kind !== 'turn.queued') started();
+      view.see(event);
+      clerk.see(event);
+      if (event.kind !== 'turn.ended') continue;
+      const { outcome, failure, reply } = event.payload;
+      if (output.json) {
+        // A closing engine may not answer any more; then the turn is shown as it was accepted.
+        const now = await engine.turn(turn.id).catch(() => turn);
+        output.value({ kind: 'result', turn: now, reply, receipt: view.receipt });
+      }
+      if (failure) output.failure({ ...failure, message: `Turn ${turn.n}: ${failure.message}` });
+      return exitOfTurn(outcome, failure);
+    }
+  } finally {
+    started();
+    clerk.close();
+    stopListening();
+  }
+  const hint = `"throughline follow ${turn.conversationId}" shows how it continues.`;
+  output.failure({ code: 'interrupted', message: `Stopped before turn ${turn.n} ended.`, hint });
+  return EXIT.interrupted;
+}
+
+/** The first Ctrl-C cancels the turn, the second leaves at once. SIGTERM gives the turn a while to end. */
+function stopOnSignals(engine: Engine, turn: PublicTurn, output: Output, leaving: AbortController): () => void {
+  return onStopSignals({
+    cancel() {
+      output.note('Cancelling. Press Ctrl-C again to kill.');
+      // Fails when the turn has just ended.
+      engine.cancel(turn.id).catch(() => {});
+    },
+    kill() {
+      const closed = engine.close({ graceMs: 0 });
+      void Promise.race([closed, delay(KILL_MS)]).finally(() => process.exit(EXIT.cancelled));
+    },
+    terminate() {
+      output.note('Stopping.');
+      void engine.close().finally(() => leaving.abort());
+    },
+  });
+}
+
+/** Events until we leave. An engine that was closed because we leave is no error. */
+async function* events(
+  engine: Engine,
+  { conversationId }: PublicTurn,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<PublicEvent> {
+  try {
+    yield* engine.follow(conversationId, { after, signal });
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'closed')) throw error;
+  }
+}
+
+/** A turn that has not started by then gets an explanation. */
+const EXPLAIN_AFTER_MS = 2_000;
+
+/** Says why a turn does not start. Call the returned function when it has started. */
+function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () => void {
+  // If the reason cannot be found out, we still wait.
+  const timer = setTimeout(() => void explainWait(engine, turn, output).catch(() => {}), EXPLAIN_AFTER_MS);
+  return () => clearTimeout(timer);
+}
+
+async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
+  const { lock } = await engine.summary(turn.conversationId);
+  if (lock !== null) {
+    if (lock.holder !== processLabel(process.pid))
+      output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
+    return;
+  }
+  const known = (await engine.agents()).some((agent) => agent.name === turn.agent);
+  if (!known)
+    output.note(
+      `Waiting: there is no agent "${oneLine(turn.agent)}" here. Press Ctrl-C to cancel, then name another with --agent.`,
+    );
+}

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { ThroughlineError } from '../../core/errors.ts';
+import { isDay } from '../../core/usage-page.ts';
+
+/** What people give to a command: the values of its options, and text from stdin or from a file. */
+
+export function wholeNumber(value: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(value);
+}
+
+export function positiveNumber(value: string): number {
+  const number = wholeNumber(value);
+  if (number < 1) throw new InvalidArgumentError('It must be 1 or more.');
+  return number;
+}
+
+/** A TCP port; 0 is any free one. */
+export function portNumber(value: string): number {
+  const number = wholeNumber(value);
+  if (number > 65_535) throw new InvalidArgumentError('It must be 65535 or less.');
+  return number;
+}
+
+/** A day of the usage statistics: UTC, year first. */
+export function day(value: string): string {
+  if (!isDay(value)) throw new InvalidArgumentError('It must be a day such as 2026-01-31.');
+  return value;
+}
+
+/** As an absolute path: a server may do the work, and its working directory is another. */
+export function directory(path: string): string {
+  return resolve(path);
+}
+
+const MEBIBYTE = 1_048_576;
+/** The server accepts no more either. */
+const MOST_OF_PROMPT = 8 * MEBIBYTE;
+/** The longest string that this process can hold. */
+const MOST_OF_FILE = 500 * MEBIBYTE;
+
+/** A prompt or a goal as an argument gives it; `-` is all of stdin. */
+export async function readPrompt(argument: string): Promise<string> {
+  return argument === '-'
+    ? readStdin(MOST_OF_PROMPT, 'Write it to a file, and name the file in the prompt.')
+    : argument;
+}
+
+/** Stdin may be endless, so no more is read than is accepted. */
+async function readStdin(most: number, hint?: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length <= most) continue;
+    const tooLarge = `The input has more than ${most / MEBIBYTE} MiB.`;
+    throw new ThroughlineError('too_large', tooLarge, hint === undefined ? {} : { hint });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The text of a file; `-` is stdin. */
+export async function readInput(file: string): Promise<string> {
+  if (file === '-') return readStdin(MOST_OF_FILE);
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new ThroughlineError('not_found', `The file ${file} does not exist.`, { cause });
+    throw new ThroughlineError('invalid', `Cannot read the file ${file} (${code}).`, { cause });
+  }
+}

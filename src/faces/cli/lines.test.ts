@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { Receipt } from '../../core/receipt.ts';
+import { NO_USAGE } from '../../core/usage.ts';
+import { receiptLine } from './lines.ts';
+
+const RECEIPT: Receipt = {
+  turn: 4,
+  attempt: 1,
+  agent: 'scripted',
+  rung: 'transcript',
+  sessionId: 's2',
+  carried: 3,
+  dropped: 0,
+  delivered: 3,
+  deliveredTokens: 120,
+  unsettled: false,
+  modelCalls: 0,
+  usage: NO_USAGE,
+  toolsRan: [],
+  proof: 'counted',
+  before: 'counted',
+  after: null,
+  tried: [{ rung: 'resume', sessionId: 's1', failure: 'the agent no longer has it' }],
+  lockWaits: { count: 0, ms: 0 },
+  ms: 12,
+};
+
+test('a receipt says how, what was carried and dropped, how far it is proved, and why the better ways failed', () => {
+  expect(receiptLine(RECEIPT)).toBe(
+    'restored by transcript: 3 turns carried, 0 dropped, proof counted (resume: the agent no longer has it)',
+  );
+});
+
+test('a fresh session is never shown as a restored one', () => {
+  const line = receiptLine({ ...RECEIPT, rung: 'fresh', carried: 0, dropped: 3, proof: 'none', tried: [] });
+  expect(line).toBe('fresh session without the history: 0 turns carried, 3 dropped, proof none');
+});
+
+test('what a restore cost is shown when it cost something', () => {
+  const line = receiptLine({
+    ...RECEIPT,
+    rung: 'replay',
+    carried: 1,
+    modelCalls: 3,
+    toolsRan: ['write'],
+    unsettled: true,
+    lockWaits: { count: 2, ms: 300 },
+    tried: [],
+  });
+  expect(line).toBe(
+    'restored by replay: 1 turn carried, 0 dropped, proof counted, told that its last turn did not complete, ' +
+      '3 model calls for restoring, tools ran: write, waited 300 ms for its lock',
+  );
+});
+
+test.each([
+  ['new', 'new session: nothing to carry'],
+  ['live', 'continued in the live session: 3 turns carried, 0 dropped, proof counted'],
+  ['none', 'no session was opened'],
+] as const)('the rung %s has words of its own', (rung, line) => {
+  expect(receiptLine({ ...RECEIPT, rung, tried: [] })).toBe(line);
+});
+
+test('a context that could not be restored is shown with what would have been lost', () => {
+  const line = receiptLine({ ...RECEIPT, rung: 'none', carried: 0, dropped: 3, tried: [] });
+  expect(line).toBe('context not restored: 3 turns would have been lost');
+});

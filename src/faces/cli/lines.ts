@@ -1,0 +1,66 @@
+import type { PublicReceipt } from '../../core/public/session.ts';
+import type { Tried } from '../../core/receipt.ts';
+import type { Usage } from '../../core/usage.ts';
+
+/** Values that many commands show, in words. */
+
+/** A time in the reader's zone, to the minute. */
+export function time(at: number): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+export function turns(count: number): string {
+  return count === 1 ? '1 turn' : `${count} turns`;
+}
+
+/** What was used, in one line. Rare kinds are left out when they are zero. */
+export function usageLine(usage: Usage): string {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costMicros, modelCalls } = usage;
+  const parts = [`${inputTokens} tokens in`, `${outputTokens} out`];
+  if (cacheReadTokens > 0) parts.push(`${cacheReadTokens} from cache`);
+  if (cacheWriteTokens > 0) parts.push(`${cacheWriteTokens} to cache`);
+  parts.push(calls(modelCalls));
+  if (costMicros > 0) parts.push(`$${(costMicros / 1_000_000).toFixed(4)}`);
+  return parts.join(', ');
+}
+
+/** A receipt in one line: how the session got its context, what was carried and dropped, the proof, and what failed before. */
+export function receiptLine(receipt: PublicReceipt): string {
+  return [how(receipt), ...extras(receipt)].join(', ') + failed(receipt.tried);
+}
+
+function how({ rung, carried, dropped, proof }: PublicReceipt): string {
+  const counts = `${turns(carried)} carried, ${dropped} dropped, proof ${proof}`;
+  switch (rung) {
+    case 'new':
+      return 'new session: nothing to carry';
+    case 'fresh':
+      return `fresh session without the history: ${counts}`;
+    case 'none':
+      return dropped === 0 ? 'no session was opened' : `context not restored: ${turns(dropped)} would have been lost`;
+    case 'live':
+      return `continued in the live session: ${counts}`;
+    default:
+      return `restored by ${rung}: ${counts}`;
+  }
+}
+
+function extras({ unsettled, modelCalls, toolsRan, lockWaits }: PublicReceipt): string[] {
+  const result: string[] = [];
+  if (unsettled) result.push('told that its last turn did not complete');
+  if (modelCalls > 0) result.push(`${calls(modelCalls)} for restoring`);
+  if (toolsRan.length > 0) result.push(`tools ran: ${toolsRan.join(', ')}`);
+  if (lockWaits.count > 0) result.push(`waited ${lockWaits.ms} ms for its lock`);
+  return result;
+}
+
+function failed(tried: readonly Tried[]): string {
+  return tried.length === 0 ? '' : ` (${tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ')})`;
+}
+
+function calls(count: number): string {
+  return `${count} model ${count === 1 ? 'call' : 'calls'}`;
+}
