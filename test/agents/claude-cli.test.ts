@@ -31,7 +31,7 @@ else {
     };
   });
 
-  test('an id that was used is in use, and resumed it has the context; no secret is in the arguments', async () => {
+  test('a used id is in use, and resumed it has the context; no secret is in the arguments', async () => {
     const sandboxes = new TestSandboxes();
     try {
       const env = claudeEnvironment(model, userHome(sandboxes.root));

@@ -39,7 +39,7 @@ async function run(cwd: string, env: Record<string, string>, ...args: string[]) 
   return { code, stdout, stderr };
 }
 
-test('claude-sdk-by-hand: a program of its own for every prompt, and Claude knows what was said', async (context) => {
+test('claude-sdk-by-hand: one program for every prompt, and Claude knows what was said', async (context) => {
   claudeOrSkip(context);
   const folder = project('with', [SDK, join(packageFolder, 'node_modules', SDK)]);
   await using model = Object.assign(await startModel(), {
@@ -60,7 +60,7 @@ test('claude-sdk-by-hand: a program of its own for every prompt, and Claude know
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 });
 
-test('claude-sdk-by-hand: what Claude complains about is said in a line', async (context) => {
+test('claude-sdk-by-hand: an error of Claude is reported in one line', async (context) => {
   claudeOrSkip(context);
   const folder = project('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
   const { ANTHROPIC_API_KEY: _, ...nobody } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
@@ -74,7 +74,7 @@ test('claude-sdk-by-hand: what Claude complains about is said in a line', async 
   expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
 });
 
-test('claude-sdk-by-hand: without the SDK it says what to install', async () => {
+test('claude-sdk-by-hand: without the SDK the message says what to install', async () => {
   const env = { PATH: process.env.PATH ?? '', HOME: scratch };
   const { code, stderr } = await run(project('without'), env, join(scratch, 'data'), 'Hello.');
   expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('npm install @anthropic-ai') });

@@ -97,7 +97,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
     expect((await standing(place.file))?.chain.root).toBe('compaction');
   });
 
-  test('in a process that stays: the position at the result is final, and a title does not change it', async (context) => {
+  test('in a warm process the position at the result is final, and a title does not change it', async (context) => {
     const place = claudePlace(context, model.current, scratch);
     const claude = new StreamingClaude(claudeOrSkip(context).program, place);
     try {
@@ -129,7 +129,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
     }
   });
 
-  test('a mirror that is put back byte for byte is resumed, after the file was deleted', async (context) => {
+  test('a copy that is written back byte for byte is resumed after the file was deleted', async (context) => {
     const place = claudePlace(context, model.current, scratch);
     await place.run('The codeword is cedar.', ['--session-id', place.id]);
     const mirror = readFileSync(place.file);
@@ -143,7 +143,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
   });
 });
 
-describe('the file of a session is where we look for it', () => {
+describe('the file of a session is in the expected place', () => {
   const long = `${'a long name/'.repeat(14)}${'日本 𝒳 '.repeat(12)}`;
   test.for<[string, { directory?: string; variables?: Record<string, string> }]>([
     ['in a directory with spaces, dots and letters of the world', { directory: 'my work_dir.v1/Grüße 日本 𝒳' }],
@@ -171,7 +171,7 @@ describe('the file of a session is where we look for it', () => {
     if (options.directory === long) expect(slugOf(place.cwd).length).toBeGreaterThan(200);
   });
 
-  test('behind a link, also for a history that we wrote', async (context) => {
+  test('behind a link, also for a history that we have written', async (context) => {
     const place = claudePlace(context, model.current, scratch);
     const link = join(dirname(place.cwd), 'link');
     symlinkSync(place.cwd, link);

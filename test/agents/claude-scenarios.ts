@@ -27,10 +27,10 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
-  describe(`${adapter} by itself`, () => byItself(adapter));
-  describe(`${adapter} and somebody else`, () => foreignHands(adapter, claude));
+  describe(`${adapter} without a prompt`, () => byItself(adapter));
+  describe(`${adapter} and other users of its session`, () => foreignHands(adapter, claude));
   describe(`${adapter} and a full disk`, () => fullDisk(adapter));
-  describe(`${adapter} and its sweep of old transcripts`, () => sweep(adapter));
+  describe(`${adapter} and its deletion of old transcripts`, () => sweep(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
   describe(`${adapter} and a prompt that it does not take`, () => untaken(adapter));

@@ -7,7 +7,7 @@ import { serveProcess } from '../e2e/http/support/served-process.ts';
 import { until } from '../faults/harness/until.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
 
-test('a server without settings, with a key and an address in its environment: the first prompt to claude just works', async (context) => {
+test('a server without settings, with key and address in its environment, answers the first prompt to Claude', async (context) => {
   const { program } = claudeOrSkip(context);
   const model = await startModel();
   const home = new CliHome();
@@ -39,7 +39,7 @@ test('a server without settings, with a key and an address in its environment: t
   }
 });
 
-test('the demo of a server runs the real Claude, and no login, cloud or proxy of the person leads it elsewhere', async (context) => {
+test('the demo of a server runs the real Claude, and ignores the user’s login, cloud and proxy', async (context) => {
   claudeOrSkip(context);
   const home = new CliHome();
   try {

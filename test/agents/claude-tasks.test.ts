@@ -21,7 +21,7 @@ if (findClaude() === null) test('tasks with Claude', (context) => context.skip(N
 else describe('tasks with Claude', { timeout: LONG }, tasksWithClaude);
 
 function tasksWithClaude(): void {
-  test('a calculator: the gate fails, Claude is told how, and mends it in the same session', async () => {
+  test('a calculator: the gate fails, Claude gets its output, and fixes the fault in the same session', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('calculator');
     const file = join(cwd, 'calculator.mjs');
@@ -87,7 +87,7 @@ function tasksWithClaude(): void {
     expectServed(home, [task as Task]);
   });
 
-  test('three tasks of a milestone: the third knows what the first was told, and a fourth beside them nothing', async () => {
+  test('three tasks of a milestone share a conversation, and a fourth task outside of it does not', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const tl = await home.open();
     const milestone = 'm';
@@ -106,7 +106,7 @@ function tasksWithClaude(): void {
     expect(answers.slice(2)).toEqual([['amber', 'birch'], []]);
   });
 
-  test('a budget in tokens that is spent in the middle of a turn ends the turn there, and what it has used is counted', async () => {
+  test('a token budget that is spent during a turn ends the turn, and its usage is counted', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('work');
     const tool = (word: string) => `model: tool Bash ${JSON.stringify({ command: `echo ${word} >> said` })}`;
@@ -121,7 +121,7 @@ function tasksWithClaude(): void {
     expectServed(home, [task as Task]);
   });
 
-  test("Claude's verdict is a gate: what it finds is told to the one that works, until it passes", async () => {
+  test("Claude's verdict is a gate: the worker gets its findings until it passes", async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('work');
     const verdict = (what: string, reason: string) => `model: say ${JSON.stringify({ verdict: what, reason })}`;

@@ -56,7 +56,7 @@ describe('a history that we write', { timeout: 300_000 }, () => {
     },
   );
 
-  test('keeps pictures, and what became of turns that did not complete', async (context) => {
+  test('keeps images, and the outcomes of turns that did not complete', async (context) => {
     const place = claudePlace(context, model.current, scratch);
     const image = { type: 'image', mimeType: 'image/png', data: PIXEL } as const;
     const entries = await rehydrate(place, [
@@ -72,7 +72,7 @@ describe('a history that we write', { timeout: 300_000 }, () => {
   });
 
   // AGENT-FACTS has "model persists": it is taken from the last answer of the file, if Claude knows it.
-  test('does not choose the model, unless it is told one', async (context) => {
+  test('does not choose the model, unless it names one', async (context) => {
     const fresh = claudePlace(context, model.current, scratch);
     await fresh.run('hello', ['--session-id', fresh.id]);
     const usual = model.current.lastRequest()?.model;
@@ -169,7 +169,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-describe('a defect is noticed before, and this is what Claude makes of it:', () => {
+describe('a defect is found before the resume, and Claude does this with it:', () => {
   test.for(Object.entries(CASES))('%s', async ([, { change, arrives, found, whole = false }], context) => {
     const place = claudePlace(context, model.current, scratch);
     await rehydrate(place, three, change);
@@ -187,7 +187,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', () 
     expect(texts.map((text) => text.trim())).toEqual([...arrives.map(spelledOut), 'user: now']);
   });
 
-  test('a call that was passed over is dropped, one at the end gets an invented result', async (context) => {
+  test('a call without a result is dropped, and gets an invented result at the end of the file', async (context) => {
     const calls = async (at: number) => {
       const place = claudePlace(context, model.current, scratch);
       await rehydrate(
@@ -204,7 +204,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', () 
     ]);
   });
 
-  test('times that go back are found, foreign tool ids and unsigned thoughts are passed on', async (context) => {
+  test('times that go back are found; foreign tool ids and unsigned thoughts are sent to the model', async (context) => {
     const place = claudePlace(context, model.current, scratch);
     const records = [turnRecord(1, { parts: [toolPart('toolu_a'), { type: 'text', text: 'a' }] })];
     await rehydrate(place, records, (entries) => {
@@ -224,7 +224,7 @@ describe('a defect is noticed before, and this is what Claude makes of it:', () 
   });
 });
 
-describe('where Claude goes on is where we say that it will', () => {
+describe('Claude goes on from the leaf that we compute', () => {
   type Branch = (entries: Entry[]) => Entry[];
   const branch =
     (from: number): Branch =>

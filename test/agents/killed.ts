@@ -7,9 +7,9 @@ import { isAlive } from '../contracts/liveness.ts';
 import { CliHome, until } from '../e2e/cli-process.ts';
 import { runsIn, saidIn } from './said.ts';
 
-/** Leaves a trace as it begins, and another one as it ends; it ends when the file `hold` is gone. */
+/** Writes its own pid and the agent's, a line when it begins, and one when it ends: when the file `hold` is deleted. */
 const COMMAND =
-  'echo $$ > pid; echo begun >> effects.log; while [ -e hold ]; do sleep 0.1; done; echo ended >> effects.log';
+  'echo $$ $PPID > pids; echo begun >> effects.log; while [ -e hold ]; do sleep 0.1; done; echo ended >> effects.log';
 const RECALL = 'Which codewords have you seen?';
 
 export interface KilledAgent {
@@ -38,7 +38,7 @@ export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): 
       writeFileSync(join(work, 'hold'), '');
       const running = home.start(['send', 'chat', prompt, '--request-id', 'once']);
       await until(() => existsSync(join(work, 'effects.log')));
-      const tool = Number(readFileSync(join(work, 'pid'), 'utf8'));
+      const pids = readFileSync(join(work, 'pids'), 'utf8').trim().split(' ').map(Number);
       running.kill('SIGKILL');
       await running.ended;
 
@@ -48,8 +48,7 @@ export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): 
       const { turns } = await home.show('chat');
       expect(turns).toHaveLength(2);
       expect(turns[1]).toMatchObject({ state: 'interrupted', requestId: 'once' });
-      expect(isAlive(turns[1].sent.process.pid)).toBe(false);
-      expect(isAlive(tool)).toBe(false);
+      expect(pids.map(isAlive), 'the tool, and the agent that ran it').toEqual([false, false]);
       rmSync(join(work, 'hold'));
       expect(effects()).toEqual(['begun']);
 

@@ -36,7 +36,7 @@ async function logins(): Promise<Record<string, unknown>> {
   return Object.fromEntries(all.map(({ name, login, problem }) => [name, problem ?? login?.loggedIn ?? login]));
 }
 
-test('agents that speak ACP show it by opening a session, or refusing to', async () => {
+test('ACP agents show whether they are logged in by opening a session or refusing it', async () => {
   const silent = join(home.path, 'silent');
   writeFileSync(silent, '#!/bin/sh\nsleep 60\n');
   chmodSync(silent, 0o755);
@@ -65,7 +65,7 @@ test('agents that speak ACP show it by opening a session, or refusing to', async
   expect(text).toMatch(/\n {2}not logged in: see its own documentation\n/);
 });
 
-test('the doctor tells the same, and a missing agent is no fault', async () => {
+test('the doctor reports the same, and a missing agent is not an error', async () => {
   set({ yes: own({ loggedIn: true }), absent: { adapter: 'acp', command: [join(home.path, 'absent')] } });
   const { code, stdout } = await home.run('doctor', '--json');
   expect(code).toBe(0);
@@ -75,7 +75,7 @@ test('the doctor tells the same, and a missing agent is no fault', async () => {
   ]);
 });
 
-test('an agent is looked at in an empty folder of our own: what others put into a shared one would be obeyed', async () => {
+test('an agent is probed in an empty folder of ours, because it would use settings in a shared one', async () => {
   const program = join(home.path, 'program');
   writeFileSync(program, '#!/bin/sh\npwd -P > "$SEEN"; ls -A >> "$SEEN"; exit 1\n');
   chmodSync(program, 0o755);
@@ -88,7 +88,7 @@ test('an agent is looked at in an empty folder of our own: what others put into 
   expect(existsSync(folder)).toBe(false);
 });
 
-test('without settings, agents on PATH are there by name, and none gets another’s key', async () => {
+test('without settings, agents on PATH are found by name, and none gets the key of another', async () => {
   const bin = join(home.path, 'bin');
   mkdirSync(bin);
   const agent = ownAgent({ url: NOWHERE }, home.path, ['honest', '{"loggedIn":true}']).command?.map(
@@ -126,7 +126,7 @@ test('real agents behind ACP: with a key and without', async (context) => {
   expect(await logins()).toEqual({ out: false, in: true, codex: false });
 });
 
-test('Claude says it itself', async (context) => {
+test('Claude reports whether it is logged in', async (context) => {
   const { program } = claudeOrSkip(context);
   const claude = (adapter: string, env: object) => ({ adapter, package: packageFolder, env });
   set({
@@ -138,7 +138,7 @@ test('Claude says it itself', async (context) => {
   expect(await home.ok('agents')).toContain(`not logged in: run "${program} auth login", or set`);
 });
 
-test('Claude is not asked where somebody else may have put settings for it', async (context) => {
+test('Claude is not probed in a folder where others may have put settings', async (context) => {
   claudeOrSkip(context);
   const shared = join(home.path, 'shared');
   mkdirSync(join(shared, '.claude'), { recursive: true });

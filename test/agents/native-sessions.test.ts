@@ -60,7 +60,7 @@ test.for(Object.entries(AGENTS))(
   },
 );
 
-test('one that cannot list says so, and so does a command that names neither or both', async () => {
+test('an agent that cannot list sessions is reported, and so is a command that names neither or both', async () => {
   const home = new CliHome();
   try {
     const agent = ownAgent({ url: 'http://127.0.0.1:9' }, home.path, ['honest']);

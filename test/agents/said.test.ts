@@ -4,19 +4,19 @@ import { runsIn, saidIn } from './said.ts';
 
 const PROMPT = 'Please remember that the harbour master is called Ottilie.';
 
-test('thirty characters of a prompt among the instructions are found, wherever they begin; fewer are not', () => {
+test('thirty characters of a prompt are found in the instructions, at any place; fewer are not', () => {
   const run = PROMPT.slice(11, 41);
   expect(runsIn(`Be kind. ${run}!`, [PROMPT])).toEqual([run]);
   expect(runsIn(`Be kind. ${run.slice(1)}!`, [PROMPT])).toEqual([]);
 });
 
-test('a shorter text is found whole, unless it is a phrase that anybody uses', () => {
+test('a shorter text is found as a whole, unless it is a common phrase', () => {
   const answer = 'Acknowledged 081e280e1607.';
   expect(runsIn(`Then it was said: ${answer}`, [answer])).toEqual([answer]);
   expect(runsIn('Go on.', ['Go on.'])).toEqual([]);
 });
 
-test('what was said is every prompt and every answer, also the last one', async () => {
+test('every prompt and every answer counts as said, also the last one', async () => {
   const model = await startModel();
   const messages = [
     { role: 'user', content: PROMPT },

@@ -26,7 +26,7 @@ function place(context: TestContext) {
 }
 
 describe('Claude on the command line', () => {
-  test('gets its answer, and what it resumes arrives in order with roles, not in the system prompt', async (context) => {
+  test('gets its answer; a resumed history arrives in order with roles, not in the system prompt', async (context) => {
     const { run, requests } = place(context);
     const prompt = 'The codeword is amber.';
     const first = await run(prompt);
@@ -66,7 +66,7 @@ describe('Claude on the command line', () => {
     expect(result).toMatchObject({ is_error: false, result: 'Here I am.' });
   });
 
-  test('that fails for good says so in its result, not in the subtype', async (context) => {
+  test('reports a final failure in its result, not in the subtype', async (context) => {
     const { run, requests } = place(context);
     const { code, lines, result } = await run('model: fail 529', [], { CLAUDE_CODE_MAX_RETRIES: '2' });
     expect(lines.filter(({ subtype }) => subtype === 'api_retry')).toHaveLength(2);
@@ -75,7 +75,7 @@ describe('Claude on the command line', () => {
     expect(result).toMatchObject({ subtype: 'success', is_error: true, terminal_reason: 'api_error' });
   });
 
-  test('takes back the part of an answer that broke off, and asks again', async (context) => {
+  test('retracts the part of an answer that broke off, and asks again', async (context) => {
     const { run, requests } = place(context);
     const prompt = 'model: stream 4 200ms\nmodel: break 1 times #cli';
     const { lines, result } = await run(prompt, ['--include-partial-messages']);
@@ -87,7 +87,7 @@ describe('Claude on the command line', () => {
     expect(requests().map(({ answer }) => answer?.broken)).toEqual([true, false]);
   });
 
-  test('is told that the prompt is too long', async (context) => {
+  test('learns that the prompt is too long', async (context) => {
     const { code, result } = await place(context).run('model: too-long');
     expect(code).toBe(1);
     expect(result).toMatchObject({ is_error: true, terminal_reason: 'prompt_too_long' });

@@ -9,7 +9,7 @@ const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
 const GIVES_UP_AT_ONCE = { CLAUDE_CODE_MAX_RETRIES: '0' };
 
 export function apiErrors(adapter: ClaudeAdapter): void {
-  test('the next attempt goes to the same session, without the prompt that failed; that holds after a kill', async () => {
+  test('the next attempt uses the same session without the failed prompt, also after a kill', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
     const tl = await home.open();
     const chat = tl.conversation('chat');
@@ -31,7 +31,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     expect(again.receipt).toMatchObject({ rung: 'resume', carried: 3, proof: 'proved', sessionId: before?.id });
   });
 
-  test('killed right after the attempt that worked: the session goes on from that, and not from the failed one', async () => {
+  test('killed right after a successful attempt, the session goes on from that one, not from the failed one', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
     const tl = await home.open();
     const failing = 'model: fail 529 2 times #killed';
@@ -45,7 +45,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     expect(receipt).toMatchObject({ rung: 'resume', carried: 2, proof: 'proved', sessionId: session?.id });
   });
 
-  test('the first prompt of a session has nothing to go back to: the next attempt has a new one', async () => {
+  test('when the first prompt of a session fails, the next attempt uses a new session', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
     const tl = await home.open();
     const failing = 'model: fail 529 2 times #first';
@@ -57,7 +57,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     expect((await tl.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live', 'closed']);
   });
 
-  test('five turns in a row fail: the session survives, and no prompt of theirs is told more than three times', async () => {
+  test('after five failed turns the session still works, and has none of their prompts more than three times', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, GIVES_UP_AT_ONCE);
     const tl = await home.open();
     const chat = tl.conversation('chat');
@@ -99,7 +99,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     home.expectCodewords('amber', ...words, 'grape', 'hazel');
   });
 
-  test('without a login, or with one that is refused, it is not tried again, and what to do is said', async () => {
+  test('without a valid login nothing is tried again, and the message says what to do', async () => {
     const cases = [
       { env: { ANTHROPIC_API_KEY: '' }, prompt: FIRST },
       { env: IMPATIENT, prompt: 'model: fail 401 9 times' },
@@ -114,7 +114,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     }
   });
 
-  test('no second attempt where a tool had begun, or the API says that the request is no good', async () => {
+  test('no second attempt when a tool had begun, or the API says that the request is invalid', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
     const tl = await home.open();
     for (const prompt of [`${bash('true')}\nmodel: fail 529 9 times #tool`, 'model: fail 400 9 times']) {

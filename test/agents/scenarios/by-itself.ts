@@ -11,7 +11,7 @@ const background = (command: string) =>
   `model: tool! Bash ${JSON.stringify({ command, run_in_background: true })}\nmodel: say It runs.`;
 
 export function byItself(adapter: ClaudeAdapter): void {
-  test('nothing goes on in the background, and Claude is given no tool that would wake it, or ask what nobody can answer', async () => {
+  test('nothing runs in the background, and Claude has no tool that wakes it later or asks questions', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const { reply } = await tl.conversation('chat').ask(background('echo no'));
@@ -22,7 +22,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect(JSON.stringify(request?.raw)).not.toMatch(/Monitor|ScheduleWakeup|CronCreate|AskUserQuestion/);
   });
 
-  test('where background tasks are asked for, Claude is ended as soon as it speaks without a prompt', async () => {
+  test('with background tasks switched on, Claude is ended as soon as it works without a prompt', async () => {
     const env = { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '0' };
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, env);
     const tl = await home.open();
@@ -41,7 +41,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect((await tl.engine.sessions('chat'))[0]).toMatchObject({ id: receipt.sessionId, state: 'live' });
   });
 
-  test('what it did by itself while nobody watched is said, and not taken for somebody else’s doing', async () => {
+  test('what Claude did without a prompt is reported, and not attributed to somebody else', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     for (const prompt of [FIRST, SECOND]) await tl.conversation('chat').ask(prompt);
@@ -59,7 +59,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live']);
   });
 
-  test('Claude’s memory of a directory is not told to the conversations in it', async () => {
+  test('Claude’s memory of a directory does not reach the conversations in it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');

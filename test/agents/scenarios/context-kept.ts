@@ -18,7 +18,7 @@ import {
 } from '../claude-home.ts';
 
 export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): void {
-  test('the agent is killed and Throughline opened again: the fourth request has the first three, in order', async () => {
+  test('after a kill and a restart the fourth request has the first three, in order', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -32,7 +32,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(receipt.sessionId).toBe(session?.id);
   });
 
-  test('its files are deleted, and Throughline is started from elsewhere: they are put back byte for byte', async () => {
+  test('deleted files are written back byte for byte, also when Throughline is started from elsewhere', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -56,7 +56,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(readFileSync(file).subarray(0, copied).equals(before.subarray(0, copied))).toBe(true);
   });
 
-  test('forks go on apart, one of them in another directory, each with its own codewords only', async () => {
+  test('forks are independent, also in another directory: each has only its own codewords', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -82,7 +82,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     for (const [k, said] of requests.entries()) expect(said).toEqual(told(order.slice(0, k + 1)));
   });
 
-  test('a damaged transcript is not resumed, and the context comes from our history', async () => {
+  test('a damaged transcript is not resumed, and the context comes from our records', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -99,7 +99,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect(receipt.tried).toMatchObject([{ rung: 'resume' }]);
   });
 
-  test('a transcript in which a line was edited is not resumed, though it ends where it did', async () => {
+  test('a transcript with an edited line is not resumed, though its position is the same', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -116,7 +116,7 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
     expect((await again.engine.sessions('chat')).find(({ id }) => id === session?.id)?.state).toBe('diverged');
   });
 
-  test('somebody resumes the session by hand in between: it is diverged, and nothing of theirs is taken over', async () => {
+  test('when somebody resumes the session between two turns, it is diverged, and nothing of theirs is used', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');

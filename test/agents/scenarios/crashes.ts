@@ -10,7 +10,7 @@ import { killAgent, sentTo } from '../../e2e/support/stored.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../claude-home.ts';
 
 export function crashes(adapter: ClaudeAdapter): void {
-  test('Throughline is killed while a tool runs: one side effect, an interrupted turn, and the next one knows', async () => {
+  test('when Throughline is killed while a tool runs, the effect happens once, the turn is interrupted, and the next one knows', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     const effects = join(cwd, 'effects.log');
@@ -34,7 +34,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
   });
 
-  test('Claude alone is killed while a tool runs: the tool ends with it, and the turn says how it ended', async () => {
+  test('when Claude is killed while a tool runs, the tool ends with it, and the turn says how it ended', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     const tl = await home.open();
@@ -57,7 +57,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
   });
 
-  test('Throughline is killed while Claude is warm: the next one ends it, though nobody prompts it', async () => {
+  test('when Throughline is killed while Claude is warm, the next process ends Claude, also without a prompt', async () => {
     await using home = await ClaudeHome.make(adapter);
     const host = await home.host();
     const { turn } = await host.calls.ask('chat', FIRST);
@@ -72,7 +72,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     await until('Claude is gone', () => !isAlive(pid));
   });
 
-  test('a replay asks the model once a turn and runs no tool; afterwards tools run', async (context) => {
+  test('a replay calls the model once for each turn and runs no tool; afterwards tools run', async (context) => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     if (!(await tl.engine.agents())[0]?.traits?.noTools) context.skip('no profile without tools is proved');

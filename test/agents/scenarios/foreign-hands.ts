@@ -27,7 +27,7 @@ export function foreignHands(adapter: ClaudeAdapter, claude: InstalledClaude): v
     return { cwd, host, tl, asked, session, theirs, goOn: () => rmSync(join(cwd, 'hold')) };
   }
 
-  test('they finish before us: the next turn finds the session diverged, and says so', async () => {
+  test('when they finish before us, the next turn finds the session diverged, and says so', async () => {
     await using home = await ClaudeHome.make(adapter);
     const { host, asked, session, theirs, goOn } = await inTheMiddle(home);
     expect((await theirs()).result.is_error).toBe(false);
@@ -40,7 +40,7 @@ export function foreignHands(adapter: ClaudeAdapter, claude: InstalledClaude): v
     expect(receipt.tried[0]?.failure).toContain('somebody else has used it');
   });
 
-  test('we are killed, and they go on below what we had: none of theirs is in our record, and the receipt says so', async () => {
+  test('when we are killed and they go on from our turn, our record has nothing of theirs, and the receipt says so', async () => {
     await using home = await ClaudeHome.make(adapter);
     const { cwd, host, tl, session, theirs } = await inTheMiddle(home);
     // Our Claude goes on alone; what they do hangs on the last that it wrote.

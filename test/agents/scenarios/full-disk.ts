@@ -38,7 +38,7 @@ class SmallDisk {
 }
 
 export function fullDisk(adapter: ClaudeAdapter): void {
-  test('before a turn nothing is sent; in the middle of one, what is lost is not taken for kept', async (context) => {
+  test('before a turn nothing is sent; during a turn, lost entries do not count as kept', async (context) => {
     using disk = new SmallDisk(context);
     const config = join(disk.path, 'config');
     mkdirSync(config);

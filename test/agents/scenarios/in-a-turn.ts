@@ -5,7 +5,7 @@ import { ended, event } from '../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
 
 export function inATurn(adapter: ClaudeAdapter): void {
-  test('an overloaded API is asked again within the turn; a broken answer is not kept twice', async () => {
+  test('an overloaded API is tried again within the turn; a broken answer is not kept twice', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const chat = tl.conversation('chat');
@@ -15,7 +15,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
   });
 
-  test('what the person writes reaches the model as it is: no command, file or shell is made of it', async () => {
+  test('the model gets the prompt literally: no command, file or shell is made of it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const cwd = home.directory('work');
     writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
@@ -44,7 +44,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens);
   });
 
-  test('what a subagent uses is in the usage of the turn', async () => {
+  test('the usage of the turn includes its subagents', async () => {
     await using home = await ClaudeHome.make(adapter, { permissions: { allow: ['Agent'] } });
     const tl = await home.open();
     const errand = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
@@ -54,7 +54,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(turn.usage).toMatchObject({ inputTokens, outputTokens, modelCalls: answers });
   });
 
-  test('a cancelled turn ends as cancelled, and the next one is told of it', async () => {
+  test('a cancelled turn ends as cancelled, and the next one includes it', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const chat = tl.conversation('chat');
@@ -70,7 +70,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(told).toContain('[turn 2] did not complete: cancelled');
   });
 
-  test('a permission that is denied stops the tool and not the turn; one that is allowed lets it run', async () => {
+  test('a denied permission stops the tool and not the turn; an allowed one lets it run', async () => {
     await using home = await ClaudeHome.make(adapter, {});
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -93,7 +93,7 @@ export function inATurn(adapter: ClaudeAdapter): void {
     expect(existsSync(join(cwd, '.claude'))).toBe(false);
   });
 
-  test('where Claude could not write its transcript, nothing is sent', async () => {
+  test('nothing is sent when Claude could not write its transcript', async () => {
     await using home = await ClaudeHome.make(adapter);
     writeFileSync(join(home.config, 'projects'), 'in the way');
     const tl = await home.open();

@@ -49,7 +49,7 @@ async function reads(home: ClaudeHome, tl: Throughline, key = 'chat', restore = 
 }
 
 export function mcpServers(adapter: ClaudeAdapter): void {
-  test('they are there in a new session, in one that was resumed, and in one that was put back; a project’s own are not', async () => {
+  test('new, resumed and rewritten sessions have them; the project’s own servers are not started', async () => {
     await using home = await withNotes(adapter);
     const cwd = home.directory('work');
     const spy = { command: 'touch', args: [join(home.path, 'spied')] };
@@ -67,7 +67,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(existsSync(join(home.path, 'spied'))).toBe(false);
   });
 
-  test('they are there in a fork and after a replay, which itself starts none', async () => {
+  test('a fork has them, and so has a session after a replay, which itself starts none', async () => {
     await using home = await withNotes(adapter);
     const tl = await home.open();
     expect(await reads(home, tl)).toEqual(['new', 'started', 'called']);
@@ -76,7 +76,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(await reads(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
   });
 
-  test('their secrets are neither in the arguments and the environment of Claude, nor in any file or answer of ours', async () => {
+  test('their secrets are in no argument, environment, file or answer', async () => {
     await using home = await withNotes(adapter);
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').ask(READ);
@@ -93,7 +93,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(paths.filter((path) => readFileSync(path, 'latin1').includes(TOKEN))).toEqual([]);
   });
 
-  test('a server at an address is given its headers', async () => {
+  test('a server with an address gets its headers', async () => {
     await using web = await startWebNotes(`Bearer ${TOKEN}`, NOTE);
     await using home = await withServers(adapter, () => ({
       notes: { type: 'http', url: web.url, headers: { Authorization: `Bearer ${TOKEN}` } },
@@ -103,7 +103,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
   });
 
-  test('one that does not come up fails the turn with the reason, and nothing is sent', async () => {
+  test('a server that does not start fails the turn with the reason, and nothing is sent', async () => {
     await using web = await startWebNotes('Bearer another', NOTE);
     await using home = await withServers(adapter, (root) => ({
       notes: { command: join(root, 'no-such-program'), env: { TOKEN } },
@@ -119,7 +119,7 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(home.model.requests).toEqual([]);
   });
 
-  test('one that is slow to come up does not keep a turn from being cancelled', async () => {
+  test('a turn can be cancelled while a slow server starts', async () => {
     await using home = await withNotes(adapter, { SLOW_MS: '600000' });
     const tl = await home.open();
     const { turn } = await tl.conversation('chat').send(FIRST).accepted;

@@ -7,7 +7,7 @@ import { until } from '../../contracts/agent-sandbox.ts';
 import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND } from '../claude-home.ts';
 
 export function sweep(adapter: ClaudeAdapter): void {
-  test('when it has swept, no transcript is gone, neither ours nor anybody’s', async () => {
+  test('deletes no transcript, neither ours nor others', async () => {
     // The person would have them for a day.
     await using home = await ClaudeHome.make(adapter, { cleanupPeriodDays: 1 });
     const tl = await home.open();

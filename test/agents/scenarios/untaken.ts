@@ -19,7 +19,7 @@ async function stopped(tl: Throughline, key: string) {
 }
 
 export function untaken(adapter: ClaudeAdapter): void {
-  test('a prompt that a hook of the person’s settings stops has failed, with the reason', async () => {
+  test('a prompt that a hook of the user’s settings stops fails with the reason', async () => {
     await using home = await ClaudeHome.make(adapter, STOPS);
     const tl = await home.open();
     await tl.conversation('chat').ask(FIRST);
@@ -38,7 +38,7 @@ export function untaken(adapter: ClaudeAdapter): void {
     expect(third.receipt).toMatchObject({ rung: 'live', carried: 2, proof: 'proved' });
   });
 
-  test('what Claude notes of a prompt that was stopped is in our copy of its file', async () => {
+  test('our copy of its file contains what Claude notes about a stopped prompt', async () => {
     await using home = await ClaudeHome.make(adapter, STOPS);
     const tl = await home.open();
     const { receipt: before } = await tl.conversation('chat').ask(FIRST);

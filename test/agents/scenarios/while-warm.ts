@@ -18,7 +18,7 @@ import {
 } from '../claude-home.ts';
 
 export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void {
-  test('somebody resumes the session while it is warm: it is let go, and nothing of theirs is taken over', async () => {
+  test('when somebody resumes the session while it is warm, it is not used again, and nothing of theirs is used', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -31,7 +31,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     expect((await tl.engine.sessions('chat')).find((one) => one.id === id)?.state).toBe('diverged');
   });
 
-  test('its files are deleted while it is warm: they are put back', async () => {
+  test('files that are deleted while it is warm are written back', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
@@ -41,7 +41,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
   });
 
-  test('its files are deleted in the middle of a turn: nothing passes for proved, and what was said is put back', async () => {
+  test('when its files are deleted during a turn, nothing counts as proved, and the context is restored', async () => {
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     const cwd = home.directory('work');
@@ -61,7 +61,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     for (const prompt of [FIRST, SECOND, THIRD]) expect(told).toContain(prompt);
   });
 
-  test('with a home in the sandbox nothing is kept in the person’s own', async () => {
+  test('with a home in the sandbox nothing is kept in the user’s own', async () => {
     await using home = await ClaudeHome.make(adapter, {}, {}, { home: 'sandbox' });
     const tl = await home.open();
     await threeTurns(tl);
