@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { NOT_QUICK } from './scripts/test-areas.js';
 import LongestFirst from './scripts/test-order.js';
 
 // Tests start hundreds of Node processes. Each of them would compile the same sources again.
@@ -11,6 +12,8 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
  * a few processes, because starting one takes longer than most of them. A file that shares one must put back what it changes.
  */
 const ALONE = ['test/agents/**/*.test.ts', 'test/faults/**/*.test.ts', 'src/host/data-home.test.ts'];
+
+const LEFT_OUT = process.env.THROUGHLINE_QUICK ? NOT_QUICK.map((start) => `${start}**`) : [];
 
 export default defineConfig({
   test: {
@@ -27,14 +30,14 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000 } },
     globals: false,
     projects: [
-      { extends: true, test: { name: 'alone', include: ALONE } },
+      { extends: true, test: { name: 'alone', include: ALONE, exclude: ['**/node_modules/**', ...LEFT_OUT] } },
       {
         extends: true,
         test: {
           name: 'together',
           isolate: false,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...ALONE],
+          exclude: ['**/node_modules/**', ...ALONE, ...LEFT_OUT],
         },
       },
     ],

@@ -1,33 +1,54 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { BaseSequencer } from 'vitest/node';
 
-/**
- * Without a record of earlier runs vitest starts the largest files first. The longest here are small: they run shared scenarios
- * with real agents. Started last, one of them would run alone for minutes, while the other cores have nothing to do.
+/*
+ * The longest test files start first. Started last, one of them would run alone for minutes, while the other cores have nothing to do.
+ *
+ * How long files take is recorded in test-seconds.json, because a fresh clone has no earlier run to learn from, and the size of a file
+ * says little: the longest are small and run shared scenarios with real agents. `npm test -- --record` records it anew, and a whole run
+ * says when that is needed.
  */
-const LONGEST = [
-  'test/faults/server/killed.test.ts',
-  'test/agents/claude-sdk-scenarios.test.ts',
-  'test/agents/claude-cli-scenarios.test.ts',
-  'test/agents/acp-incomplete-loads.test.ts',
-  'test/faults/storm/storm.test.ts',
-  'test/agents/acp-killed.test.ts',
-  'test/agents/acp-claude-scenarios.test.ts',
-  'test/model-based/store.test.ts',
-  'test/model-based/engine.test.ts',
-];
+const RECORD = new URL('test-seconds.json', import.meta.url);
+/** Files that take less need no place in the record. */
+const RECORDED_FROM = 5;
+/** A file that takes this long and is not in the record makes the whole run longer. */
+const MISSED_FROM = 30;
 
-/** The longest test files first, all others as vitest has them. */
+/** @typedef {Readonly<Record<string, number>>} Seconds by file */
+
+/** @returns {Seconds} */
+const recorded = () => JSON.parse(readFileSync(RECORD, 'utf8'));
+
+/** The longest test files first, then those that get a process of their own, then all others, as vitest orders them. */
 export default class LongestFirst extends BaseSequencer {
   /**
    * @override
    * @param {import('vitest/node').TestSpecification[]} files
    */
   async sort(files) {
+    const seconds = recorded();
     /** @param {import('vitest/node').TestSpecification} file */
-    const rank = ({ moduleId }) => {
-      const index = LONGEST.findIndex((name) => moduleId.endsWith(name));
-      return index < 0 ? LONGEST.length : index;
-    };
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+    const of = ({ moduleId, project }) => seconds[moduleId.slice(project.config.root.length + 1)] ?? 0;
+    return (await super.sort(files)).toSorted((a, b) => of(b) - of(a));
   }
+}
+
+/** @param {Seconds} seconds of a whole run */
+export function record(seconds) {
+  const long = Object.entries(seconds).filter(([, took]) => took >= RECORDED_FROM);
+  const rounded = long.toSorted(([, a], [, b]) => b - a).map(([file, took]) => [file, Math.round(took)]);
+  writeFileSync(RECORD, `${JSON.stringify(Object.fromEntries(rounded), null, 2)}\n`);
+}
+
+/**
+ * Why the record should be made anew; null: it need not be.
+ * @param {Seconds} seconds of a whole run
+ * @returns {string | null}
+ */
+export function outOfDate(seconds) {
+  const known = recorded();
+  const gone = Object.keys(known).filter((file) => !(file in seconds));
+  const missed = Object.keys(seconds).filter((file) => (seconds[file] ?? 0) >= MISSED_FROM && !(file in known));
+  if (gone.length + missed.length === 0) return null;
+  return `The order of the test files is out of date (${[...gone, ...missed].join(', ')}): run \`npm test -- --record\`.`;
 }

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 
 /** @typedef {{ name: string, why: string }} Entry */
 /** @typedef {{ passed: number, failed: Entry[], skipped: Entry[] }} Report */
+/** @typedef {Report & { seconds: Record<string, number> }} TestReport `seconds`: how long each file took */
 
 export default class TestReporter {
   /** With `-t`, vitest reports every test that does not match as skipped; those were not asked for. */
@@ -18,14 +19,16 @@ export default class TestReporter {
    * @param {readonly import('vitest').SerializedError[]} unhandled
    */
   onTestRunEnd(modules, unhandled) {
-    /** @type {Report} */
+    /** @type {TestReport} */
     const report = {
+      seconds: {},
       passed: 0,
       failed: unhandled.map((error) => failure('outside of any test', [error])),
       skipped: [],
     };
     for (const module of modules) {
       const file = module.relativeModuleId;
+      report.seconds[file] = module.diagnostic().duration / 1000;
       if (module.errors().length > 0) report.failed.push(failure(file, module.errors()));
       for (const suite of module.children.allSuites()) {
         if (suite.errors().length > 0) report.failed.push(failure(`${file} > ${suite.fullName}`, suite.errors()));

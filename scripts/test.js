@@ -1,20 +1,41 @@
 // `npm test`: type check, lint and format check, all tests; each runs even when an earlier one failed.
 //
 //   npm test                       everything
+//   npm test -- engine             only the tests of an area (scripts/test-areas.js)
 //   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
+//   npm run test:quick             without real agents, without tests of faults, and with fewer random sequences
 //   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
+//   npm test -- --record           everything, and records how long each file took (scripts/test-order.js)
 //
 // Closes with `N passed, N failed` and, if any were skipped, `, N skipped`; above it, each failure and skip with why.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { AREAS, vitestArguments } from './test-areas.js';
+import { outOfDate, record } from './test-order.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const args = process.argv.slice(2);
-const vitestArgs = args.filter((arg) => arg !== '--long');
-if (vitestArgs.length < args.length) process.env.THROUGHLINE_LONG = '1';
+const MODES = { '--long': 'THROUGHLINE_LONG', '--quick': 'THROUGHLINE_QUICK' };
+const recording = process.argv.includes('--record');
+const given = process.argv.slice(2).filter((arg) => arg !== '--record');
+for (const [flag, variable] of Object.entries(MODES)) if (given.includes(flag)) process.env[variable] = '1';
+
+const files = globSync('{src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
+const chosen = vitestArguments(
+  given.filter((arg) => !(arg in MODES)),
+  files,
+);
+if ('unknown' in chosen) {
+  console.error(`There is no area "${chosen.unknown}", and no test has that in its path.`);
+  console.error(`Areas: ${Object.keys(AREAS).join(', ')}.`);
+  process.exit(2);
+}
+const vitestArgs = chosen.args;
+
+/** The quick run checks the types of changed files only, and of what imports them. */
+const ONLY_CHANGED = ['--incremental', '--tsBuildInfoFile', join(root, 'node_modules/.cache/throughline-tsc.json')];
 
 // vitest colours its output wherever TERM is set, also into a file.
 const plain = process.stdout.isTTY || 'FORCE_COLOR' in process.env ? {} : { NO_COLOR: '1' };
@@ -29,6 +50,12 @@ console.log('');
 for (const { name, why } of total.skipped) console.log(`skipped: ${name}: ${why}`);
 for (const { name, why } of total.failed) console.log(`failed: ${name}: ${why}`);
 const skipped = total.skipped.length > 0 ? `, ${total.skipped.length} skipped` : '';
+// Failed tests may have ended early, or at their limit.
+if (given.length === 0 && total.failed.length === 0) {
+  const why = outOfDate(tests.seconds);
+  if (recording) record(tests.seconds);
+  else if (why !== null) console.log(why);
+}
 console.log(`${total.passed} passed, ${total.failed.length} failed${skipped}`);
 process.exitCode = total.failed.length > 0 ? 1 : 0;
 
@@ -37,7 +64,7 @@ function checks() {
   /** @type {import('./test-reporter.js').Report} */
   const report = { passed: 0, failed: [], skipped: [] };
   const steps = /** @type {const} */ ([
-    ['type check', 'typescript/bin/tsc', ['--noEmit']],
+    ['type check', 'typescript/bin/tsc', ['--noEmit', ...(process.env.THROUGHLINE_QUICK ? ONLY_CHANGED : [])]],
     ['lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']],
   ]);
   for (const [name, program, programArgs] of steps) {
@@ -47,7 +74,7 @@ function checks() {
   return report;
 }
 
-/** @returns {import('./test-reporter.js').Report} */
+/** @returns {import('./test-reporter.js').TestReport} */
 function runTests() {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-test-'));
   const file = join(folder, 'report.json');
@@ -61,7 +88,12 @@ function runTests() {
     if (report.passed + report.failed.length === 0) report.failed.push({ name: 'tests', why: 'no test ran' });
     return report;
   } catch (error) {
-    return { passed: 0, failed: [{ name: 'tests', why: `vitest left no report (${error})` }], skipped: [] };
+    return {
+      seconds: {},
+      passed: 0,
+      failed: [{ name: 'tests', why: `vitest left no report (${error})` }],
+      skipped: [],
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,0 +1,68 @@
+// The areas of `npm test -- AREA`: by name, how the paths of its test files begin. `test/areas.test.ts` checks that every test file is
+// in an area, and that every path still exists.
+
+/** @type {Readonly<Record<string, readonly string[]>>} */
+export const AREAS = {
+  core: ['src/core/'],
+  engine: ['src/engine/', 'src/leases/', 'test/e2e/engine/', 'test/e2e/stories/', 'test/model-based/engine'],
+  store: ['src/stores/', 'test/contracts/sqlite', 'test/model-based/store'],
+  agents: ['src/agents/', 'test/agents/', 'test/acp-agents/', 'test/contracts/scripted'],
+  scripted: ['src/agents/scripted/', 'test/contracts/scripted'],
+  claude: [
+    'src/agents/claude/',
+    'src/agents/shared/',
+    'test/agents/claude',
+    'test/model/claude',
+    'test/e2e/cli-demo-claude',
+  ],
+  acp: ['src/agents/acp/', 'src/agents/shared/', 'test/agents/acp', 'test/acp-agents/'],
+  http: ['src/faces/http/', 'src/wire/', 'test/e2e/http/'],
+  client: ['src/clients/', 'test/e2e/client/'],
+  cli: ['src/faces/cli/', 'test/e2e/cli-'],
+  tasks: [
+    'src/tasks/',
+    'src/core/tasks/',
+    'test/e2e/tasks/',
+    'test/e2e/stories/tasks',
+    'test/e2e/cli-tasks',
+    'test/e2e/client/cli-tasks',
+    'test/e2e/client/equal-tasks',
+    'test/e2e/client/lost-tasks',
+    'test/e2e/http/tasks',
+    'test/faults/tasks/',
+    'test/model-based/tasks',
+    'test/agents/claude-tasks',
+  ],
+  library: ['src/library/', 'test/e2e/library-', 'test/e2e/examples', 'test/e2e/stories/tracker'],
+  host: ['src/host/', 'src/sandboxes/', 'src/doctor/', 'test/e2e/cli-doctor'],
+  model: ['src/testing/', 'test/model/'],
+  faults: ['test/faults/'],
+  random: ['test/model-based/'],
+  docs: [
+    'test/architecture',
+    'test/areas',
+    'test/package',
+    'test/settings-schema',
+    'test/acp-agents/',
+    'test/e2e/examples',
+  ],
+};
+
+/** What `npm run test:quick` leaves out: tests that start real agents, and tests that kill and restart processes many times. */
+export const NOT_QUICK = ['test/agents/', 'test/model/claude', 'test/e2e/cli-demo-claude', 'test/faults/'];
+
+/**
+ * The arguments for vitest: names of areas become the paths of their tests, everything else stays. Only what comes before the first
+ * option can be an area, because a word behind an option may be its value (`-t engine`).
+ * @param {readonly string[]} args
+ * @param {readonly string[]} files the paths of all tests
+ * @returns {{ readonly args: readonly string[] } | { readonly unknown: string }} `unknown`: a word that is no area and in no path
+ */
+export function vitestArguments(args, files) {
+  const firstOption = args.findIndex((arg) => arg.startsWith('-'));
+  const end = firstOption < 0 ? args.length : firstOption;
+  const names = args.slice(0, end);
+  const unknown = names.find((name) => !Object.hasOwn(AREAS, name) && !files.some((file) => file.includes(name)));
+  if (unknown !== undefined) return { unknown };
+  return { args: [...names.flatMap((name) => AREAS[name] ?? [name]), ...args.slice(end)] };
+}
