@@ -26,4 +26,4 @@ const { turns, gates } = await tl.tasks.report('fill the log');
 console.log(`gate: ${gates.map(({ result }) => `${result.verdict} (${result.summary})`).join(', ')}`);
 console.log(`sessions: ${new Set(turns.map(({ sessionId }) => sessionId)).size}`);
 const last = (await tl.tasks.report('remember')).turns.at(-1);
-console.log(`reply: ${(await tl.engine.answerOf(last?.turn ?? '')).reply}`);
+console.log(`reply: ${(await tl.engine.answerOf(last?.turnId ?? '')).reply}`);

@@ -55,11 +55,16 @@ export type {
 } from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
 export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
+export type {
+  PublicTask as Task,
+  PublicTaskEvent as TaskEvent,
+  PublicTaskTurn as TaskTurn,
+} from './core/public/task.ts';
 export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
 export type { Proof, Tried } from './core/receipt.ts';
 export type { RecordPart, TurnRecord } from './core/record.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore-settings.ts';
-export type { Decision, Task, TaskEvent, TaskState, TaskTurn } from './core/tasks/task.ts';
+export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
 export type { TurnState } from './core/turn.ts';
 export type { Update } from './core/update.ts';

@@ -1,4 +1,5 @@
-import type { Task, TaskEvent, TaskState } from '../core/tasks/task.ts';
+import type { PublicTask, PublicTaskEvent } from '../core/public/task.ts';
+import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
 import type { UsagePage } from '../core/usage-page.ts';
@@ -17,21 +18,21 @@ export interface Tasks {
    * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. They
    * are worked on from now on. What can never be honoured is `invalid` or `refused` here, and nothing is stored.
    */
-  add(plan: unknown, options?: AddOptions): Promise<{ tasks: Task[]; duplicate: boolean }>;
+  add(plan: unknown, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
   /** Adds, and waits as `waitFor` does. */
-  run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<Task[]>;
+  run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
   /** Waits until every one of them has ended, asks a person, or waits for one of those; then gives them as they are. */
-  waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<Task[]>;
+  waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<PublicTask[]>;
   /** Has this process work on all tasks of the owner that are not at rest: whoever did so before may be gone. */
-  resume(): Promise<Task[]>;
+  resume(): Promise<PublicTask[]>;
 
-  task(idOrName: string): Promise<Task>;
+  task(idOrName: string): Promise<PublicTask>;
   /** Newest first, a page of 50 or of `limit`. One that is short is not the last, only an empty one is. */
-  list(filter?: TaskListFilter): Promise<Task[]>;
+  list(filter?: TaskListFilter): Promise<PublicTask[]>;
   /** Asks its agent and its gate to stop. Returns the task as it is after asking; a running one ends a little later. */
-  cancel(idOrName: string): Promise<Task>;
+  cancel(idOrName: string): Promise<PublicTask>;
   /** Goes on with one that asks, has failed or was cancelled. Any other is a `conflict`. */
-  retry(idOrName: string, options?: RetryOptions): Promise<Task>;
+  retry(idOrName: string, options?: RetryOptions): Promise<PublicTask>;
   /** Everything there is to say about one task. */
   report(idOrName: string): Promise<TaskReport>;
   /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
@@ -39,7 +40,7 @@ export interface Tasks {
   /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
   lastSeq(): Promise<number>;
   /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */
-  follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<TaskEvent>;
+  follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<PublicTaskEvent>;
 
   /** Stops working. Tasks that are running are given back, to be gone on with; their turns end as the engine is closed. */
   close(): Promise<void>;

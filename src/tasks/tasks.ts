@@ -3,6 +3,7 @@ import { type Actor, actor } from '../core/actor.ts';
 import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { noSuchTask } from '../core/errors.ts';
 import { inPages } from '../core/pages.ts';
+import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/tasks/task.ts';
 import { inWords, parsePlan, placesIn } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
@@ -71,10 +72,10 @@ class EmbeddedTasks implements Tasks {
       tasks,
     });
     this.#want(added.tasks);
-    return added;
+    return { tasks: added.tasks.map(toPublicTask), duplicate: added.duplicate };
   }
 
-  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const { tasks } = await this.add(plan, options);
     return this.waitFor(
       tasks.map(({ id }) => id),
@@ -82,7 +83,7 @@ class EmbeddedTasks implements Tasks {
     );
   }
 
-  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
     const wait = new TaskWait((id) => this.task(id));
     try {
@@ -94,41 +95,42 @@ class EmbeddedTasks implements Tasks {
     }
   }
 
-  async resume(): Promise<Task[]> {
+  async resume(): Promise<PublicTask[]> {
     const filter = { states: ['waiting', 'queued', 'running'] } as const;
     const read = (last: Task | undefined) =>
       this.#store.list(this.owner, filter, { limit: PAGE, ...(last && { before: last.id }) });
     const open = (await Array.fromAsync(inPages(read))).toReversed();
     this.#want(open);
-    return open;
+    return open.map(toPublicTask);
   }
 
-  async task(idOrName: string): Promise<Task> {
+  async task(idOrName: string): Promise<PublicTask> {
     const task = await this.#store.find(this.owner, idOrName);
-    if (task !== null) return task;
+    if (task !== null) return toPublicTask(task);
     throw noSuchTask(idOrName);
   }
 
-  async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<Task[]> {
+  async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<PublicTask[]> {
     if (states !== undefined) checkTaskStates(states);
     const filter = { ...(states && { states }), ...(milestone !== undefined && { milestone }) };
-    return this.#store.list(this.owner, filter, { limit: checkLimit(limit, 50), ...(before && { before }) });
+    const page = { limit: checkLimit(limit, 50), ...(before && { before }) };
+    return (await this.#store.list(this.owner, filter, page)).map(toPublicTask);
   }
 
-  async cancel(idOrName: string): Promise<Task> {
+  async cancel(idOrName: string): Promise<PublicTask> {
     const { id } = await this.task(idOrName);
     const task = await this.#store.requestCancel(this.owner, id, this.#by);
     // Its runner may be dead: then this process ends the task and its turns.
     if (!taskHasEnded(task.state)) this.#machinery.runner.want(id);
-    return task;
+    return toPublicTask(task);
   }
 
-  async retry(idOrName: string, options: RetryOptions = {}): Promise<Task> {
+  async retry(idOrName: string, options: RetryOptions = {}): Promise<PublicTask> {
     const checked = parseRetry(options);
     const { id } = await this.task(idOrName);
     const task = await this.#store.retry(this.owner, id, { by: this.#by, ...checked });
     this.#want([task]);
-    return task;
+    return toPublicTask(task);
   }
 
   async report(idOrName: string): Promise<TaskReport> {
@@ -141,7 +143,7 @@ class EmbeddedTasks implements Tasks {
     );
     const sessions = [];
     for (const id of conversations) sessions.push(...(await this.#parts.store.sessions(this.owner, id)));
-    return reportOf(task, events, sessions);
+    return reportOf(task, events.map(toPublicTaskEvent), sessions);
   }
 
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {
@@ -152,7 +154,9 @@ class EmbeddedTasks implements Tasks {
     return this.#store.lastSeq(this.owner);
   }
 
-  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
+  async *follow(
+    options: { after?: number; task?: string; signal?: AbortSignal } = {},
+  ): AsyncGenerator<PublicTaskEvent> {
     const { signal, task } = options;
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
     const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
@@ -161,7 +165,7 @@ class EmbeddedTasks implements Tasks {
         const page = await this.#store.events(this.owner, { after, limit: PAGE, bytes: FOLLOWED_BYTES, ...only });
         for (const event of page) {
           if (signal?.aborted) return;
-          yield event;
+          yield toPublicTaskEvent(event);
           after = event.seq;
         }
         if (page.length === 0) await bell.next(signal);

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Task } from '../../src/core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../src/core/usage.ts';
+import type { Task } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
 import { known, until, WHICH } from '../e2e/support/conversations.ts';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
@@ -100,7 +100,7 @@ function tasksWithClaude(): void {
     const answers = await Promise.all(
       tasks.map(async ({ id }) => {
         const [turn] = (await tl.tasks.report(id)).turns;
-        return known((await tl.engine.answerOf(turn?.turn ?? '')).reply);
+        return known((await tl.engine.answerOf(turn?.turnId ?? '')).reply);
       }),
     );
     expect(answers.slice(2)).toEqual([['amber', 'birch'], []]);
@@ -170,7 +170,7 @@ function tasksWithClaude(): void {
         const [last, ...before] = turns.map(({ outcome }) => outcome).toReversed();
         expect([last, ...new Set(before)]).toEqual(before.length === 0 ? ['completed'] : ['completed', 'interrupted']);
         expect(JSON.stringify(turns)).not.toMatch(/not found/i);
-        expect(known((await second.engine.answerOf(turns.at(-1)?.turn ?? '')).reply)).toEqual([names[i]]);
+        expect(known((await second.engine.answerOf(turns.at(-1)?.turnId ?? '')).reply)).toEqual([names[i]]);
         // Every session on record is one that a turn has run in.
         const lineage = await second.engine.sessions(`task/${task.id}`);
         expect(lineage.filter((session) => !sessions.includes(session.id))).toEqual([]);

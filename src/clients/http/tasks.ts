@@ -1,7 +1,8 @@
 import { checkAfter, checkLimit } from '../../core/arguments.ts';
 import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
 import { inPages } from '../../core/pages.ts';
-import { checkTaskStates, type Task, type TaskEvent, type TaskSpec } from '../../core/tasks/task.ts';
+import type { PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
+import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
 import { inWords, type Locate, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
@@ -48,7 +49,7 @@ export class HttpTasks implements Tasks {
     }
   }
 
-  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const { tasks } = await this.add(plan, options);
     return this.waitFor(
       tasks.map(({ id }) => id),
@@ -56,38 +57,38 @@ export class HttpTasks implements Tasks {
     );
   }
 
-  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<Task[]> {
+  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const after = await this.lastSeq();
     const wait = new TaskWait((id) => this.task(id));
     await wait.begin(ids);
     if (wait.isOver) return wait.tasks;
-    for await (const { task } of this.follow({ after, ...(signal && { signal }) })) {
-      await wait.moved([task]);
+    for await (const { taskId } of this.follow({ after, ...(signal && { signal }) })) {
+      await wait.moved([taskId]);
       if (wait.isOver) break;
     }
     return wait.tasks;
   }
 
   /** The server works on all of them anyway. */
-  async resume(): Promise<Task[]> {
+  async resume(): Promise<PublicTask[]> {
     return (await Array.fromAsync(this.#all({ states: ['waiting', 'queued', 'running'] }))).toReversed();
   }
 
-  async task(idOrName: string): Promise<Task> {
+  async task(idOrName: string): Promise<PublicTask> {
     return this.#caller.ask('getTask', { params: await this.#at(idOrName) });
   }
 
-  async list({ states, limit, ...filter }: TaskListFilter = {}): Promise<Task[]> {
+  async list({ states, limit, ...filter }: TaskListFilter = {}): Promise<PublicTask[]> {
     if (states !== undefined) checkTaskStates(states);
     const query = { ...filter, limit: checkLimit(limit, 50), state: states?.join(',') };
     return states?.length === 0 ? [] : (await this.#caller.ask('listTasks', { query })).tasks;
   }
 
-  async cancel(idOrName: string): Promise<Task> {
+  async cancel(idOrName: string): Promise<PublicTask> {
     return this.#caller.ask('cancelTask', { params: await this.#at(idOrName) });
   }
 
-  async retry(idOrName: string, options: RetryOptions = {}): Promise<Task> {
+  async retry(idOrName: string, options: RetryOptions = {}): Promise<PublicTask> {
     parseRetry(options);
     const { say, budget, maxIterations } = options;
     const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations } };
@@ -109,7 +110,9 @@ export class HttpTasks implements Tasks {
     return (await this.#caller.ask('listTasks', { query: { limit: 1 } })).seq;
   }
 
-  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent> {
+  async *follow(
+    options: { after?: number; task?: string; signal?: AbortSignal } = {},
+  ): AsyncGenerator<PublicTaskEvent> {
     const { signal } = options;
     // By its id: after a reconnect, the name may belong to a newer task.
     const task = options.task === undefined ? undefined : (await this.task(options.task)).id;
@@ -130,7 +133,7 @@ export class HttpTasks implements Tasks {
   }
 
   /** Newest first. */
-  #all(filter: TaskListFilter): AsyncGenerator<Task> {
+  #all(filter: TaskListFilter): AsyncGenerator<PublicTask> {
     return inPages((last) => this.list({ ...filter, limit: PAGE, ...(last && { before: last.id }) }));
   }
 }

@@ -1,11 +1,12 @@
+import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../public/task.ts';
 import type { Session } from '../session.ts';
-import type { Decision, Task, TaskEvent, TaskState, TaskTurn } from './task.ts';
+import type { Decision, TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
 /** Everything about a task, turn by turn. */
 export interface TaskReport {
-  readonly task: Task;
-  readonly turns: readonly TaskTurn[];
+  readonly task: PublicTask;
+  readonly turns: readonly PublicTaskTurn[];
   readonly gates: readonly {
     readonly round: number;
     readonly iteration: number;
@@ -28,7 +29,11 @@ export type ReportedSession = Pick<Session, 'id' | 'agent' | 'origin' | 'state' 
 };
 
 /** Makes a report from the events of the task. */
-export function reportOf(task: Task, events: readonly TaskEvent[], sessions: readonly Session[]): TaskReport {
+export function reportOf(
+  task: PublicTask,
+  events: readonly PublicTaskEvent[],
+  sessions: readonly Session[],
+): TaskReport {
   const turns = events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload] : []));
   const of = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;
   return {

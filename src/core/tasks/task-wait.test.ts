@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Task, TaskState } from './task.ts';
+import type { PublicTask } from '../public/task.ts';
+import type { TaskState } from './task.ts';
 import { TaskWait } from './task-wait.ts';
 
 /** Tasks by what they come after; the first ones run. Counts how often somebody asks what one comes after. */
@@ -14,7 +15,7 @@ function world(plan: Record<string, string[]>, mostLooks = Number.POSITIVE_INFIN
       if (looks > mostLooks) throw new Error(`looked at more than ${mostLooks} times`);
       return plan[id];
     };
-    return Object.defineProperty(task, 'after', { get: after }) as unknown as Task;
+    return Object.defineProperty(task, 'after', { get: after }) as unknown as PublicTask;
   };
   return { states, wait: new TaskWait(find) };
 }

@@ -1,12 +1,13 @@
-import { type Task, taskHasEnded } from './task.ts';
+import type { PublicTask } from '../public/task.ts';
+import { taskHasEnded } from './task.ts';
 
 /** Tasks that a caller waits for, and the tasks that they come after, as last read. */
 export class TaskWait {
-  readonly #find: (idOrName: string) => Promise<Task>;
-  readonly #known = new Map<string, Task>();
+  readonly #find: (idOrName: string) => Promise<PublicTask>;
+  readonly #known = new Map<string, PublicTask>();
   readonly #asked: string[] = [];
 
-  constructor(find: (idOrName: string) => Promise<Task>) {
+  constructor(find: (idOrName: string) => Promise<PublicTask>) {
     this.#find = find;
   }
 
@@ -19,8 +20,8 @@ export class TaskWait {
     for (const id of ids ?? [...this.#known.keys()]) if (this.#known.has(id)) await this.#look(id);
   }
 
-  get tasks(): Task[] {
-    return this.#asked.map((id) => this.#known.get(id) as Task);
+  get tasks(): PublicTask[] {
+    return this.#asked.map((id) => this.#known.get(id) as PublicTask);
   }
 
   get isOver(): boolean {
@@ -29,7 +30,7 @@ export class TaskWait {
   }
 
   /** Whether it changes no more by itself. Remembers answers, because a plan may have very many paths. */
-  #isAtRest(task: Task, looked: Map<string, boolean>): boolean {
+  #isAtRest(task: PublicTask, looked: Map<string, boolean>): boolean {
     const known = looked.get(task.id);
     if (known !== undefined) return known;
     const isAtRest = this.#hasRest(task) ?? task.after.some((id) => this.#blocks(id, looked));
@@ -38,7 +39,7 @@ export class TaskWait {
   }
 
   /** Null: it depends on the tasks it comes after. */
-  #hasRest({ state }: Task): boolean | null {
+  #hasRest({ state }: PublicTask): boolean | null {
     if (state === 'waiting') return null;
     return taskHasEnded(state) || state === 'asking';
   }

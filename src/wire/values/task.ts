@@ -1,11 +1,10 @@
 import * as z from 'zod';
+import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../../core/public/task.ts';
 import {
   DECISION_CODES,
   DECISIONS,
   type Decision as DecisionValue,
   TASK_STATES,
-  type TaskTurn as TaskTurnValue,
-  type Task as TaskValue,
   TURN_PURPOSES,
 } from '../../core/tasks/task.ts';
 import { type GateResult as GateResultValue, VERDICTS } from '../../core/tasks/task-gate.ts';
@@ -34,8 +33,8 @@ export const TaskTurn = named(
   z.strictObject({
     purpose: z.enum(TURN_PURPOSES),
     ...Step,
-    turn: text.nullable(),
-    conversation: text,
+    turnId: text.nullable(),
+    conversationId: text,
     agent: text,
     outcome: TurnEnd,
     failure: Failure.nullable(),
@@ -45,7 +44,7 @@ export const TaskTurn = named(
     lockWaits: Waits,
     endedAt: Time,
   }),
-) satisfies z.ZodType<TaskTurnValue>;
+) satisfies z.ZodType<PublicTaskTurn>;
 
 const Gate = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('command'), command: text, timeoutMs: Count }),
@@ -57,7 +56,7 @@ export const Task = named(
   z.strictObject({
     id: text,
     owner: text,
-    plan: text,
+    planId: text,
     name: text.nullable(),
     goal: text,
     gate: Gate.nullable(),
@@ -74,14 +73,9 @@ export const Task = named(
     permissions: PermissionMode,
     state: State,
     progress: z.strictObject({
-      conversation: text.nullable(),
+      conversationId: text.nullable(),
       ...Step,
       tries: Count,
-      retryOf: text.nullable(),
-      feedback: z
-        .strictObject({ gate: GateResult.nullable(), person: z.strictObject({ say: text.nullable() }).nullable() })
-        .nullable(),
-      adopted: z.boolean(),
       turns: Count,
       spent: Usage,
       lockWaits: Waits,
@@ -92,10 +86,10 @@ export const Task = named(
     startedAt: Time.nullable(),
     endedAt: Time.nullable(),
   }),
-) satisfies z.ZodType<TaskValue>;
+) satisfies z.ZodType<PublicTask>;
 
-const event = <K extends string>(kind: K, payload: z.ZodType) =>
-  z.strictObject({ seq: Count, task: text, kind: z.literal(kind), at: Time, payload });
+const event = <K extends string, P extends z.ZodType>(kind: K, payload: P) =>
+  z.strictObject({ seq: Count, taskId: text, kind: z.literal(kind), at: Time, payload });
 
 export const TaskEvent = named(
   'TaskEvent',
@@ -106,7 +100,7 @@ export const TaskEvent = named(
     ),
     event('task.queued', z.strictObject({ reason: text })),
     event('task.started', z.strictObject(Step)),
-    event('task.opened', z.strictObject({ conversation: text })),
+    event('task.opened', z.strictObject({ conversationId: text })),
     event('task.turned', TaskTurn),
     event('task.gated', z.strictObject({ ...Step, result: GateResult })),
     event('task.decided', z.strictObject({ ...decision, ...Step, state: State })),
@@ -114,7 +108,7 @@ export const TaskEvent = named(
     event('task.cancelled', z.strictObject({ by: text })),
     event('task.retried', z.strictObject({ by: text, say: text.nullable() })),
   ]),
-);
+) satisfies z.ZodType<PublicTaskEvent>;
 
 export const TaskReport = named(
   'TaskReport',

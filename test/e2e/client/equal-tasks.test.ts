@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inPages } from '../../../src/core/pages.ts';
-import type { Task, TaskEvent } from '../../../src/core/tasks/task.ts';
+import type { Task, TaskEvent } from '../../../src/index.ts';
 import type { TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';
@@ -61,7 +61,7 @@ async function story(tasks: Tasks, home: string) {
   const failed = await tasks.waitFor(['usage']);
   const cwd = join(home, 'inner');
   const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
-  await seen(tasks, (event) => event.kind === 'task.opened' && event.task === hanging[0]?.id);
+  await seen(tasks, (event) => event.kind === 'task.opened' && event.taskId === hanging[0]?.id);
   const { tasks: behind } = await tasks.add({ name: 'behind', goal: 'x' });
   await until('the agent is at work', () => existsSync(join(cwd, 'begun')));
   const open = await tasks.resume();
@@ -71,7 +71,7 @@ async function story(tasks: Tasks, home: string) {
   const cancelled = await tasks.waitFor(['stuck', 'behind']);
   const last = await tasks.lastSeq();
   const events = await eventsUpTo(tasks, last);
-  const ofUsage = events.findLast(({ task }) => task === usage?.id);
+  const ofUsage = events.findLast(({ taskId }) => taskId === usage?.id);
   const all = await tasks.list();
   const other = tasks.as('Zoë');
   const spentAfter = (last?: TaskUsageRow) => tasks.usage({ limit: 1, ...(last && { before: last }) });

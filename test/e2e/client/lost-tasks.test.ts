@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { HttpTasks } from '../../../src/clients/http/tasks.ts';
-import type { TaskEvent } from '../../../src/core/tasks/task.ts';
+import type { TaskEvent } from '../../../src/index.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
 import { until } from '../../faults/harness/until.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';

@@ -3,9 +3,11 @@ import type { ConversationEvent, EventKind, EventPayloads } from '../../../src/c
 import { toPublicConversation, toPublicSummary } from '../../../src/core/public/conversation.ts';
 import { toPublicEvent } from '../../../src/core/public/event.ts';
 import { toPublicReceipt, toPublicSessions } from '../../../src/core/public/session.ts';
+import { toPublicTask, toPublicTaskEvent } from '../../../src/core/public/task.ts';
 import { toPublicPermission, toPublicTurn } from '../../../src/core/public/turn.ts';
 import type { Receipt } from '../../../src/core/receipt.ts';
 import type { Session } from '../../../src/core/session.ts';
+import type { Task, TaskEvent, TaskEventKind, TaskEventPayloads, TaskTurn } from '../../../src/core/tasks/task.ts';
 import type { Sent, Turn } from '../../../src/core/turn.ts';
 import { NO_USAGE } from '../../../src/core/usage.ts';
 import { open } from '../../../src/index.ts';
@@ -147,6 +149,53 @@ test('other stored values are published without what is internal, and as their s
     expect(internalIn(value), name).toEqual([]);
     expectValid(`#/components/schemas/${name}`, JSON.parse(JSON.stringify(value)), name);
   }
+});
+
+const TASK_TURN: TaskTurn = {
+  ...{ purpose: 'work', round: 1, iteration: 1, turn: 't-1', conversation: 'c-1', agent: 'claude', outcome: 'failed' },
+  ...{ failure: FAILURE, sessionId: 's-1', rung: 'live', usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, endedAt: 9 },
+};
+const STEP = { round: 1, iteration: 1 };
+const GATE = { verdict: 'fail', summary: 'It fails.', output: '', cut: 0, ms: 5 } as const;
+const DECISION = { decision: 'retry', code: 'gate_failed', reason: 'It fails.' } as const;
+
+/** One stored payload of every kind of event of a task. A new kind does not compile until it is here. */
+const STORED_OF_TASKS: { readonly [K in TaskEventKind]: TaskEventPayloads[K] } = {
+  'task.added': { name: 'parser', goal: 'Write it.', milestone: null, agent: 'claude', state: 'queued' },
+  'task.queued': { reason: 'its turn' },
+  'task.started': STEP,
+  'task.opened': { conversation: 'c-1' },
+  'task.turned': TASK_TURN,
+  'task.gated': { ...STEP, result: GATE },
+  'task.decided': { ...DECISION, ...STEP, state: 'running' },
+  'task.cancel_requested': { by: 'ann' },
+  'task.cancelled': { by: 'ann' },
+  'task.retried': { by: 'ann', say: null },
+};
+
+test.each(Object.keys(STORED_OF_TASKS) as TaskEventKind[])('a stored %s has a public form', (kind) => {
+  const stored = { seq: 9, task: 'k-1', kind, at: 5, payload: STORED_OF_TASKS[kind] } as TaskEvent;
+  const shown = toPublicTaskEvent(stored);
+  expect(shown).toMatchObject({ seq: 9, taskId: 'k-1', kind, at: 5 });
+  expect(JSON.stringify(shown)).not.toMatch(/"(task|turn|conversation)":/);
+  expectValid('#/components/schemas/TaskEvent', JSON.parse(JSON.stringify(shown)), kind);
+});
+
+test('a task is published without what only its next runner needs', () => {
+  const task: Task = {
+    ...{ id: 'k-1', owner: 'ann', plan: 'r-1', name: 'parser', goal: 'Write it.', gate: null, milestone: null },
+    ...{ agent: 'claude', sessions: 'kept', session: null, maxIterations: 3, budget: { costMicros: null, tokens: 9 } },
+    ...{ after: [], retryInterrupted: 0, cwd: null, sandbox: null, permissions: 'deny', state: 'running' },
+    progress: {
+      ...{ conversation: 'c-1', ...STEP, tries: 0, retryOf: 't-0', feedback: { gate: GATE, person: null } },
+      ...{ adopted: true, turns: 1, spent: NO_USAGE, lockWaits: { count: 0, ms: 0 }, decision: DECISION },
+    },
+    ...{ cancelRequested: false, createdAt: 1, startedAt: 2, endedAt: null },
+  };
+  const shown = toPublicTask(task);
+  expect(shown).toMatchObject({ planId: 'r-1', progress: { conversationId: 'c-1', turns: 1 } });
+  for (const internal of ['retryOf', 'feedback', 'adopted']) expect(shown.progress).not.toHaveProperty(internal);
+  expectValid('#/components/schemas/Task', JSON.parse(JSON.stringify(shown)), 'Task');
 });
 
 /** Everything that an engine tells of a conversation with restores, questions, retries and a fork. */

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Task } from '../../../src/core/tasks/task.ts';
-import type { Throughline } from '../../../src/index.ts';
+import type { Task, Throughline } from '../../../src/index.ts';
 import { expectSound, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';

@@ -116,7 +116,7 @@ test('a gate that takes too long is ended with all that it started, and has fail
   expect(task).toMatchObject({ state: 'failed', progress: { decision: { code: 'iterations_spent' } } });
   const { gates } = await tl.tasks.report(task.id);
   expect(gates[0]?.result).toMatchObject({ verdict: 'fail', summary: 'timed out after 3 s' });
-  await gone(home, task.progress.conversation);
+  await gone(home, task.progress.conversationId);
 });
 
 test('a cancel reaches the gate and all that it started', async () => {
@@ -126,12 +126,12 @@ test('a cancel reaches the gate and all that it started', async () => {
   const { id } = only(tasks);
   await until('the gate runs', async () => {
     const { progress } = await tl.tasks.task(id);
-    return progress.conversation !== null && existsSync(await pidFile(home, progress.conversation));
+    return progress.conversationId !== null && existsSync(await pidFile(home, progress.conversationId));
   });
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));
   expect(task).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
-  await gone(home, task.progress.conversation);
+  await gone(home, task.progress.conversationId);
 });
 
 test('an answer that is no verdict is asked for once more, and then a person is', async () => {

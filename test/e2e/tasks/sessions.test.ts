@@ -2,8 +2,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import type { Task } from '../../../src/core/tasks/task.ts';
-import type { Throughline } from '../../../src/index.ts';
+import type { Task, Throughline } from '../../../src/index.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
@@ -16,7 +15,7 @@ const told = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH}` });
 async function knewIn(tl: Throughline, task: Task): Promise<string[][]> {
   const { turns } = await tl.tasks.report(task.id);
   const work = turns.filter(({ purpose }) => purpose === 'work');
-  return Promise.all(work.map(async ({ turn }) => known((await tl.engine.answerOf(turn ?? '')).reply)));
+  return Promise.all(work.map(async ({ turnId }) => known((await tl.engine.answerOf(turnId ?? '')).reply)));
 }
 const sessionsOf = async (tl: Throughline, task: Task) =>
   (await tl.tasks.report(task.id)).turns.map(({ sessionId }) => sessionId);
@@ -126,8 +125,8 @@ test('tasks of a milestone share its context: the third knows what the first was
   const done = (await tl.tasks.run({ parallel: 4, tasks })) as [Task, Task, Task, Task];
   expect(await knewIn(tl, done[3])).toEqual([['first', 'second']]);
   expect(new Set([...(await sessionsOf(tl, done[0])), ...(await sessionsOf(tl, done[3]))]).size).toBe(1);
-  expect(done[0].progress.conversation).toBe(done[3].progress.conversation);
-  expect(done[1].progress.conversation).not.toBe(done[0].progress.conversation);
+  expect(done[0].progress.conversationId).toBe(done[3].progress.conversationId);
+  expect(done[1].progress.conversationId).not.toBe(done[0].progress.conversationId);
 });
 
 test('a session that is locked is waited for, and the report counts it', async () => {

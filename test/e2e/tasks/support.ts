@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { promptText } from '../../../src/core/content.ts';
-import type { Task } from '../../../src/core/tasks/task.ts';
-import type { Throughline } from '../../../src/index.ts';
+import type { Task, Throughline } from '../../../src/index.ts';
 
 /** The one task that there is. */
 export function only(tasks: readonly Task[]): Task {

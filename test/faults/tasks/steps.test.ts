@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { Task } from '../../../src/core/tasks/task.ts';
+import type { Task } from '../../../src/index.ts';
 import { assembleTasks } from '../harness/assemble.ts';
 import { marked } from '../harness/marked.ts';
 import { Place } from '../harness/place.ts';

@@ -1,4 +1,5 @@
-import { type Task, type TaskEvent, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
+import type { PublicTask, PublicTaskEvent } from '../../../../core/public/task.ts';
+import { type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { usageLine } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -14,7 +15,7 @@ export class BoardView {
   /** What each running task is doing. */
   readonly #doing = new Map<string, string>();
 
-  constructor(output: Output, tasks: readonly Task[]) {
+  constructor(output: Output, tasks: readonly PublicTask[]) {
     this.#output = output;
     for (const task of tasks) {
       this.#states.set(task.id, task.state);
@@ -23,8 +24,8 @@ export class BoardView {
   }
 
   /** Ignores events of other tasks. */
-  see(event: TaskEvent): void {
-    const name = this.#names.get(event.task);
+  see(event: PublicTaskEvent): void {
+    const name = this.#names.get(event.taskId);
     if (name === undefined) return;
     this.#keep(event);
     const line = lineOf(event);
@@ -32,7 +33,7 @@ export class BoardView {
     this.#bar();
   }
 
-  #keep({ kind, task, payload }: TaskEvent): void {
+  #keep({ kind, taskId: task, payload }: PublicTaskEvent): void {
     switch (kind) {
       case 'task.started':
         this.#states.set(task, 'running');
@@ -67,7 +68,7 @@ export class BoardView {
 }
 
 /** Null: nothing that a person needs to know. */
-function lineOf({ kind, payload }: TaskEvent): string | null {
+function lineOf({ kind, payload }: PublicTaskEvent): string | null {
   switch (kind) {
     case 'task.turned': {
       const { purpose, iteration, outcome, usage, lockWaits } = payload;

@@ -13,7 +13,7 @@ export function reportLines(report: TaskReport): string[] {
     '',
     ...quoted(task.goal),
     '',
-    `- task \`${task.id}\`, conversation ${progress.conversation === null ? 'none yet' : `\`${progress.conversation}\``}`,
+    `- task \`${task.id}\`, conversation ${progress.conversationId === null ? 'none yet' : `\`${progress.conversationId}\``}`,
     `- ${turns(progress.turns)}, sessions ${task.sessions}`,
     `- spent: ${usageLine(progress.spent)}`,
     `- lock waits: ${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`,

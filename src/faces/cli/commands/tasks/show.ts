@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Task } from '../../../../core/tasks/task.ts';
+import type { PublicTask } from '../../../../core/public/task.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { time, usageLine } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
@@ -26,7 +26,7 @@ async function show(id: string, { output, withTasks }: Cli): Promise<void> {
   });
 }
 
-function forPeople(task: Task, output: Output): void {
+function forPeople(task: PublicTask, output: Output): void {
   const { id, goal, gate, milestone, progress, createdAt, state } = task;
   const field = (name: string, value: string) => output.line(styled('dim', `${name.padEnd(14)}`), oneLine(value));
   output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
@@ -34,7 +34,7 @@ function forPeople(task: Task, output: Output): void {
   field('goal', goal);
   if (gate !== null) field('gate', gate.kind === 'command' ? gate.command : `${gate.agent} judges: ${gate.ask}`);
   if (milestone !== null) field('milestone', milestone);
-  if (progress.conversation !== null) field('conversation', progress.conversation);
+  if (progress.conversationId !== null) field('conversation', progress.conversationId);
   field('added', time(createdAt));
   field('spent', usageLine(progress.spent));
   if (progress.lockWaits.count > 0) field('lock waits', `${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`);

@@ -1,5 +1,5 @@
 import { inPages } from '../../../../core/pages.ts';
-import type { Task } from '../../../../core/tasks/task.ts';
+import type { PublicTask } from '../../../../core/public/task.ts';
 import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
 import { turns } from '../../lines.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -13,8 +13,8 @@ export function allTasks(
   tasks: Tasks,
   filter: Omit<TaskListFilter, 'limit' | 'before'>,
   most?: number,
-): AsyncGenerator<Task> {
-  const read = (last: Task | undefined, wanted: number) =>
+): AsyncGenerator<PublicTask> {
+  const read = (last: PublicTask | undefined, wanted: number) =>
     tasks.list({ ...filter, limit: Math.min(wanted, PAGE), ...(last && { before: last.id }) });
   return inPages(read, most);
 }
@@ -22,13 +22,13 @@ export function allTasks(
 const LONGEST = 60;
 
 /** What a person calls a task: its name, else the beginning of its goal. */
-export function nameOf({ name, goal }: Pick<Task, 'name' | 'goal'>): string {
+export function nameOf({ name, goal }: Pick<PublicTask, 'name' | 'goal'>): string {
   const text = oneLine(name ?? goal);
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
 }
 
 /** One task in one line. */
-export function taskLine({ progress, state, agent }: Task): string {
+export function taskLine({ progress, state, agent }: PublicTask): string {
   const hasReason = progress.decision !== null && !['running', 'cancelled', 'waiting'].includes(state);
   const why = hasReason ? `: ${oneLine(progress.decision?.reason ?? '')}` : '';
   return `${state}, ${turns(progress.turns)} of ${oneLine(agent)}${why}`;

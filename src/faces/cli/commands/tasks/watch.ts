@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Task } from '../../../../core/tasks/task.ts';
+import type { PublicTask } from '../../../../core/public/task.ts';
 import type { Cli, TaskDesk } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
 import type { Output } from '../../output.ts';
@@ -16,7 +16,7 @@ const KILL_MS = 3_000;
  */
 export async function watchTasks(
   desk: TaskDesk,
-  tasks: readonly Task[],
+  tasks: readonly PublicTask[],
   after: number,
   { output }: Cli,
 ): Promise<number> {
@@ -85,7 +85,7 @@ function show({ tasks }: TaskDesk, { ids, after, view, output, signal }: Showing
     for await (const event of tasks.follow({ after, signal })) {
       shown = event.seq;
       wake();
-      if (!ids.has(event.task)) continue;
+      if (!ids.has(event.taskId)) continue;
       if (output.json) output.value(event);
       else view.see(event);
     }
@@ -101,7 +101,7 @@ function show({ tasks }: TaskDesk, { ids, after, view, output, signal }: Showing
   return { done, upTo };
 }
 
-const RANK: Record<Task['state'], number> = {
+const RANK: Record<PublicTask['state'], number> = {
   done: DONE,
   cancelled: EXIT.cancelled,
   failed: 1,
@@ -112,7 +112,7 @@ const RANK: Record<Task['state'], number> = {
 };
 
 /** The first task that is not done decides. */
-function exitOf(tasks: readonly Task[]): number {
+function exitOf(tasks: readonly PublicTask[]): number {
   const [undone] = tasks.filter(({ state }) => state !== 'done' && state !== 'waiting');
   const task = undone ?? tasks.find(({ state }) => state !== 'done');
   if (task === undefined) return DONE;

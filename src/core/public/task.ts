@@ -1,0 +1,144 @@
+import type { Failure } from '../errors.ts';
+import type {
+  Budget,
+  Decision,
+  Gate,
+  SessionMode,
+  Task,
+  TaskEvent,
+  TaskEventKind,
+  TaskEventPayloads,
+  TaskState,
+  TaskTurn,
+  TurnPurpose,
+} from '../tasks/task.ts';
+import type { PermissionMode, TurnEnd } from '../turn.ts';
+import type { Usage } from '../usage.ts';
+
+/** A task as all interfaces show it. */
+export interface PublicTask {
+  readonly id: string;
+  readonly owner: string;
+  /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
+  readonly planId: string;
+  /** The caller's name for it within its plan; null: none. */
+  readonly name: string | null;
+  readonly goal: string;
+  /** Null: the task ends with its first turn. */
+  readonly gate: Gate | null;
+  /** Tasks of one milestone share a conversation, and run one after another; null: a conversation of its own. */
+  readonly milestone: string | null;
+  readonly agent: string;
+  readonly sessions: SessionMode;
+  /** The agent's id of a session to continue in; null: none. */
+  readonly session: string | null;
+  readonly maxIterations: number;
+  readonly budget: Budget;
+  /** Ids of tasks that must be done first. */
+  readonly after: readonly string[];
+  /** How often in a row an interrupted turn is retried without asking a person. */
+  readonly retryInterrupted: number;
+  /** A directory to work in; null: one of its own. */
+  readonly cwd: string | null;
+  /** The caller's name of a sandbox that it shares with others; null: one of its own. */
+  readonly sandbox: string | null;
+  readonly permissions: PermissionMode;
+  readonly state: TaskState;
+  readonly progress: PublicTaskProgress;
+  readonly cancelRequested: boolean;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+}
+
+/** How far a task is. */
+export interface PublicTaskProgress {
+  /** Null: not started. */
+  readonly conversationId: string | null;
+  /** Starts at 1; every retry by a person adds one. */
+  readonly round: number;
+  /** The next or running turn of this round, from 1. */
+  readonly iteration: number;
+  /** How often this turn was retried after an interruption. */
+  readonly tries: number;
+  /** Turns that have ended, of the agent and of the gate. */
+  readonly turns: number;
+  readonly spent: Usage;
+  readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** The last one; null: none yet. */
+  readonly decision: Decision | null;
+}
+
+/** An ended turn of a task. */
+export interface PublicTaskTurn {
+  readonly purpose: TurnPurpose;
+  readonly round: number;
+  readonly iteration: number;
+  /** Null: the submission was refused. */
+  readonly turnId: string | null;
+  readonly conversationId: string;
+  readonly agent: string;
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  readonly sessionId: string | null;
+  /** The rung that restored its session; null: it did not get that far. */
+  readonly rung: string | null;
+  readonly usage: Usage;
+  readonly lockWaits: { readonly count: number; readonly ms: number };
+  readonly endedAt: number;
+}
+
+/** The payload of every kind of public event of a task. */
+export interface PublicTaskEventPayloads extends Omit<TaskEventPayloads, 'task.opened' | 'task.turned'> {
+  'task.opened': { readonly conversationId: string };
+  'task.turned': PublicTaskTurn;
+}
+
+/** One event of a task. `seq` counts all events of an owner's tasks from 1 without gaps. */
+export type PublicTaskEvent = {
+  [K in TaskEventKind]: {
+    readonly seq: number;
+    readonly taskId: string;
+    readonly kind: K;
+    readonly at: number;
+    readonly payload: PublicTaskEventPayloads[K];
+  };
+}[TaskEventKind];
+
+/** Without what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
+export function toPublicTask(stored: Task): PublicTask {
+  const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
+  const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
+  const { createdAt, startedAt, endedAt } = stored;
+  const { conversation, round, iteration, tries, turns, spent, lockWaits, decision } = stored.progress;
+  return {
+    ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
+    ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
+    progress: { conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, decision },
+    ...{ createdAt, startedAt, endedAt },
+  };
+}
+
+export function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTaskTurn {
+  const { purpose, round, iteration, agent, outcome, failure, sessionId, rung, usage, lockWaits, endedAt } = stored;
+  return {
+    ...{ purpose, round, iteration, turnId: turn, conversationId: conversation, agent, outcome, failure },
+    ...{ sessionId, rung, usage, lockWaits, endedAt },
+  };
+}
+
+export function toPublicTaskEvent(stored: TaskEvent): PublicTaskEvent {
+  const { seq, task, kind, at } = stored;
+  return { seq, taskId: task, kind, at, payload: publicPayload(stored) } as PublicTaskEvent;
+}
+
+function publicPayload(stored: TaskEvent): PublicTaskEvent['payload'] {
+  switch (stored.kind) {
+    case 'task.opened':
+      return { conversationId: stored.payload.conversation };
+    case 'task.turned':
+      return toPublicTaskTurn(stored.payload);
+    default:
+      return stored.payload;
+  }
+}
