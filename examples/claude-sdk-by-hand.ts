@@ -1,5 +1,5 @@
-// Claude's Agent SDK, driven by hand: every prompt in a process of its own, all of them in one conversation. Throughline does
-// not touch Claude here; its tracker remembers the session, keeps the history, and lets one request at a time through.
+// A program that runs Claude's Agent SDK itself: each prompt in its own process, all in one conversation. Throughline does not
+// touch Claude here. Its tracker remembers the session, keeps the history, and allows one request at a time.
 // Uses your own Claude, with its login: npm install @anthropic-ai/claude-agent-sdk
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -37,11 +37,11 @@ async function ask(home: string, prompt: string): Promise<void> {
   const tracker = tl.tracker();
   const request = randomUUID();
   const session = await tracker.getAgentSession('claude');
-  // Written down, and the conversation locked, before anything leaves: a second request would be refused, not mixed in.
+  // Stored, and the conversation locked, before anything is sent: a second request is refused and cannot mix in.
   await tracker.trackRequest(request, 'claude', session);
   try {
-    // A session belongs to its directory, so that is the same every time. One that cannot be resumed is an error, and never
-    // a reason to begin anew without a word.
+    // Claude finds a session only in its own directory, so that is always the same. If the session cannot be resumed, that is an
+    // error, and not a reason to start a new one silently.
     const options = { cwd: home, ...(session !== null && { resume: session }) };
     for await (const message of query({ prompt, options })) {
       // Whatever id comes back is the session from now on; the same one again changes nothing.

@@ -1,5 +1,5 @@
-// An agent asks in the middle of a turn. The question is stored: whoever follows the conversation, in any process, may
-// answer it, and the first answer wins.
+// An agent asks a question during a turn. The question is stored. Everyone who follows the conversation, in any process, may
+// answer it; the first answer wins.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +26,6 @@ for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
   }
 }
 
-// Where nobody can answer, say so: then every question is denied at once instead of waiting.
+// If nobody can answer, say so: then every question is denied at once.
 const { reply } = await chat.ask('/ask May I write notes.txt?\n/tool edit notes.txt', { permissions: 'deny' });
 console.log(`nobody there: ${reply}`);

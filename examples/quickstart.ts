@@ -1,4 +1,4 @@
-// A conversation that goes on after the program, and the agent's session with it, has ended.
+// A conversation that continues after the program and the agent's session have ended.
 // Run it again with the home that it prints: node examples/quickstart.ts HOME
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { open } from 'throughline';
 const home = process.argv[2] ?? mkdtempSync(join(tmpdir(), 'throughline-'));
 console.log('home:', home);
 
-// Left out, the home is where the data of all programs lies, and the settings come from throughline.config.json.
+// Without `home`, the data is in $THROUGHLINE_HOME or the XDG directory. Without `settings`, throughline.config.json is read.
 await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
 const chat = tl.conversation('quickstart', { agent: 'scripted' });
 
@@ -18,7 +18,7 @@ for await (const event of chat.send('The codeword is amber.')) {
   if (event.kind === 'turn.ended') console.log('ended:', event.payload.outcome);
 }
 
-// Or just the answer, with the receipt: how the session came to know what it should.
+// Or just the answer, with the receipt: how the session got its context.
 const { reply, receipt } = await chat.ask('Which codewords have you seen?');
 console.log('reply:', reply);
 console.log(`receipt: ${receipt.rung}, ${receipt.carried} turns carried, ${receipt.dropped} dropped, ${receipt.proof}`);

@@ -1,4 +1,4 @@
-// Goals that are gone over until their gates pass. The second knows what the first was told: they share a milestone.
+// Agents work on goals until their gates pass. The second task knows what the first was told: they share a milestone.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// For programs that drive an agent themselves: the tracker only keeps the books. It never invents a session id.
+// For programs that run an agent themselves: the tracker records sessions and requests. It never invents a session id.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ async function callAgent(prompt: string, resume: string | null) {
 
 async function ask(requestId: string, prompt: string): Promise<void> {
   const resume = await tracker.getAgentSession('agent456');
-  // Recorded, and the conversation locked, before anything leaves. Without a session it is pending, not "session null".
+  // Recorded, and the conversation locked, before anything is sent. Without a session the request is pending.
   const tracked = await tracker.trackRequest(requestId, 'agent456', resume);
   console.log(`${requestId}: ${tracked.status}, going on in ${resume ?? 'a session that has no name yet'}`);
   try {
