@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type StorageOf, storageName } from '../../src/agents/acp/known/known.ts';
+import { storageName } from '../../src/agents/acp/known/known.ts';
 import { storageName as claudeStorageName } from '../../src/agents/claude/transcript/locate.ts';
 
 let home: string;
@@ -11,8 +11,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const named = (knownAs: string | null, env: Record<string, string>, more: Partial<StorageOf> = {}) =>
-  storageName({ knownAs, called: 'unknown', command: ['program'], env, cwd: home, ...more });
+interface More {
+  readonly called?: string;
+  readonly command?: readonly string[];
+}
+
+const named = (
+  knownAs: string | null,
+  env: Record<string, string>,
+  { called = 'unknown', command = ['program'] }: More = {},
+) => storageName({ knownAs, command, env }, called, home);
 
 test('one agent with one home has one storage, whatever it is called and whichever way leads there', () => {
   mkdirSync(join(home, 'real'));

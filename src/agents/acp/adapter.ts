@@ -118,8 +118,7 @@ class AcpAgent implements Agent {
 
   async storage({ work: cwd }: OpenSandbox): Promise<string> {
     const { name: called } = await this.#learn();
-    const { command } = this.#find();
-    return storageName({ knownAs: this.#knownAs, called, command, env: this.#setup.env, cwd });
+    return storageName(this.#program(this.#find().command), called, cwd);
   }
 
   /** The protocol has no way to read an agent's storage. */

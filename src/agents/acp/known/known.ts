@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
 import { type AgentIdentity, asObject } from '../connection/capabilities.ts';
 import { CODEX_WITHOUT_TOOLS } from './codex.ts';
-import type { KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
+import type { AgentProgram, KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
 
 /** How Claude begins the message that replaces everything before a compaction. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
@@ -142,21 +142,15 @@ export function profileOf({ name, version }: AgentIdentity, setup: Setup): NoToo
   return proved?.version !== version || proved.unless(setup) ? null : proved.profile;
 }
 
-export interface StorageOf {
-  /** The name under which it is known; null: only it itself says what it is. */
-  readonly knownAs: string | null;
-  /** The name that it gives itself. */
-  readonly called: string;
-  readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-}
-
 /**
  * Agents keep their sessions in their home directory. So the same agent with the same home has the same sessions, whatever the
- * settings call it and however it is started.
+ * settings call it and however it is started. `called`: the name that it gives itself.
  */
-export function storageName({ knownAs, called, command, env, cwd }: StorageOf): string {
+export function storageName(
+  { knownAs, command, env }: Pick<AgentProgram, 'knownAs' | 'command' | 'env'>,
+  called: string,
+  cwd: string,
+): string {
   const home = env.HOME ?? homedir();
   const name = knownAs ?? nameOf(called);
   const known = name === null ? undefined : KNOWN_AGENTS[name];

@@ -81,7 +81,7 @@ export class Updates {
   /** False: the update was kept for the next turn. */
   #tellOrKeep(update: Update, length: number): boolean {
     const running = this.#running;
-    if (running) this.#tell([update]);
+    if (running) this.#state.flight?.events.push({ type: 'update', update });
     else this.#between.keep(update, length);
     return running;
   }
