@@ -7,20 +7,20 @@ import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
 import type { Tasks } from './ports/tasks.ts';
 
-/** Engines and tasks over HTTP, for programs of this machine: of a server that is named, or of the one that a data home has. */
+/** Engines and tasks over HTTP: of a named server, or of the server of a data home on this machine. */
 
 export interface ServerOptions {
   /** `http://…`, `https://…`, or `unix:PATH`. */
   readonly server: string;
-  /** The token of its data home, or a key; left out: $THROUGHLINE_TOKEN, or of the home's own server its token file. */
+  /** The token of its data home, or a key; left out: $THROUGHLINE_TOKEN, or for the home's own server its token file. */
   readonly token?: string | undefined;
-  /** Whose token file; left out: $THROUGHLINE_HOME, else the XDG data directory. */
+  /** The data home with the token file; left out: $THROUGHLINE_HOME, else the XDG data directory. */
   readonly home?: string | undefined;
-  /** With the token of the data home; left out: whoever the token stands for. */
+  /** Needs the token of the data home; left out: the owner of the token. */
   readonly owner?: string | undefined;
 }
 
-/** Throws `unreachable` when there is no such server, or one of another version, and `refused` when it does not know us. */
+/** Throws `unreachable` when there is no such server or it has another version, and `refused` when it rejects the token. */
 export async function connectTo({ server, token, home, owner }: ServerOptions): Promise<HttpEngine> {
   const address = parseAddress(server);
   const files = serverFiles(resolve(home ?? dataHome()));
@@ -31,8 +31,8 @@ export async function connectTo({ server, token, home, owner }: ServerOptions): 
 }
 
 /**
- * The engine of the data home's server; null: none runs. What costs nothing comes first: mostly there is none. One that
- * runs and cannot be used is an error: beside it, nobody else should run turns.
+ * The engine of the data home's server; null: none runs. The cheap checks come first, because mostly none runs. A server
+ * that runs and cannot be used is an error: nobody else should run turns beside it.
  */
 export async function connectHome(options: { home?: string | undefined; owner?: string | undefined }) {
   const files = serverFiles(resolve(options.home ?? dataHome()));
@@ -43,31 +43,31 @@ export async function connectHome(options: { home?: string | undefined; owner?: 
   const { connect, socketTransport, tcpTransport, nothingListens } = await client();
   const transport = url === null ? socketTransport(files.socket as string) : tcpTransport(url);
   try {
-    // Named, as it is without a server: whoever has started the server may have done so for another.
+    // The owner is named, as it is without a server: the server may have been started for another owner.
     return await connect({ transport, token, owner: options.owner ?? 'local' });
   } catch (error) {
-    if (nothingListens(error)) return null; // the socket of a server that was killed
+    if (nothingListens(error)) return null; // a killed server left its socket behind
     throw error;
   }
 }
 
-/** The tasks of the same server. Directories in plans are relative to that of this process, as they are embedded. */
+/** The tasks of the same server. Directories in plans are relative to this process's directory, as they are when embedded. */
 export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   const { HttpTasks } = await import('./clients/http/tasks.ts');
   return new HttpTasks(caller, () => process.cwd());
 }
 
 export interface ChoiceOptions {
-  /** Left out: $THROUGHLINE_SERVER, else the one that runs for the data home. */
+  /** Left out: $THROUGHLINE_SERVER, else the running server of the data home. */
   readonly server?: string | undefined;
-  /** None, whatever runs. */
+  /** Use no server. */
   readonly embedded?: boolean | undefined;
   readonly home?: string | undefined;
   readonly config?: string | undefined;
   readonly owner?: string | undefined;
 }
 
-/** The server that a command works through; null: it works embedded. */
+/** The server that does the work of a command; null: this process does. */
 export async function connectIfServed({
   server,
   embedded,
@@ -77,17 +77,14 @@ export async function connectIfServed({
 }: ChoiceOptions): Promise<HttpEngine | null> {
   if (embedded) {
     if (server === undefined) return null;
-    throw new ThroughlineError(
-      'invalid',
-      'Either through a server or embedded: --server and --embedded exclude each other.',
-    );
+    throw new ThroughlineError('invalid', '--server and --embedded cannot be used together.');
   }
   const named = server ?? (process.env.THROUGHLINE_SERVER || undefined);
   const engine = await (named === undefined ? connectHome({ home, owner }) : connectTo({ server: named, home, owner }));
   if (engine === null || config === undefined) return engine;
   await engine.close();
-  throw new ThroughlineError('refused', 'A server does the work here, and it has settings of its own.', {
-    hint: 'Leave --config out, give it to "throughline serve", or say --embedded.',
+  throw new ThroughlineError('refused', 'A server does the work, with its own settings, so --config cannot be used.', {
+    hint: 'Leave out --config, give it to "throughline serve", or use --embedded.',
   });
 }
 
@@ -101,19 +98,19 @@ function parseAddress(server: string): Address {
   const url = URL.canParse(server) ? new URL(server) : null;
   const isPlain = url?.protocol === 'http:';
   if (url === null || !(isPlain || url.protocol === 'https:') || url.pathname !== '/' || url.search !== '') {
-    throw new ThroughlineError('invalid', `"${server}" is no address of a server.`, {
+    throw new ThroughlineError('invalid', `"${server}" is not a valid server address.`, {
       hint: 'Write http://127.0.0.1:PORT, https://NAME, or unix:PATH.',
     });
   }
   if (isPlain && !LOOPBACK.includes(url.hostname)) {
-    throw new ThroughlineError('refused', `By ${server}, the token would be readable for everybody on the way.`, {
-      hint: 'Beyond this machine, a server is reached by https.',
+    throw new ThroughlineError('refused', `Everybody on the network could read the token on its way to ${server}.`, {
+      hint: 'Use https for a server on another machine.',
     });
   }
   return { url };
 }
 
-/** The token of a data home is for the server of that home, and is shown to no other. */
+/** The token of a data home is for the server of that home, and is sent to no other. */
 function tokenFor(address: Address, files: ServerFiles): string {
   const isOwn =
     address.socket === undefined ? address.url.origin === liveUrl(files)?.origin : address.socket === files.socket;
@@ -121,12 +118,12 @@ function tokenFor(address: Address, files: ServerFiles): string {
   if (token !== null) return token;
   throw new ThroughlineError('refused', 'There is no token for this server.', {
     hint:
-      'Set THROUGHLINE_TOKEN to a key that "throughline keys create" has made there, or to what the file server/token of ' +
-      'its data home holds.',
+      'Set THROUGHLINE_TOKEN to a key that you create there with "throughline keys create", or to the content of the file ' +
+      'server/token in its data home.',
   });
 }
 
-/** Where the server of this home listens; null: the process that has said so is gone, and its port may be another's. */
+/** Where the server of this home listens; null: that process has ended, and its port may belong to another program. */
 function liveUrl(files: ServerFiles): URL | null {
   const address = readAddress(files);
   return address !== null && systemProcesses.status(address.process) === 'alive' ? new URL(address.url) : null;

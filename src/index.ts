@@ -37,7 +37,10 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
 async function openServer({ server, token, home, owner, ...rest }: ServerOptions): Promise<Throughline> {
   const [ignored] = Object.entries(rest).find(([, value]) => value !== undefined) ?? [];
   if (ignored !== undefined) {
-    throw new ThroughlineError('refused', `"${ignored}" is up to the server, and cannot be given with one.`);
+    throw new ThroughlineError(
+      'refused',
+      `"${ignored}" cannot be used together with "server": the server has its own.`,
+    );
   }
   const engine = await connectTo({ server, token, home, owner });
   return new Throughline(engine, await tasksOf(engine), null);

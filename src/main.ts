@@ -10,8 +10,8 @@ const { stdout, stderr, env } = process;
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /*
- * The executable: gives the command line its parts, and its exit code to the process. The process then ends by itself, so
- * that whatever was written is also read; the parts are loaded by the first command that needs them.
+ * The executable: gives the command line its parts, and the process its exit code. The process is not exited but ends by
+ * itself, so that all output gets written. Parts are loaded by the first command that needs them.
  */
 const parts: Parts = {
   async open({ home, config, as: owner, server, embedded, onTrouble }) {
@@ -19,13 +19,13 @@ const parts: Parts = {
     const served = await connectIfServed({ server, embedded, home, config, owner });
     if (served !== null) return served;
     const { compose } = await import('./compose.ts');
-    // A process that ends with its command keeps no session open between turns.
+    // This process ends with its command, so it keeps no session open between turns.
     const engine = { maxWarm: 0 };
     return (await compose({ ...given({ home, config, owner }), engine, onTrouble })).engine;
   },
   async install({ agent, version, home, signal }) {
     if (agent !== 'claude') {
-      const hint = 'Known is "claude".';
+      const hint = 'Only "claude" can be installed.';
       throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, { hint });
     }
     const [{ dataHome }, { installedClaude }, { installClaude }] = await Promise.all([
@@ -40,11 +40,12 @@ const parts: Parts = {
     return serveHome(request, version);
   },
   async link({ home, config, as: owner, server, embedded }) {
-    if (embedded) throw new ThroughlineError('invalid', 'A link is given by a server, so --embedded has no use here.');
+    if (embedded)
+      throw new ThroughlineError('invalid', 'A link comes from a server, so --embedded cannot be used here.');
     const { connectIfServed } = await import('./connect.ts');
     const served = await connectIfServed({ server, home, config, owner });
     if (served === null) {
-      throw new ThroughlineError('unreachable', 'No server runs for this data home.', {
+      throw new ThroughlineError('unreachable', 'This data home has no running server.', {
         hint: 'Start one: "throughline serve" prints a link.',
       });
     }

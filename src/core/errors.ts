@@ -6,28 +6,28 @@
 export const ERROR_CODES = [
   'invalid', // the request cannot be understood; nothing was stored
   'not_found', // no such thing, or not the caller's
-  'conflict', // the id, key or request id is taken by something else
-  'refused', // what the caller set explicitly cannot be honoured
+  'conflict', // something else has this id, key or request id
+  'refused', // what the caller explicitly asked for cannot be done
   'agent_unavailable', // the agent's program is missing or does not start
   'agent_failed', // the agent reported an error
   'agent_died', // the agent's process ended in the middle of a turn
-  'too_large', // more than can be sent or given at once; ask for less, or in pages
+  'too_large', // more than can be sent or returned at once; ask for less, or in pages
   'too_long', // the agent refused the prompt as too long
   'restore_failed', // the context could not be restored as the policy demands
   'context_refuted', // after sending, the agent's own storage showed that it lacked the context
-  'session_locked', // somebody else held the agent's session longer than we wait
+  'session_locked', // another program used the agent's session for longer than we wait
   'permission_denied', // a permission was denied and the agent gave up
   'cancelled', // a person or a program asked for it
   'interrupted', // the outcome is unknown: a process ended between sending and the end
   'lease_lost', // another worker owns the conversation now; this one writes nothing
-  'storage_full', // no room on the disk
+  'storage_full', // the disk is full
   'storage_readonly', // the file or its directory cannot be written
-  'storage_damaged', // not a database, or a damaged one
+  'storage_damaged', // the file is damaged, or is not a database
   'storage_newer', // written by a newer version of this program
   'storage_busy', // another process kept the database locked for too long
   'closed', // used after close()
-  'unreachable', // the server that was to do it does not answer, or is no server of this program
-  'internal', // a fault of this program; the log has its cause
+  'unreachable', // the server does not answer, or is not a server of this program
+  'internal', // a bug in this program; the log has its cause
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
@@ -60,7 +60,7 @@ export function noSuchConversation(idOrKey: string): ThroughlineError {
 }
 
 export function noSuchTurn(id: string): ThroughlineError {
-  return noSuch('turn', id, '"throughline show KEY" has the turns of a conversation.');
+  return noSuch('turn', id, '"throughline show KEY" lists the turns of a conversation.');
 }
 
 export function noSuchTask(idOrName: string): ThroughlineError {
@@ -72,19 +72,19 @@ export function noSuchPermission(id: string): ThroughlineError {
 }
 
 export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineError {
-  return new ThroughlineError('agent_unavailable', `No agent is called "${name}" here.`, {
-    hint: `Known are: ${[...known].join(', ') || 'none'}. See "throughline agents"; others are set in throughline.config.json, or brought by "throughline agents install".`,
+  return new ThroughlineError('agent_unavailable', `There is no agent "${name}" here.`, {
+    hint: `Available: ${[...known].join(', ') || 'none'} (see "throughline agents"). Add one in throughline.config.json, or with "throughline agents install".`,
   });
 }
 
-/** The failure that a thrown `ThroughlineError` amounts to. */
+/** A thrown `ThroughlineError` as data. */
 export function failureOf(error: ThroughlineError): Failure {
   return error.hint === undefined
     ? { code: error.code, message: error.message }
     : { code: error.code, message: error.message, hint: error.hint };
 }
 
-/** What an agent or the system says, as a sentence: a hint may follow it. */
+/** Ends a text of an agent or the system with a full stop, so that a hint can follow. */
 export function asSentence(text: string): string {
   const words = text.trim();
   return /[.!?…]$/.test(words) ? words : `${words}.`;

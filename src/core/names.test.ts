@@ -10,15 +10,15 @@ describe('a name', () => {
   });
 
   test.each([
-    [7, /^A key is a non-empty text, not 7\.$/],
-    ['', /^A key is a non-empty text/],
-    [' \t', /^A key is a non-empty text/],
-    ['x'.repeat(513), /^A key has at most 512 characters\.$/],
-    ['a\u0000b', /^A key must not have control characters\.$/],
+    [7, /^A key must be a non-empty text, not 7\.$/],
+    ['', /^A key must be a non-empty text/],
+    [' \t', /^A key must be a non-empty text/],
+    ['x'.repeat(513), /^A key can have at most 512 characters\.$/],
+    ['a\u0000b', /^A key must not contain control characters\.$/],
     ['a\nb', /control characters/],
     ['a\u001b[31mb', /control characters/],
     ['a\u009b31mb', /control characters/],
-    ['a\ud800', /^The key has half a character in it\.$/],
+    ['a\ud800', /^The key contains an unpaired surrogate\.$/],
   ])('that is wrong is refused: %#', (name, message) => {
     const fault = faultOf(() => checkName(name, 'key'));
     expect(fault?.code).toBe('invalid');

@@ -5,18 +5,18 @@ const LONGEST_NAME = 512;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Checks a name that a caller has chosen. Names are shown to people and typed by them: keys, titles, sandboxes, the ids of
- * tracked agents, requests and sessions. Throws `invalid`.
+ * Checks a name that a caller chose. People read and type names: keys, titles, sandboxes, the ids of tracked agents, requests
+ * and sessions. Throws `invalid`.
  */
 export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;
-  throw new ThroughlineError('invalid', `${a(what)} must not have control characters.`);
+  throw new ThroughlineError('invalid', `${a(what)} must not contain control characters.`);
 }
 
 /**
- * What nobody has chosen as a name, made into one: one line of whole characters, cut when it is too long. `checkName` takes
- * whatever comes of it, save when nothing does.
+ * Makes a title of any text: one line of well-formed Unicode, cut when it is too long. `checkName` accepts the result unless
+ * it is empty.
  */
 export function asTitle(text: string, longest = LONGEST_NAME): string {
   const line = text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ').trim();
@@ -25,7 +25,7 @@ export function asTitle(text: string, longest = LONGEST_NAME): string {
   return `${start.trimEnd()}…`;
 }
 
-/** Whole terminal sequences: without their first character, the rest of one would be left over as words. */
+/** Whole terminal sequences: if only their first character were removed, the rest would be left as text. */
 const ESCAPES =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?/gu;

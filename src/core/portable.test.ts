@@ -56,10 +56,16 @@ describe('a fault is named with its place', () => {
     [exported({ conversation: { ...CONVERSATION, key: 7 } }), /"conversation.key" must be a text or null/],
     [
       exported({ conversation: { ...CONVERSATION, key: 'a\u001b[31m' } }),
-      /conversation.key: A key must not have control/,
+      /conversation.key: A key must not contain control/,
     ],
-    [exported({ conversation: { ...CONVERSATION, key: '\ud800' } }), /conversation.key: The key has half a character/],
-    [exported({ conversation: { ...CONVERSATION, key: 'x'.repeat(513) } }), /conversation.key: A key has at most 512/],
+    [
+      exported({ conversation: { ...CONVERSATION, key: '\ud800' } }),
+      /conversation.key: The key contains an unpaired surrogate/,
+    ],
+    [
+      exported({ conversation: { ...CONVERSATION, key: 'x'.repeat(513) } }),
+      /conversation.key: A key can have at most 512/,
+    ],
     [exported({ conversation: { ...CONVERSATION, agent: 'x'.repeat(5_000) } }), /"conversation.agent" must be a text/],
     [exported({ conversation: { ...CONVERSATION, title: null } }), /"conversation.title" must be a text/],
     [exported({ conversation: { ...CONVERSATION, restore: { policy: 'x' } } }), /^conversation\.restore\.policy/],

@@ -38,25 +38,28 @@ test('an agent that is a program may be told which, and with which model', () =>
 
 test.each([
   [7, 'Settings: the settings must be an object.'],
-  [{ agnets: {} }, /^Settings: "agnets" is not known/],
+  [{ agnets: {} }, /^Settings: unknown setting "agnets"/],
   [{ store: '' }, 'Settings: "store" must be a non-empty text.'],
   [{ agents: [] }, 'Settings: "agents" must be an object.'],
   [{ agents: { a: {} } }, /^Settings: "agents\.a\.adapter" must be one of scripted, .*not nothing\.$/],
   [{ agents: { a: { adapter: 1n } } }, /"agents\.a\.adapter" must be one of .* not a bigint/],
-  [{ agents: { a: { adapter: 'scripted', env: { A: 1 } } } }, 'Settings: "agents.a.env" must be an object of texts.'],
+  [
+    { agents: { a: { adapter: 'scripted', env: { A: 1 } } } },
+    'Settings: "agents.a.env" must be an object whose values are texts.',
+  ],
   [{ agents: { a: { adapter: 'scripted', options: [] } } }, 'Settings: "agents.a.options" must be an object.'],
-  [{ agents: { a: { adapter: 'scripted', model: 'x' } } }, /^Settings: "agents\.a\.model" is not known/],
+  [{ agents: { a: { adapter: 'scripted', model: 'x' } } }, /^Settings: unknown setting "agents\.a\.model"/],
   [{ agents: { a: { adapter: 'claude-sdk', command: 'claude' } } }, /"agents\.a\.command" must be a list of texts/],
   [{ agents: { a: { adapter: 'claude-sdk', command: [''] } } }, /"agents\.a\.command" must be a list of texts/],
   [{ agents: { a: { adapter: 'claude-sdk', command: ['x', 1] } } }, /"agents\.a\.command" must be a list of texts/],
   [{ agents: { a: { adapter: 'claude-sdk', package: '' } } }, 'Settings: "agents.a.package" must be a non-empty text.'],
   [{ defaultAgent: 'a' }, 'Settings: "defaultAgent" names "a", which is not among the agents.'],
   [{ defaultAgent: 'toString' }, /which is not among the agents/],
-  [{ sandbox: { rot: 'x' } }, /^Settings: "sandbox\.rot" is not known/],
+  [{ sandbox: { rot: 'x' } }, /^Settings: unknown setting "sandbox\.rot"/],
   [{ lock: { totalMs: -1 } }, 'Settings: "lock.totalMs" must be a whole number of milliseconds, not -1.'],
-  [{ lock: { total: 1 } }, /^Settings: "lock\.total" is not known/],
+  [{ lock: { total: 1 } }, /^Settings: unknown setting "lock\.total"/],
   [{ restore: { policy: 'x' } }, /^restore\.policy must be one of/],
-  [JSON.parse('{"__proto__": {}}'), /"__proto__" is not known/],
+  [JSON.parse('{"__proto__": {}}'), /unknown setting "__proto__"/],
 ])('the fault of a value is named: %#', (value, message) => {
   const fault = faultOf(() => parseSettings(value));
   expect(fault?.code).toBe('invalid');

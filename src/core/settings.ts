@@ -3,11 +3,11 @@ import { ThroughlineError } from './errors.ts';
 import { parseRestore, type RestoreOverride } from './restore-settings.ts';
 import { shown } from './shown.ts';
 
-/** What `throughline.config.json` may say. Everything is optional; what is not known is refused, never ignored (R7). */
+/** The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). */
 export interface Settings {
   /** `sqlite:PATH`; left out: `throughline.db` in the data home. */
   readonly store?: string;
-  /** The agent of a conversation whose first turn names none. */
+  /** The agent for a first turn that names none. */
   readonly defaultAgent?: string;
   readonly agents: Readonly<Record<string, AgentSettings>>;
   readonly restore: RestoreOverride;
@@ -17,7 +17,7 @@ export interface Settings {
   readonly tasks: { readonly parallel?: number };
 }
 
-/** How long a session that another program holds is waited for; what is left out has a default. */
+/** How long to wait for a session that another program is using. Each setting has a default. */
 export interface LockSettings {
   /** The first wait; each is twice as long as the one before. */
   readonly firstMs?: number;
@@ -41,7 +41,7 @@ export interface AgentSettings {
   readonly model?: string;
   /** Added to the allowlisted environment that the agent starts with. */
   readonly env: Readonly<Record<string, string>>;
-  /** What this adapter alone understands, and checks itself. */
+  /** Options of this adapter, which checks them itself. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
@@ -55,7 +55,7 @@ const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
   acp: KNOWN_OF_PROGRAM,
 };
 
-/** Checks settings that came from a file or a caller. Throws `invalid` with the place of the fault. */
+/** Checks settings from a file or a caller. Throws `invalid`, and says which setting is wrong. */
 export function parseSettings(input: unknown): Settings {
   if (!isObject(input)) throw fault('the settings must be an object');
   onlyKnown(input, KNOWN, '');
@@ -96,7 +96,7 @@ function parseTasks(input: unknown): Settings['tasks'] {
   onlyKnown(input, ['parallel'], 'tasks.');
   const { parallel } = input;
   if (parallel !== undefined && (!Number.isSafeInteger(parallel) || (parallel as number) < 1)) {
-    throw fault(`"tasks.parallel" must be a whole number from 1 on, not ${shown(parallel)}`);
+    throw fault(`"tasks.parallel" must be a whole number, 1 or more, not ${shown(parallel)}`);
   }
   return input;
 }
@@ -111,7 +111,7 @@ function parseAgent(name: string, input: unknown): AgentSettings {
   onlyKnown(input, KNOWN_BY_ADAPTER[adapter], `${at}.`);
   const env = input.env ?? {};
   if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {
-    throw fault(`"${at}.env" must be an object of texts`);
+    throw fault(`"${at}.env" must be an object whose values are texts`);
   }
   const options = input.options ?? {};
   if (!isObject(options)) throw fault(`"${at}.options" must be an object`);
@@ -135,8 +135,8 @@ function words(value: unknown, where: string): readonly string[] {
 }
 
 function onlyKnown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
-  const strange = Object.keys(value).find((name) => !known.includes(name));
-  if (strange !== undefined) throw fault(`"${prefix}${strange}" is not known; known are ${known.join(', ')}`);
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw fault(`unknown setting "${prefix}${unknown}"; known: ${known.join(', ')}`);
 }
 
 function text(value: unknown, where: string): string {
@@ -146,6 +146,6 @@ function text(value: unknown, where: string): string {
 
 function fault(what: string): ThroughlineError {
   return new ThroughlineError('invalid', `Settings: ${what}.`, {
-    hint: 'See throughline.schema.json for what can be set.',
+    hint: 'All settings are described in throughline.schema.json.',
   });
 }

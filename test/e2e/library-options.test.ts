@@ -15,7 +15,7 @@ test('an option that there is not is refused with those that there are, and noth
   await expect(open(misspelt({ hom: home }))).rejects.toMatchObject({
     code: 'invalid',
     message: 'open() has no option "hom".',
-    hint: expect.stringMatching(/^Known are home, config, /),
+    hint: expect.stringMatching(/^Known options: home, config, /),
   });
   await expect(connect(misspelt({ uri: 'http://127.0.0.1:1' }))).rejects.toThrow('connect() has no option "uri".');
   await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });

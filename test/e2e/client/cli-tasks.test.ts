@@ -37,7 +37,7 @@ test('a file has its directories beside it, and its faults their lines', async (
   writeFileSync(file, 'tasks:\n- goal: x\n  cwd: work\n- goal: y\n  agent: nobody\n');
   const bad = await throughServer('run', '--file', 'plans/tasks.yaml');
   expect(bad).toMatchObject({ code: 3, stdout: '' });
-  expect(bad.stderr).toContain('plans/tasks.yaml, line 5: No agent is called "nobody" here.');
+  expect(bad.stderr).toContain('plans/tasks.yaml, line 5: There is no agent "nobody" here.');
   writeFileSync(file, 'tasks:\n- {name: beside, goal: "/tool touch here", cwd: work, gate: test -f here}\n');
   const lines = parseLines((await throughServer('run', '--file', 'plans/tasks.yaml', '--json')).stdout);
   expect(lines.at(-1)).toMatchObject({ kind: 'result', tasks: [{ name: 'beside', state: 'done' }] });

@@ -50,7 +50,7 @@ test('a relative directory is that of the command, and not that of the server', 
 
 test.each([
   [4, ['show', 'nothing'], /There is no conversation "nothing"\. See "throughline list"\./],
-  [3, ['send', 'x', 'hello', '--agent', 'nobody'], /No agent is called "nobody".*"throughline agents"/],
+  [3, ['send', 'x', 'hello', '--agent', 'nobody'], /There is no agent "nobody".*"throughline agents"/],
   [2, ['send', 'notes', ' '], /The prompt is empty/],
   [2, ['send', 'notes', 'hello', '--cwd', '/'], /another working directory/],
   [1, ['send', 'failing', '/fail it'], /failed as asked: it/],
@@ -122,7 +122,7 @@ describe('which server', () => {
     const { code, stderr, stdout } = await home.run(...args);
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
     expect(stderr).toMatch(
-      /exclude each other|works on the data home itself|settings of its own|readable for everybody/,
+      /cannot be used together|works on the data home itself|with its own settings|could read the token/,
     );
   });
 });

@@ -91,9 +91,9 @@ describe('a token', () => {
   });
 
   test('is not sent where everybody on the way could read it', async () => {
-    await refusedWith('refused', open({ server: 'http://192.0.2.1', token: 'x' }), /readable for everybody/);
+    await refusedWith('refused', open({ server: 'http://192.0.2.1', token: 'x' }), /could read the token/);
     for (const server of ['ftp://127.0.0.1', 'nonsense', 'https://a.example/path', 'unix:']) {
-      await refusedWith('invalid', open({ server, token: 'x' }), /no address of a server/);
+      await refusedWith('invalid', open({ server, token: 'x' }), /not a valid server address/);
     }
   });
 });
@@ -171,7 +171,7 @@ describe('through a server', () => {
     await refusedWith(
       'refused',
       open({ server: home.url, token: TOKEN, settings: {} }),
-      /"settings" is up to the server/,
+      /"settings" cannot be used together with "server"/,
     );
     const tl = await open({ server: home.url, token: TOKEN });
     expect(() => tl.tracker()).toThrow(/needs direct access to the store/);

@@ -47,7 +47,7 @@ test('a turn that names no agent goes to that of the turn before it', async () =
   await refusedWith(
     'agent_unavailable',
     engine.submit('chat', 'Hello.', { agent: 'nobody' }),
-    /No agent is called "nobody"/,
+    /There is no agent "nobody"/,
   );
 });
 

@@ -104,7 +104,7 @@ test('a prompt whose agent nobody here knows is refused, and does not wait for e
   await both.conversation('chat', { agent: 'b' }).ask('Hello.');
   await both.close();
   const { engine } = await home.open({}, { settings: { agents: { a: { adapter: 'scripted' } } } });
-  await refusedWith('agent_unavailable', engine.submit('chat', 'Hello.'), /No agent is called "b"/);
+  await refusedWith('agent_unavailable', engine.submit('chat', 'Hello.'), /There is no agent "b"/);
   expect((await engine.summary('chat')).open).toBe(0);
   expect((await run(engine, 'chat', 'Hello.', { agent: 'a' })).turn.state).toBe('completed');
 });

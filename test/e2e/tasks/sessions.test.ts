@@ -94,11 +94,11 @@ test('what can never be honoured is refused when the plan is read, and nothing i
     /\[0\]\.sessions: forgetful cannot keep a session/,
   );
   await refused({ goal: 'x', agent: 'forgetful', session: 's' }, /session: forgetful cannot reopen a session/);
-  await refusedWith('agent_unavailable', tl.tasks.add({ goal: 'x', agent: 'nobody' }), /No agent is called "nobody"/);
+  await refusedWith('agent_unavailable', tl.tasks.add({ goal: 'x', agent: 'nobody' }), /There is no agent "nobody"/);
   await refusedWith(
     'agent_unavailable',
     tl.tasks.add({ goal: 'x', agent: 'able', gate: { agent: 'nobody' } }),
-    /gate: No agent/,
+    /gate: There is no agent/,
   );
   await refusedWith('invalid', tl.tasks.add({ goal: 'x' }), /No agent is given/);
   const two = [
