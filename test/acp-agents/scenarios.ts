@@ -17,7 +17,7 @@ const { settings, storage } = underTest(name, agent);
 acpScenarios(underTest(name, agent));
 
 describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
-  test('the model is asked in the person’s own words, also after a history, and its answer is the reply: no more, no less', async () => {
+  test('the model gets the person’s own words, also after a history, and the reply is exactly its answer', async () => {
     await using home = await AcpHome.make({ agent: settings });
     const tl = await home.open();
     expect((await tl.conversation('chat').ask(FIRST)).reply).toBe(acknowledgement(FIRST));
