@@ -19,6 +19,10 @@ export interface AcpAgentSettings {
 
 const programs = join(import.meta.dirname, 'acp-programs');
 
+/** Most of a start is compiling; agents get only the variables that they are given. */
+const { NODE_COMPILE_CACHE } = process.env;
+const cache: Record<string, string> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 /** One of the programs of the tests, with its arguments. */
 export function ownAgent(
   model: Model,
@@ -27,7 +31,7 @@ export function ownAgent(
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
   const command = [process.execPath, join(programs, `${program}.ts`), ...args];
-  return { adapter: 'acp', command, env: { HOME: home, MODEL_URL: model.url }, options };
+  return { adapter: 'acp', command, env: { ...cache, HOME: home, MODEL_URL: model.url }, options };
 }
 
 /** Why the real agents cannot be tried here; null: they can. */
@@ -42,6 +46,7 @@ export function claudeAcp(
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
   const env = {
+    ...cache,
     HOME: userHome(root, { permissions: { allow: ['Bash'] } }),
     ANTHROPIC_BASE_URL: model.url,
     ANTHROPIC_API_KEY: 'sk-fake',

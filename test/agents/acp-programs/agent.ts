@@ -2,6 +2,7 @@
 // holds, runs the one tool there is, and keeps its sessions as files in its home. How it opens them again is up to the caller.
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import {
@@ -54,6 +55,8 @@ const fileOf = (id: string) => join(folder(), `${id}.json`);
 const isId = (id: string) => /^[0-9a-f-]{36}$/.test(id);
 
 export function runAgent(behaviour: Behaviour): void {
+  // Node keeps what it compiled only at an exit in good order, and most of these are killed.
+  flushCompileCache();
   const sessions = new Map<string, Session>();
   const find = (id: string) => {
     const session = sessions.get(id);

@@ -1,4 +1,5 @@
 // A program of its own that has Throughline open, and is told over its standard input what to do: one JSON object a line.
+import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -8,7 +9,11 @@ import type { ConversationSpec } from '../../../src/ports/engine.ts';
 
 /** What a test may ask for beside the engine's and the tracker's own verbs. */
 const calls = (tl: Throughline) => ({
-  ready: () => true,
+  /** Keeps what was compiled, for the next one: Node does so only at an exit in good order, and hosts are killed. */
+  ready: () => {
+    flushCompileCache();
+    return true;
+  },
   ask: (
     key: string,
     prompt: string,

@@ -6,7 +6,6 @@ import { until } from './until.ts';
 export type Line = Readonly<Record<string, unknown>>;
 
 const PROGRAMS = fileURLToPath(new URL('../programs', import.meta.url));
-const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/throughline-faults', import.meta.url));
 
 /** A real process that runs one of `programs/`, takes commands and prints lines, both JSON. */
 export class Program {
@@ -24,8 +23,7 @@ export class Program {
     this.name = name;
     this.#child = spawn(process.execPath, [`${PROGRAMS}/${name}.ts`, JSON.stringify(input)], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      // Most of a start is removing types; a process that lives for a moment must not spend it so.
-      env: { ...process.env, NODE_OPTIONS: '', NODE_COMPILE_CACHE: CACHE },
+      env: { ...process.env, NODE_OPTIONS: '' },
     });
     this.#child.stdin?.on('error', () => {});
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
