@@ -3,7 +3,7 @@ import type { Receipt } from '../core/receipt.ts';
 import type { Turn, TurnEnd } from '../core/turn.ts';
 import type { Usage } from '../core/usage.ts';
 
-/** Told of what this process has done, after it is durable. Never throws; nothing depends on it. */
+/** Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`. */
 export interface Telemetry {
   turnBegun(turn: Turn): void;
   /** `turn`: the id of the turn that it was for; null: a warm-up. Once for every attempt, with its last receipt. */

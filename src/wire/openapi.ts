@@ -1,14 +1,15 @@
 import * as z from 'zod';
-import { BASE_PATH, OPERATIONS, type Operation, OWNER_HEADER } from './operations.ts';
+import { BASE_PATH, type Operation, OWNER_HEADER } from './operations/operation.ts';
+import { OPERATIONS } from './operations.ts';
 import { Problem } from './problem.ts';
 import { PROBLEM_TYPE } from './problem-codes.ts';
 import { NAMED } from './registry.ts';
 
 const REFERENCE = '#/components/schemas/';
-const BEARER = `A key, or the token of the data home, which may say for whom it acts (\`${OWNER_HEADER}\`, percent-encoded).`;
-const COOKIE = 'From the one-time link. Its name ends with the port of the server.';
+const BEARER = `A key, or the token of the data home. The token may name the owner it acts for (\`${OWNER_HEADER}\`, percent-encoded).`;
+const COOKIE = 'Set by the one-time link. Its name ends with the port of the server.';
 
-/** The OpenAPI 3.1 document: the very schemas that validate, written down. */
+/** The OpenAPI 3.1 document, made from the schemas that check requests. */
 export function openApi(version: string): OpenApi {
   const paths: OpenApi['paths'] = {};
   for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
@@ -79,10 +80,12 @@ function described(name: string, operation: Operation): DescribedOperation {
     }),
     responses: {
       [status]: {
-        description: stream ? 'A stream of server-sent events; the data of each is this, as JSON.' : 'Done.',
+        description: stream
+          ? 'A stream of server-sent events. The data of each event is this value as JSON.'
+          : 'Success.',
         content: { [type]: { schema: schemaOf(answer) } },
       },
-      default: { description: 'What went wrong.', content: { [PROBLEM_TYPE]: { schema: schemaOf(Problem) } } },
+      default: { description: 'An error.', content: { [PROBLEM_TYPE]: { schema: schemaOf(Problem) } } },
     },
   };
 }
@@ -92,13 +95,13 @@ function parametersIn(place: 'path' | 'query', fields: z.ZodObject | undefined) 
   const needed = new Set(z.toJSONSchema(fields, { io: 'input' }).required);
   return Object.entries(fields.shape).map(([name, field]): Parameter => {
     const schema = parameterSchema(field as z.ZodType);
-    // Several values are one text, with commas between them.
+    // Several values are one text, separated by commas.
     const listed = (schema as { type?: string }).type === 'array' && { style: 'form' as const, explode: false };
     return { name, in: place, required: needed.has(name), ...listed, schema };
   });
 }
 
-/** A number is described as one, although it is text in the address; what has parts is described as that text. */
+/** Describes a number as a number, although it is text in the address. Cursors are described as text. */
 function parameterSchema(schema: z.ZodType): object {
   const meaning = plain(z.toJSONSchema(schema, { io: 'output' }));
   return (meaning as { type?: string }).type === 'object' ? plain(z.toJSONSchema(schema, { io: 'input' })) : meaning;
@@ -107,7 +110,7 @@ function parameterSchema(schema: z.ZodType): object {
 /** Every body and every answer has a name. */
 function schemaOf(schema: z.ZodType): object {
   const id = NAMED.get(schema)?.id;
-  if (id === undefined) throw new Error('A schema of the interface has no name.');
+  if (id === undefined) throw new Error('A schema of the interface has no name; use named().');
   return { $ref: `${REFERENCE}${id}` };
 }
 
@@ -116,7 +119,7 @@ function componentSchemas(): Record<string, object> {
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
 }
 
-/** Without what only a file of its own needs. */
+/** Without the fields that only a separate schema file needs. */
 function plain(schema: object): object {
   const { $schema: _, $id: __, id: ___, ...rest } = schema as Record<string, unknown>;
   return rest;

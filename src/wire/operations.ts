@@ -3,10 +3,7 @@ import { rest } from './operations/rest.ts';
 import { tasks } from './operations/tasks.ts';
 import { turns } from './operations/turns.ts';
 
-/** Everything that can be asked for below `/v1`. The server, its clients and the OpenAPI document are made from this table. */
+/** All operations below `/v1`. The server, its clients and the OpenAPI document are made from this table. */
 export const OPERATIONS = { ...conversations, ...turns, ...tasks, ...rest } as const;
 
 export type OperationName = keyof typeof OPERATIONS;
-
-export type { AnswerOf, BodyOf, Operation, ParamsOf, QueryOf } from './operations/operation.ts';
-export { BASE_PATH, INTERFACE, INTERFACE_HEADER, MEBIBYTE, OWNER_HEADER } from './operations/operation.ts';

@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { TASK_STATES, type TaskState } from '../core/tasks/task.ts';
 import { Id } from './values/common.ts';
 
-/** What stands in an address is text; what it means is a number or a yes. */
+/* Parameters in an address are text; these schemas turn them into numbers, flags and cursors. */
 
 const digits = z.string().regex(/^\d{1,15}$/);
 const numeric = (number: z.ZodInt) =>
   z.codec(digits, number, { decode: (text) => Number(text), encode: (value) => String(value) });
 
-/** As many as the engine takes. */
+/** The same limits as in the engine. */
 export const Limit = numeric(z.int().min(1).max(10_000));
 export const After = numeric(z.int().min(0));
 export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
@@ -25,7 +25,7 @@ export const States = z.codec(
 );
 export const Words = z.string().min(1).max(512);
 
-/** Where a page ended, as `next` of its answer has it: the time of the last change and the id of its last conversation. */
+/** The end of a page, from `next` of its answer: the time of the last change and the id of the last conversation. */
 export const Cursor = z.codec(
   z.string().regex(/^\d{1,15}_[0-9a-f-]{36}$/),
   z.strictObject({ updatedAt: z.int().min(0), id: z.string() }),
@@ -35,7 +35,7 @@ export const Cursor = z.codec(
   },
 );
 
-/** The row that a page of usage ended with: its day, and what was summed up on it. */
+/** The last row of a page of usage. */
 export const LastUsage = z.codec(z.string().regex(LAST_ROW), z.strictObject({ day: z.string(), agent: z.string() }), {
   decode: (text) => ({ day: text.slice(0, 10), agent: text.slice(11) }),
   encode: ({ day, agent }) => `${day}_${agent}`,
@@ -49,7 +49,7 @@ export const LastTaskUsage = z.codec(
   },
 );
 
-/** Our id, or the caller's own key. */
+/** Its id or its key. */
 export const InConversation = z.strictObject({ conversation: Id });
 export const InTurn = z.strictObject({ turn: Id });
 export const InPermission = z.strictObject({ permission: Id });

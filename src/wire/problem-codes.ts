@@ -1,6 +1,6 @@
 import { ERROR_CODES, type ErrorCode } from '../core/errors.ts';
 
-/** What only HTTP can get wrong, beside the codes of this program. */
+/** Codes that only HTTP has. */
 const HTTP_CODES = [
   'unauthenticated',
   'forbidden',
@@ -13,7 +13,7 @@ const HTTP_CODES = [
 export const PROBLEM_CODES = [...ERROR_CODES, ...HTTP_CODES] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** The code of this program that a problem amounts to, for a client that knows only those. */
+/** The program's own code for a problem, for clients that know only those. */
 export function errorCodeOf(code: ProblemCode): ErrorCode {
   const known = (ERROR_CODES as readonly string[]).includes(code);
   return known ? (code as ErrorCode) : 'refused';

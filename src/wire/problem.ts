@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PROBLEM_CODES, type ProblemCode } from './problem-codes.ts';
 import { named } from './registry.ts';
 
-/** Does not compile while a code has no status. */
+/** A new code does not compile until it has a status. */
 export const STATUS: Readonly<Record<ProblemCode, number>> = {
   invalid: 400,
   not_found: 404,
@@ -36,7 +36,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   too_many: 429,
 };
 
-/** RFC 9457: what went wrong (`detail`), and what to do about it (`hint`). */
+/** RFC 9457, with what happened (`detail`) and what to do (`hint`). */
 export const Problem = named(
   'Problem',
   z.strictObject({

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 
-/** Every schema that has a name: under it, it stands in the OpenAPI document. */
+/** Every schema with a name in the OpenAPI document. */
 export const NAMED = z.registry<{ id: string }>();
 
-/** Gives a schema the name under which others refer to it. */
+/** Gives a schema its name in the OpenAPI document. */
 export function named<T extends z.ZodType>(id: string, schema: T): T {
   NAMED.add(schema, { id });
   return schema;

@@ -1,7 +1,8 @@
 import { checkText } from '../../core/arguments.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { AnswerOf } from '../../wire/operations/operation.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
-import type { AnswerOf, OPERATIONS, OperationName } from '../../wire/operations.ts';
+import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
 import type { Connection, Request } from './connection/connection.ts';
 import { messages } from './connection/event-stream.ts';
 import { ROUTES } from './routes.ts';

@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import type { AnswerOf } from '../../wire/operations/operation.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
-import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
+import type { OPERATIONS } from '../../wire/operations.ts';
 import { Caller } from './caller.ts';
 import { Connection, TIMING, type Timing } from './connection/connection.ts';
 import type { Transport } from './connection/transport.ts';

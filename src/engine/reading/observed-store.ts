@@ -5,30 +5,29 @@ import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** The same store, which tells what was done through it: everything that happens to a turn is a write. */
+/** The same store, which also reports to telemetry: everything that happens to a turn is a write. */
 export function observed(store: Store, telemetry: Telemetry): Store {
-  /** The receipt of a running attempt is written more than once; the last one counts. */
+  /** By turn. The receipt of an attempt is written more than once; the last one is reported when the attempt ends. */
   const receipts = new Map<string, Receipt>();
 
-  function settleReceipt(turn: string): Receipt | null {
-    const receipt = receipts.get(turn) ?? null;
+  function reportReceipt(turn: string): void {
+    const receipt = receipts.get(turn);
     receipts.delete(turn);
-    if (receipt !== null) telemetry.restored(receipt, turn);
-    return receipt;
+    if (receipt !== undefined) telemetry.restored(receipt, turn);
   }
 
-  function note(write: Write): void {
+  function report(write: Write): void {
     switch (write.write) {
       case 'receipt':
         if (write.turn === null) telemetry.restored(write.receipt, null);
         else receipts.set(write.turn, write.receipt);
         break;
       case 'retry':
-        settleReceipt(write.turn);
+        reportReceipt(write.turn);
         break;
       case 'end': {
         const { outcome, failure, usage, record } = write.end;
-        settleReceipt(write.turn);
+        reportReceipt(write.turn);
         telemetry.turnEnded({ id: write.turn, outcome, failure, usage, sessionId: record?.sessionId ?? null });
         break;
       }
@@ -49,13 +48,13 @@ export function observed(store: Store, telemetry: Telemetry): Store {
     },
     async commit(fence, counter, writes) {
       const committed = await store.commit(fence, counter, writes);
-      for (const write of writes) note(write);
+      for (const write of writes) report(write);
       return committed;
     },
     async requestCancel(owner, id, by) {
       const before = await store.findTurn(owner, id);
       const turn = await store.requestCancel(owner, id, by);
-      // A queued one ends on the spot, and no worker hears of it.
+      // A queued turn ends at once, without a worker.
       if (before !== null && !hasEnded(before.state) && turn.state === 'cancelled') {
         telemetry.turnEnded({ id, outcome: 'cancelled', failure: turn.failure, usage: NO_USAGE, sessionId: null });
       }
@@ -64,7 +63,7 @@ export function observed(store: Store, telemetry: Telemetry): Store {
   };
 }
 
-/** Several who are told, as one. */
+/** Reports to all of them. */
 export function together(...all: readonly Telemetry[]): Telemetry {
   return {
     turnBegun: (turn) => {

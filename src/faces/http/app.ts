@@ -2,14 +2,8 @@ import { type Context, Hono } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
-import {
-  BASE_PATH,
-  INTERFACE,
-  INTERFACE_HEADER,
-  OPERATIONS,
-  type Operation,
-  type OperationName,
-} from '../../wire/operations.ts';
+import { BASE_PATH, INTERFACE, INTERFACE_HEADER, type Operation } from '../../wire/operations/operation.ts';
+import { OPERATIONS, type OperationName } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { authenticate, checkScope, checkToken, type Gatekeeper, type Principal } from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';

@@ -2,7 +2,8 @@ import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
-import type { BodyOf, OPERATIONS, OperationName, ParamsOf, QueryOf } from '../../wire/operations.ts';
+import type { BodyOf, ParamsOf, QueryOf } from '../../wire/operations/operation.ts';
+import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import type { Link } from './access/sign-in.ts';
 

@@ -1,6 +1,7 @@
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
-import { type AnswerOf, MEBIBYTE, type OPERATIONS, type OperationName } from '../../wire/operations.ts';
+import { type AnswerOf, MEBIBYTE } from '../../wire/operations/operation.ts';
+import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import { type Call, checkMachine } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';

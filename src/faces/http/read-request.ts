@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { MEBIBYTE, type Operation } from '../../wire/operations.ts';
+import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
 import { Refusal } from './refusal.ts';
 
 /** No valid body is deeper. Protects recursive code from very deep values. */

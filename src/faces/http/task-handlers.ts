@@ -1,5 +1,6 @@
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
-import type { AnswerOf, OPERATIONS } from '../../wire/operations.ts';
+import type { AnswerOf } from '../../wire/operations/operation.ts';
+import type { OPERATIONS } from '../../wire/operations.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import { type Call, checkAbsolute } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';

@@ -20,8 +20,8 @@ export const conversations = {
     method: 'GET',
     path: '/conversations',
     summary:
-      'Conversations, most recently changed first; `next` is what the next page is `before`, null after the last. With `q`, ' +
-      'those that have turns with all the words.',
+      'Lists conversations, most recently changed first. Pass `next` as `before` for the next page; it is null on the last one. ' +
+      '`q`: only conversations with turns that contain all the words.',
     scope: 'read',
     query: z.strictObject({ limit: optional(Limit), before: optional(Cursor), q: optional(Words) }),
     status: 200,
@@ -33,7 +33,8 @@ export const conversations = {
   ensureConversation: {
     method: 'POST',
     path: '/conversations',
-    summary: 'Finds the conversation by its key, or makes it. What is pinned otherwise already is refused.',
+    summary:
+      'Finds the conversation by its key, or creates it. Refused when it exists with another directory, sandbox or restore setting.',
     scope: 'prompt',
     body: named(
       'NewConversation',
@@ -53,7 +54,7 @@ export const conversations = {
   getConversation: {
     method: 'GET',
     path: '/conversations/{conversation}',
-    summary: 'One conversation, by our id or by the key of the caller.',
+    summary: 'Returns one conversation, by its id or its key.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -62,7 +63,7 @@ export const conversations = {
   renameConversation: {
     method: 'PATCH',
     path: '/conversations/{conversation}',
-    summary: 'Gives a conversation another title.',
+    summary: 'Changes the title of a conversation.',
     scope: 'prompt',
     ...inOne,
     body: named('NewTitle', z.strictObject({ title: Name })),
@@ -73,7 +74,7 @@ export const conversations = {
     method: 'DELETE',
     path: '/conversations/{conversation}',
     summary:
-      'Forgets all that was said in a conversation. Refused while a turn is open; its chain can still be verified.',
+      'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified.',
     scope: 'admin',
     ...inOne,
     status: 200,
@@ -82,7 +83,7 @@ export const conversations = {
   summarise: {
     method: 'GET',
     path: '/conversations/{conversation}/summary',
-    summary: 'A conversation at a glance; costs the same at any length.',
+    summary: 'Returns an overview of a conversation. As fast for long conversations as for short ones.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -91,7 +92,7 @@ export const conversations = {
   show: {
     method: 'GET',
     path: '/conversations/{conversation}/view',
-    summary: 'A whole conversation, up to 64 MiB: turns with their answers, lineage and receipts.',
+    summary: 'Returns a whole conversation, up to 64 MiB: turns with their answers, sessions and receipts.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -100,8 +101,7 @@ export const conversations = {
   listSessions: {
     method: 'GET',
     path: '/conversations/{conversation}/sessions',
-    summary:
-      'The sessions that a conversation has lived in, most recently used first, and every receipt, up to 64 MiB.',
+    summary: 'Returns the sessions of a conversation, most recently used first, and every receipt, up to 64 MiB.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -111,7 +111,7 @@ export const conversations = {
     method: 'GET',
     path: '/conversations/{conversation}/events',
     summary:
-      'Events after a number (`after`, or the header Last-Event-ID), without gaps or doubles, and then as they come.',
+      'Streams events after a number (`after`, or the header Last-Event-ID), without gaps or duplicates, and new ones as they come.',
     scope: 'read',
     ...inOne,
     query: z.strictObject({ after: optional(After) }),
@@ -122,7 +122,7 @@ export const conversations = {
   warm: {
     method: 'POST',
     path: '/conversations/{conversation}/warm',
-    summary: 'Restores the session ahead of a prompt; null: another process holds the conversation.',
+    summary: 'Restores the session ahead of a prompt. The receipt is null when another process holds the conversation.',
     scope: 'prompt',
     ...inOne,
     body: named('WarmUp', z.strictObject({ agent: optional(Id), restore: optional(RestoreOverride) })),
@@ -133,7 +133,7 @@ export const conversations = {
   fork: {
     method: 'POST',
     path: '/conversations/{conversation}/fork',
-    summary: 'Goes on from a turn in a conversation of its own; left out: from the last one.',
+    summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',
     scope: 'prompt',
     ...inOne,
     body: named(
@@ -152,7 +152,7 @@ export const conversations = {
   exportConversation: {
     method: 'GET',
     path: '/conversations/{conversation}/export',
-    summary: 'A conversation as one JSON value, to be imported elsewhere.',
+    summary: 'Exports a conversation as one JSON value, to be imported elsewhere.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -161,7 +161,7 @@ export const conversations = {
   importConversation: {
     method: 'POST',
     path: '/imports',
-    summary: 'Makes a conversation from one that was exported.',
+    summary: 'Creates a conversation from an exported one.',
     scope: 'prompt',
     body: named('Import', z.strictObject({ exported: z.unknown(), key: optional(Name), cwd: optional(Directory) })),
     mostBytes: 64 * MEBIBYTE,

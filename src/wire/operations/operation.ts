@@ -1,22 +1,22 @@
 import type * as z from 'zod';
 import type { Scope } from '../../core/key.ts';
 
-/** One thing that can be asked for over HTTP: what is checked, what is answered, and what the OpenAPI document says of it. */
+/** One operation of the HTTP interface: what is checked, what is answered, and what the OpenAPI document says. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the base path, with parameters in braces. */
   readonly path: string;
   readonly summary: string;
   readonly scope: Scope;
-  /** Only for whoever has the token of the data home: no key is enough, whatever its scopes. */
+  /** Needs the token of the data home: a key is not enough, whatever its scopes. */
   readonly tokenOnly?: boolean;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Left out: there is no body. An absent body stands for `{}`. */
   readonly body?: z.ZodObject;
-  /** The most bytes of a body; left out: a mebibyte. */
+  /** The largest body in bytes; left out: one MiB. */
   readonly mostBytes?: number;
-  /** Begins work: refused while the server is about to end. */
+  /** Begins work: refused while the server is stopping. */
   readonly begins?: boolean;
   readonly status: number;
   readonly answer: z.ZodType;

@@ -10,7 +10,7 @@ export const rest = {
   whoAsks: {
     method: 'GET',
     path: '/me',
-    summary: 'Who asks, as far as this server is concerned: on whose behalf, by which hand, with which scopes.',
+    summary: 'Returns who the caller is: its owner, its credentials and its scopes.',
     scope: 'read',
     status: 200,
     answer: WhoAsks,
@@ -19,7 +19,7 @@ export const rest = {
     method: 'POST',
     path: '/links',
     summary:
-      'A link that signs a browser in, once and within 15 minutes, for all that the token opens: only the token is given one.',
+      'Creates a link that signs a browser in, once and within 15 minutes, with every scope. Needs the token of the data home.',
     scope: 'admin',
     tokenOnly: true,
     status: 201,
@@ -29,7 +29,7 @@ export const rest = {
     method: 'GET',
     path: '/events',
     summary:
-      'Says which conversations of the caller to look at again, as they change. Hints only: nothing depends on them.',
+      'Streams which conversations of the caller have changed. These are hints: some may be missing or repeated.',
     scope: 'read',
     stream: true,
     status: 200,
@@ -38,7 +38,7 @@ export const rest = {
   search: {
     method: 'GET',
     path: '/search',
-    summary: 'Turns whose prompt or answer has all the words, best first.',
+    summary: 'Finds turns whose prompt or answer contains all the words, best first.',
     scope: 'read',
     query: z.strictObject({ q: Words, limit: z.exactOptional(Limit) }),
     status: 200,
@@ -48,8 +48,8 @@ export const rest = {
     method: 'GET',
     path: '/usage',
     summary:
-      'What was used, by day (UTC) and agent, newest day first; `before` is the last row of the page before, as DAY_AGENT: go on ' +
-      'until one is empty.',
+      'Returns usage by day (UTC) and agent, newest day first. `before`: the last row of the previous page, as DAY_AGENT. ' +
+      'Continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({
       since: z.exactOptional(Day),
@@ -63,7 +63,7 @@ export const rest = {
     method: 'GET',
     path: '/agents',
     summary:
-      'The agents there are, what they can do, and what is wrong with one that is not available; `login`: also whether somebody is logged in, for which each is started.',
+      'Lists the agents, what they can do, and why one is not available. `login`: also starts each to see whether somebody is logged in.',
     scope: 'read',
     query: z.strictObject({ login: z.exactOptional(Flag) }),
     status: 200,

@@ -14,8 +14,8 @@ export const tasks = {
     method: 'GET',
     path: '/tasks',
     summary:
-      'Tasks, the newest first; `state` may be several, with commas; `before` is the id of the last one of the page before: go ' +
-      'on until one is empty. Whoever follows after `seq` misses nothing that happens to them.',
+      'Lists tasks, newest first. `state`: one or more, with commas. `before`: the id of the last task of the previous page; ' +
+      'continue until a page is empty. Follow events after `seq` to miss nothing.',
     scope: 'read',
     query: z.strictObject({
       state: optional(States),
@@ -30,8 +30,8 @@ export const tasks = {
     method: 'POST',
     path: '/tasks',
     summary:
-      'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A gate ' +
-      'that is a command, a directory, a native session and `parallel` take the scope admin.',
+      'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A command ' +
+      'gate, a directory, a native session and `parallel` need the scope admin.',
     scope: 'prompt',
     body: named('NewTasks', z.strictObject({ plan: z.unknown(), requestId: optional(Id) })),
     mostBytes: 8 * MEBIBYTE,
@@ -39,13 +39,13 @@ export const tasks = {
     status: 202,
     answer: named('AddedTasks', z.strictObject({ tasks: z.array(Task), duplicate: z.boolean() })),
   },
-  // Before those of one task: an address is looked for in this order.
+  // Before the operations of one task, because paths are matched in this order.
   followTasks: {
     method: 'GET',
     path: '/tasks/events',
     summary:
-      'Events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and then as they come: a board. With ' +
-      '`task`, those of that one alone.',
+      'Streams events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and new ones as they come. ' +
+      '`task`: only those of one task.',
     scope: 'read',
     query: z.strictObject({ after: optional(After), task: optional(Id) }),
     stream: true,
@@ -56,8 +56,8 @@ export const tasks = {
     method: 'GET',
     path: '/tasks/usage',
     summary:
-      'What tasks have spent, by day (UTC) and task, newest first; `before` is the last row of the page before, as DAY_TASK: go ' +
-      'on until one is empty.',
+      'Returns usage by day (UTC) and task, newest first. `before`: the last row of the previous page, as DAY_TASK. ' +
+      'Continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({ since: optional(Day), limit: optional(Limit), before: optional(LastTaskUsage) }),
     status: 200,
@@ -66,7 +66,7 @@ export const tasks = {
   getTask: {
     method: 'GET',
     path: '/tasks/{task}',
-    summary: 'One task, by its id, or the newest that has this name.',
+    summary: 'Returns one task, by its id, or the newest with this name.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -75,7 +75,7 @@ export const tasks = {
   reportTask: {
     method: 'GET',
     path: '/tasks/{task}/report',
-    summary: 'How a task went: turns, sessions, lock waits, what its gate said, and every decision.',
+    summary: 'Returns how a task went: turns, sessions, lock waits, gate results and decisions.',
     scope: 'read',
     ...inOne,
     status: 200,
@@ -84,7 +84,7 @@ export const tasks = {
   cancelTask: {
     method: 'POST',
     path: '/tasks/{task}/cancel',
-    summary: 'Asks a task to stop, with its agent and its gate; a running one ends a little later.',
+    summary: 'Cancels a task, with its agent and its gate. A running one ends a little later.',
     scope: 'prompt',
     ...inOne,
     status: 200,
@@ -93,7 +93,7 @@ export const tasks = {
   retryTask: {
     method: 'POST',
     path: '/tasks/{task}/retry',
-    summary: 'Goes on with a task that asks, has failed or was cancelled.',
+    summary: 'Retries a task that asks a person, has failed or was cancelled.',
     scope: 'prompt',
     ...inOne,
     body: named(

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { After, Flag, InConversation, InPermission, InTurn, Limit } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Count, Id, RestoreOverride } from '../values/common.ts';
-import { Prompt } from '../values/prompt.ts';
 import { Receipt } from '../values/session.ts';
-import { Permission, PermissionMode, Turn } from '../values/turn.ts';
+import { Permission, PermissionMode, Prompt, Turn } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -15,7 +14,7 @@ export const turns = {
   submit: {
     method: 'POST',
     path: '/conversations/{conversation}/turns',
-    summary: 'Accepts a prompt durably and answers at once; follow the events after `seq` to see what becomes of it.',
+    summary: 'Stores a prompt and answers at once. Follow the events after `seq` to see what happens.',
     scope: 'prompt',
     params: InConversation,
     body: named(
@@ -37,7 +36,8 @@ export const turns = {
   listTurns: {
     method: 'GET',
     path: '/conversations/{conversation}/turns',
-    summary: 'Turns by number, rising. A page of large ones is short: go on after its last until one is empty.',
+    summary:
+      'Lists turns by number. A page of large turns is short: continue after its last turn until a page is empty.',
     scope: 'read',
     params: InConversation,
     query: z.strictObject({ after: optional(After), limit: optional(Limit) }),
@@ -47,7 +47,7 @@ export const turns = {
   getTurn: {
     method: 'GET',
     path: '/turns/{turn}',
-    summary: 'One turn.',
+    summary: 'Returns one turn.',
     scope: 'read',
     params: InTurn,
     status: 200,
@@ -56,7 +56,7 @@ export const turns = {
   answerOf: {
     method: 'GET',
     path: '/turns/{turn}/answer',
-    summary: 'The answer of a turn that has ended, with the receipt of its last attempt.',
+    summary: 'Returns the answer of an ended turn, with the receipt of its last attempt.',
     scope: 'read',
     params: InTurn,
     status: 200,
@@ -65,7 +65,7 @@ export const turns = {
   cancel: {
     method: 'POST',
     path: '/turns/{turn}/cancel',
-    summary: 'Asks a turn to stop. Answers with the turn as it is then; a running one ends a little later.',
+    summary: 'Cancels a turn and returns it. A running one ends a little later.',
     scope: 'prompt',
     params: InTurn,
     status: 200,
@@ -86,8 +86,8 @@ export const turns = {
     method: 'GET',
     path: '/permissions',
     summary:
-      'Questions that agents have asked, the oldest first, with who answered them; `open`: only those that wait, or only the ' +
-      'others. `after` is the id of the last one of the page before: go on until one is empty.',
+      'Lists permissions, oldest first, with who answered them. `open`: only those that wait for an answer, or only the ' +
+      'others. `after`: the id of the last one of the previous page; continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({
       conversation: optional(Id),
@@ -101,7 +101,7 @@ export const turns = {
   getPermission: {
     method: 'GET',
     path: '/permissions/{permission}',
-    summary: 'One question, with its answer when it has one.',
+    summary: 'Returns one permission, with its answer.',
     scope: 'read',
     params: InPermission,
     status: 200,
@@ -110,7 +110,7 @@ export const turns = {
   answer: {
     method: 'POST',
     path: '/permissions/{permission}',
-    summary: 'Answers a question. The first answer wins, and is recorded with who gave it.',
+    summary: 'Answers a permission. The first answer wins, and is recorded with who gave it.',
     scope: 'approve',
     params: InPermission,
     body: named('PermissionAnswer', z.strictObject({ optionId: Id })),

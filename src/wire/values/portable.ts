@@ -3,9 +3,8 @@ import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation as ExportedVal
 import type { TurnRecord as RecordValue } from '../../core/record.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
-import { Prompt } from './prompt.ts';
 import { Session } from './session.ts';
-import { TurnEnd } from './turn.ts';
+import { Prompt, TurnEnd } from './turn.ts';
 
 const RecordPart = z.union([
   z.strictObject({ type: z.literal('text'), text: z.string() }),

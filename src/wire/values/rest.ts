@@ -50,13 +50,13 @@ export const ConversationView = named(
   }),
 ) satisfies z.ZodType<ViewValue>;
 
-/** Says which conversation to look at again; null: any may have changed. */
+/** Which conversation has changed; null: any may have. */
 export const Hint = named(
   'Hint',
   z.strictObject({ conversationId: z.string().nullable(), seq: Count.nullable() }),
 ) satisfies z.ZodType<HintValue>;
 
-/** `by`: `token`, `page`, or `key ID`. Only the token acts for other owners, too. */
+/** `by`: `token`, `page`, or `key ID`. Only the token can act for other owners. */
 export const WhoAsks = named(
   'WhoAsks',
   z.strictObject({ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) }),

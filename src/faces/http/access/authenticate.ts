@@ -1,7 +1,7 @@
 import { checkText } from '../../../core/arguments.ts';
 import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
 import type { Store } from '../../../ports/store.ts';
-import { OWNER_HEADER } from '../../../wire/operations.ts';
+import { OWNER_HEADER } from '../../../wire/operations/operation.ts';
 import { Refusal } from '../refusal.ts';
 import { cookieCounts, type Door } from './door.ts';
 import { hasHash, keyParts, sameSecret } from './secrets.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Scope } from '../../../../src/core/key.ts';
-import { OPERATIONS, type Operation } from '../../../../src/wire/operations.ts';
+import type { Operation } from '../../../../src/wire/operations/operation.ts';
+import { OPERATIONS } from '../../../../src/wire/operations.ts';
 import { Caller } from '../support/caller.ts';
 import { ServedHome, TOKEN } from '../support/served-home.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BASE_PATH } from '../../../../src/wire/operations.ts';
+import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
 import type { Caller } from '../support/caller.ts';
 import { DOCUMENT } from '../support/conform.ts';
 import { ServedHome } from '../support/served-home.ts';

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import { expect } from 'vitest';
-import { BASE_PATH } from '../../../../src/wire/operations.ts';
+import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
 import { expectConform, operationAt } from './conform.ts';
 
 export interface Answered {

@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
 import { openApi } from '../../../../src/wire/openapi.ts';
-import { BASE_PATH, OPERATIONS, type Operation, type OperationName } from '../../../../src/wire/operations.ts';
+import { BASE_PATH, type Operation } from '../../../../src/wire/operations/operation.ts';
+import { OPERATIONS, type OperationName } from '../../../../src/wire/operations.ts';
 
 /** The document as the server hands it out: what every answer in these tests is held to. */
 export const DOCUMENT = JSON.parse(JSON.stringify(openApi('test')));
