@@ -42,7 +42,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
   try {
     submitted = await request.submit();
   } catch (error) {
-    if (!(error instanceof ThroughlineError) || !REFUSALS.has(error.code)) throw error;
+    if (!isRefusal(error)) throw error;
     const failed = { turn: null, outcome: 'failed', failure: failureOf(error), sessionId: null, rung: null } as const;
     const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 } };
     return { ...common, ...failed, ...nothing, endedAt: request.now() };
@@ -77,6 +77,10 @@ async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<T
 
 /** Causes that lie with the caller's settings or the agents. Everything else is a storage fault or a bug. */
 const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
+
+export function isRefusal(error: unknown): error is ThroughlineError {
+  return error instanceof ThroughlineError && REFUSALS.has(error.code);
+}
 
 async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<PublicTurn> {
   if (hasEnded(turn.state)) return turn;

@@ -21,7 +21,7 @@ import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { Gatekeeper } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
-import { haveTurn, Stopped, type StopReason } from './task-turn.ts';
+import { haveTurn, isRefusal, Stopped, type StopReason } from './task-turn.ts';
 
 /**
  * Runs one claimed task until it is at rest:
@@ -153,7 +153,7 @@ export class TaskWork {
       return await this.#judge(conversation, turns);
     } catch (error) {
       if (error instanceof Unaffordable) return error.decision;
-      if (!(error instanceof ThroughlineError && CAUSED.has(error.code))) throw error;
+      if (!isRefusal(error)) throw error;
       return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: 0 };
     }
   }
@@ -203,13 +203,13 @@ export class TaskWork {
 
   /** A person must look at what stops a task from running. A bug ends it, so that it does not come back for ever. */
   async #couldNot(error: unknown): Promise<void> {
-    if (error instanceof ThroughlineError) {
-      if (this.#reason === 'cancelled' && CAUSED.has(error.code)) return this.#cancelled([]);
-      if (!CAUSED.has(error.code)) throw error;
+    if (isRefusal(error)) {
+      if (this.#reason === 'cancelled') return this.#cancelled([]);
       const { message, hint } = failureOf(error);
       const reason = hint === undefined ? message : `${message} ${hint}`;
       return this.#decide({ decision: 'ask', code: 'task_failed', reason }, [], null);
     }
+    if (error instanceof ThroughlineError) throw error;
     this.#parts.onBug(error, `task ${this.#task.id}`);
     await this.#decide(giveUp('task_failed', 'Throughline failed; its log says why.'), [], null);
   }
@@ -252,9 +252,6 @@ class Unaffordable extends Error {
 }
 
 const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
-
-/** Causes that lie with settings, agents or directories, and not with the storage. */
-const CAUSED = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable']);
 
 /** Stands in for the submission of a turn that exists. */
 function asBegun(turn: Turn): () => Promise<Submitted> {

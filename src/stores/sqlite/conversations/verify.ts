@@ -1,7 +1,10 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
+import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
 import { conversationRow } from './conversations.ts';
+import { verifiedOwner } from './erase.ts';
 
 interface ChainRow {
   seq: number;
@@ -20,19 +23,32 @@ const PAGE = `
 const CHAIN_AT = 'SELECT chain FROM events WHERE conv = ? AND seq = ?';
 const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 
-export interface Walk {
+/** Page by page, so that other work of this process goes on between. */
+export async function verify(access: Access, owner: string, id: string, head?: string): Promise<ChainCheck> {
+  const under = await access.read((db) => verifiedOwner(db, owner, id));
+  const end = await access.read((db) => conversationRow(db, under, id).next_seq - 1);
+  for (let walk = START; ; ) {
+    const at = walk;
+    const step = await access.read((db) => verifyPage(db, under, id, at, end));
+    if ('broken' in step) return access.read((db) => foundIn(db, under, id, { ...step, end }, head));
+    walk = step.next;
+    await breathe();
+  }
+}
+
+interface Walk {
   /** The chain is whole up to this event. */
   readonly seq: number;
   readonly chain: Uint8Array;
 }
 
-export const START: Walk = { seq: 0, chain: NO_CHAIN };
+const START: Walk = { seq: 0, chain: NO_CHAIN };
 
 /** `broken` null: the chain is whole. */
-export type Step = { readonly broken: number | null } | { readonly next: Walk };
+type Step = { readonly broken: number | null } | { readonly next: Walk };
 
 /** Checks one page of the chain after `from`, up to `end`. The hot row has the last link, so a missing tail is found, too. */
-export function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
+function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
   const { no } = conversationRow(db, owner, id);
   let { seq, chain } = from;
   const rows = db.all<ChainRow>(PAGE, no, seq, end);
@@ -48,7 +64,7 @@ export function verifyPage(db: Database, owner: string, id: string, from: Walk, 
 }
 
 /** What the walk to `end` has found. `head`: one that was kept elsewhere. */
-export function foundIn(db: Database, owner: string, id: string, walked: Walked, head?: string): ChainCheck {
+function foundIn(db: Database, owner: string, id: string, walked: Walked, head?: string): ChainCheck {
   const { no } = conversationRow(db, owner, id);
   const { broken, end } = walked;
   const headAt = (seq: number) => `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;

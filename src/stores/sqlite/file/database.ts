@@ -1,4 +1,5 @@
-import { type Connection, connect, type Statement, type Value } from './node-sqlite.ts';
+// The one file of the store that knows Node's SQLite module: a newer Node renames its class.
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
@@ -8,28 +9,33 @@ export const LIMIT = 'LIMIT ? + 0';
 
 /** One connection and its statements, each prepared once. */
 export class Database {
-  readonly #connection: Connection;
-  readonly #statements = new Map<string, Statement>();
+  readonly #connection: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
 
   constructor(file: string) {
-    this.#connection = connect(file, LOCK_WAIT_MS);
+    this.#connection = new DatabaseSync(file, {
+      timeout: LOCK_WAIT_MS,
+      enableForeignKeyConstraints: true,
+      enableDoubleQuotedStringLiterals: false,
+      allowExtension: false,
+    });
   }
 
   /** The first row; undefined: none. */
-  one<Row>(sql: string, ...values: Value[]): Row | undefined {
+  one<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined;
   }
 
-  all<Row>(sql: string, ...values: Value[]): Row[] {
+  all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.#statement(sql).all(...values) as Row[];
   }
 
   /** Row by row, for callers that may stop early. */
-  each<Row>(sql: string, ...values: Value[]): Iterable<Row> {
+  each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
     return this.#statement(sql).iterate(...values) as Iterable<Row>;
   }
 
-  run(sql: string, ...values: Value[]): { changes: number; no: number } {
+  run(sql: string, ...values: SQLInputValue[]): { changes: number; no: number } {
     const { changes, lastInsertRowid } = this.#statement(sql).run(...values);
     return { changes: Number(changes), no: Number(lastInsertRowid) };
   }
@@ -53,7 +59,7 @@ export class Database {
     this.#connection.close();
   }
 
-  #statement(sql: string): Statement {
+  #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#connection.prepare(sql);

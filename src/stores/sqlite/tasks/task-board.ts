@@ -54,8 +54,9 @@ export function taskOf(row: TaskRow): Task {
   };
 }
 
-export function findTaskRow(db: Database, owner: string, idOrName: string): TaskRow | undefined {
-  return db.one<TaskRow>(BY_ID, idOrName, owner) ?? db.one<TaskRow>(BY_NAME, owner, idOrName);
+export function findTask(db: Database, owner: string, idOrName: string): Task | null {
+  const row = db.one<TaskRow>(BY_ID, idOrName, owner) ?? db.one<TaskRow>(BY_NAME, owner, idOrName);
+  return row === undefined ? null : taskOf(row);
 }
 
 /** The owner's task. Throws `not_found`. */
