@@ -17,8 +17,6 @@ export interface KnownAgent {
   readonly defaults?: Readonly<Record<string, string>>;
   /** How a person logs in. */
   readonly login: string;
-  /** It opens a session for anybody, so an open session does not show a login. */
-  readonly opensForAnybody?: true;
   readonly quirks?: Quirks;
 }
 
@@ -44,6 +42,8 @@ export interface Quirks {
   readonly addsUpTokens?: true;
   /** How it says that nobody has set it up yet. */
   readonly saysNotSetUp?: RegExp;
+  /** It opens a session for anybody, so an open session does not show a login. */
+  readonly opensForAnybody?: true;
   readonly loginStatus?: LoginStatus;
   readonly withoutTools?: ProvedProfile;
 }

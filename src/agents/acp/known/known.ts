@@ -75,7 +75,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     storage: { variable: 'XDG_DATA_HOME', folder: '.local/share' },
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^OPENCODE_/],
     login: 'run "opencode auth login"',
-    opensForAnybody: true,
+    quirks: { opensForAnybody: true },
   },
   qwen: {
     command: ['qwen', '--acp'],

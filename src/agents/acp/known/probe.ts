@@ -9,7 +9,7 @@ import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { AcpConnection, AgentGone } from '../connection/connection.ts';
 import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
 import type { AgentProgram, LoginStatus, Quirks } from './description.ts';
-import { KNOWN_AGENTS, quirksOf } from './known.ts';
+import { quirksOf } from './known.ts';
 
 /*
  * Starts an agent outside of any conversation and ends it again: to see what it can do, whether somebody is logged in, and which
@@ -128,9 +128,8 @@ async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
     if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: request.login };
     return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
   }
-  const { knownAs } = request;
-  const refuses = can.auth.length > 0 && !(knownAs !== null && KNOWN_AGENTS[knownAs]?.opensForAnybody);
   // An agent that has no way to log in refuses nobody, so its open session shows nothing.
+  const refuses = can.auth.length > 0 && !quirks.opensForAnybody;
   if (loggedIn ?? refuses) return { loggedIn: true, hint: null };
   return loggedIn === false ? { loggedIn, hint: request.login } : { loggedIn: null, hint: 'it does not say' };
 }
