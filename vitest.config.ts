@@ -9,7 +9,7 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 
 /**
  * Files that get a process of their own: these run for long, change the working directory, or mock a module. All other files share
- * a few processes, because starting one takes longer than most of them. A file that shares one must put back what it changes.
+ * a few processes, because starting one takes longer than most of them. They must put back what they change; test/shared-process.ts checks it.
  */
 const ALONE = ['test/agents/**/*.test.ts', 'test/faults/**/*.test.ts', 'src/host/data-home.test.ts'];
 
@@ -36,6 +36,7 @@ export default defineConfig({
         test: {
           name: 'together',
           isolate: false,
+          setupFiles: ['test/shared-process.ts'],
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...ALONE, ...LEFT_OUT],
         },

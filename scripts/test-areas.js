@@ -48,8 +48,18 @@ export const AREAS = {
   ],
 };
 
-/** What `npm run test:quick` leaves out: tests that start real agents, and tests that kill and restart processes many times. */
-export const NOT_QUICK = ['test/agents/', 'test/model/claude', 'test/e2e/cli-demo-claude', 'test/faults/'];
+/**
+ * What `npm run test:quick` leaves out: tests that start real agents, that kill and restart processes many times, and that repeat the
+ * tests of the engine over a connection, or requests at random.
+ */
+export const NOT_QUICK = [
+  'test/agents/',
+  'test/model/claude',
+  'test/e2e/cli-demo-claude',
+  'test/faults/',
+  'test/e2e/client/engine-by',
+  'test/e2e/http/generated',
+];
 
 /**
  * The arguments for vitest: names of areas become the paths of their tests, everything else stays. Only what comes before the first
