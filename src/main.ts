@@ -5,6 +5,7 @@ import { given } from './core/given.ts';
 import type { Parts } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';
+import { reportBug } from './host/report.ts';
 
 const { stdout, stderr, env } = process;
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
@@ -98,4 +99,9 @@ const parts: Parts = {
   },
 };
 
+// A bug in a callback, which no command catches: one line, and no stack unless it is asked for.
+process.on('uncaughtException', (error) => {
+  reportBug(error, 'running the command');
+  process.exit(1);
+});
 process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env, clock: systemClock });

@@ -59,11 +59,8 @@ const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
 export function parseSettings(input: unknown): Settings {
   if (!isObject(input)) throw fault('the settings must be an object');
   onlyKnown(input, KNOWN, '');
-  const agents = input.agents ?? {};
-  if (!isObject(agents)) throw fault('"agents" must be an object');
-  const sandbox = input.sandbox ?? {};
-  if (!isObject(sandbox)) throw fault('"sandbox" must be an object');
-  onlyKnown(sandbox, ['root'], 'sandbox.');
+  const agents = object(input.agents, 'agents');
+  const sandbox = object(input.sandbox, 'sandbox', ['root']);
   const { store, defaultAgent } = input;
   const parsed = Object.fromEntries(Object.entries(agents).map(([name, value]) => [name, parseAgent(name, value)]));
   if (defaultAgent !== undefined && !Object.hasOwn(parsed, text(defaultAgent, 'defaultAgent'))) {
@@ -75,14 +72,12 @@ export function parseSettings(input: unknown): Settings {
     agents: parsed,
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
-    lock: parseLock(input.lock ?? {}),
-    tasks: parseTasks(input.tasks ?? {}),
+    lock: parseLock(object(input.lock, 'lock', LOCK)),
+    tasks: parseTasks(object(input.tasks, 'tasks', ['parallel'])),
   };
 }
 
-function parseLock(input: unknown): LockSettings {
-  if (!isObject(input)) throw fault('"lock" must be an object');
-  onlyKnown(input, LOCK, 'lock.');
+function parseLock(input: Record<string, unknown>): LockSettings {
   for (const [name, value] of Object.entries(input)) {
     if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
       throw fault(`"lock.${name}" must be a whole number of milliseconds, not ${shown(value)}`);
@@ -91,9 +86,7 @@ function parseLock(input: unknown): LockSettings {
   return input;
 }
 
-function parseTasks(input: unknown): Settings['tasks'] {
-  if (!isObject(input)) throw fault('"tasks" must be an object');
-  onlyKnown(input, ['parallel'], 'tasks.');
+function parseTasks(input: Record<string, unknown>): Settings['tasks'] {
   const { parallel } = input;
   if (parallel !== undefined && (!Number.isSafeInteger(parallel) || (parallel as number) < 1)) {
     throw fault(`"tasks.parallel" must be a whole number, 1 or more, not ${shown(parallel)}`);
@@ -109,12 +102,10 @@ function parseAgent(name: string, input: unknown): AgentSettings {
     throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${shown(adapter)}`);
   }
   onlyKnown(input, KNOWN_BY_ADAPTER[adapter], `${at}.`);
-  const env = input.env ?? {};
-  if (!isObject(env) || !Object.values(env).every((value) => typeof value === 'string')) {
+  const env = object(input.env, `${at}.env`);
+  if (!Object.values(env).every((value) => typeof value === 'string')) {
     throw fault(`"${at}.env" must be an object whose values are texts`);
   }
-  const options = input.options ?? {};
-  if (!isObject(options)) throw fault(`"${at}.options" must be an object`);
   const { command, package: folder, model } = input;
   return {
     adapter,
@@ -122,7 +113,7 @@ function parseAgent(name: string, input: unknown): AgentSettings {
     ...(folder === undefined ? {} : { package: text(folder, `${at}.package`) }),
     ...(model === undefined ? {} : { model: text(model, `${at}.model`) }),
     env: env as Record<string, string>,
-    options,
+    options: object(input.options, `${at}.options`),
   };
 }
 
@@ -132,6 +123,14 @@ function words(value: unknown, where: string): readonly string[] {
     return value;
   }
   throw fault(`"${where}" must be a list of texts: the program, then its arguments`);
+}
+
+/** Left out, or null: an empty object. */
+function object(value: unknown, where: string, known?: readonly string[]): Record<string, unknown> {
+  const given = value ?? {};
+  if (!isObject(given)) throw fault(`"${where}" must be an object`);
+  if (known !== undefined) onlyKnown(given, known, `${where}.`);
+  return given;
 }
 
 function onlyKnown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {

@@ -93,15 +93,11 @@ export function processesOf(
 /** This machine's processes. */
 export const systemProcesses = processesOf(process.platform === 'linux' ? procfs : ps);
 
-/** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
-export function identify(pid: number): ProcessIdentity | null {
-  return systemProcesses.identify(pid);
-}
-
-/** Ends every process that has the mark. */
-export function endMarked(mark: string): void {
-  systemProcesses.endMarked(mark);
-}
+/**
+ * `identify`: the process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always
+ * is. `endMarked`: ends every process that has the mark.
+ */
+export const { identify, endMarked } = systemProcesses;
 
 /** This boot of this machine. */
 export function bootId(): string {

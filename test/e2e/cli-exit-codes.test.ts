@@ -23,6 +23,17 @@ test('1: the request id is taken', async () => {
   await ends(1, /request/i, ['send', 'taken', 'two', '--request-id', 'r']);
 });
 
+test('1: a bug in a callback, in one line without a stack', async () => {
+  await home.ok('send', 'bug', 'hello');
+  const throwing = `setTimeout(() => { throw new Error('as asked') }, 500)`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwing)}` };
+  const { code, stderr } = await home.start(['follow', 'bug'], { env }).ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'throughline: Internal error while running the command: Error: as asked\n',
+  });
+});
+
 test.each([
   ['an unknown command', ['sned'], /Unknown command 'sned'\. Did you mean send\? See "throughline --help"\./],
   ['an unknown option', ['send', 'k', 'p', '--agnet', 'x'], /Unknown option '--agnet'\. Did you mean --agent\?/],

@@ -6,7 +6,6 @@ import type { Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK, type ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { endWithUs, signalGroup } from './group.ts';
 
 export interface SpawnSettings {
   readonly cwd: string;
@@ -154,6 +153,38 @@ function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException):
     );
   }
   return fail(`Cannot start ${program}: ${cause.message}`, 'Check the agent\'s "command".');
+}
+
+/** Signals a whole process group. One that is gone, or not ours, is left alone. */
+export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(-leader, signal);
+  } catch {
+    // ESRCH: nobody is left in it. EPERM: it is not ours.
+  }
+}
+
+/** Running groups, each with a way to end what it started outside of its group. */
+const running = new Map<number, () => void>();
+
+/**
+ * Ends the group when our own process exits, so that nothing works on unwatched. When we are killed by SIGKILL this cannot
+ * run; then the program sees its input end. Returns a function that takes it back.
+ */
+export function endWithUs(leader: number, endRest: () => void = () => {}): () => void {
+  if (running.size === 0) process.once('exit', endAll);
+  running.set(leader, endRest);
+  return () => {
+    running.delete(leader);
+    if (running.size === 0) process.off('exit', endAll);
+  };
+}
+
+function endAll(): void {
+  for (const [leader, endRest] of running) {
+    signalGroup(leader, 'SIGKILL');
+    endRest();
+  }
 }
 
 const ALLOWED = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM', 'TZ', 'TMPDIR']);

@@ -14,32 +14,36 @@ interface CreateFlags {
 }
 
 export function define(command: Command, cli: Cli): void {
-  command
+  command.helpCommand(false);
+  const creating = command
     .command('create')
     .description('Create a key. It is shown only once.')
     .argument('<name>', 'what it is for')
     .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
     .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
     .action((name: string, flags: CreateFlags) => create(name, flags, cli));
+  addHelp(creating, {
+    examples: [
+      'throughline keys create "the dashboard" --scopes read',
+      'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
+    ],
+  });
   command
     .command('list', { isDefault: true })
     .description('List keys, newest first.')
     .action(() => list(cli));
-  command
+  const revoking = command
     .command('revoke')
     .description('Revoke a key at once. Streams that it opened end within a second.')
     .argument('<id>', 'the part of the key between "tl_" and the dot')
     .action((id: string) => revoke(id, cli));
+  addHelp(revoking, { examples: ['throughline keys revoke 0123456789abcdef'] });
   addHelp(command, {
     about:
       'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their\n' +
       'questions, "admin" gives access to the machine: directories, native sessions, metrics. Never give an agent a key with\n' +
       '"approve".',
-    examples: [
-      'throughline keys create "the dashboard" --scopes read',
-      'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
-      'throughline keys revoke 0123456789abcdef',
-    ],
+    examples: ['throughline keys', 'throughline keys create "the dashboard" --scopes read'],
   });
 }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { given } from '../../../../core/given.ts';
 import { SESSION_MODES } from '../../../../core/tasks/task.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';
@@ -68,8 +69,8 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
       hint: 'You can write the goal into the file.',
     });
   }
-  const given = goal === undefined ? null : await taskOf(goal, flags);
-  if (given === null) refuseOfTask(flags);
+  const task = goal === undefined ? null : await taskOf(goal, flags);
+  if (task === null) refuseOfTask(flags);
   refuseOfPlan(goal, flags);
   await cli.withTasks(async (desk) => {
     const { tasks, readFile } = desk;
@@ -77,14 +78,14 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const { requestId, parallel, file } = flags;
     const once = requestId === undefined ? {} : { requestId };
     holdStopSignals(cli.output);
-    if (given === null && file === undefined) {
+    if (task === null && file === undefined) {
       const left = await tasks.resume();
       if (left.length > 0) return watchTasks(desk, left, after, cli);
       cli.output.note('There are no unfinished tasks.');
       if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });
       return DONE;
     }
-    const { plan, ...where } = file === undefined ? { plan: { tasks: [given] } } : readFile(file);
+    const { plan, ...where } = file === undefined ? { plan: { tasks: [task] } } : readFile(file);
     const whole = parallel === undefined ? plan : withParallel(plan, parallel);
     const added = await tasks.add(whole, { ...once, ...where, ...(file === undefined && { locate: () => '' }) });
     if (added.duplicate) cli.output.note('This request was already accepted. These are its tasks.');
@@ -153,4 +154,40 @@ function withParallel(plan: unknown, parallel: number): unknown {
   if (Array.isArray(plan)) return { tasks: plan, parallel };
   const isPlan = typeof plan === 'object' && plan !== null && 'tasks' in plan;
   return isPlan ? { ...plan, parallel } : { tasks: [plan], parallel };
+}
+
+interface RetryFlags {
+  readonly say?: string;
+  readonly budget?: string;
+  readonly maxIterations?: number;
+}
+
+export function defineRetry(task: Command, cli: Cli): void {
+  const command = task
+    .command('retry')
+    .description('Continue a task that asks, has failed or was cancelled, in the same conversation.')
+    .argument('<task>', 'its id or name')
+    .option('--say <text>', 'a message for the agent')
+    .option('--budget <amount>', 'a new budget; includes what was already spent')
+    .option('--max-iterations <n>', 'give up after this many more turns', positiveNumber)
+    .action((id: string, flags: RetryFlags) => retry(id, flags, cli));
+  addHelp(command, {
+    examples: [
+      'throughline task retry parser --say "Commas inside quotes do not separate"',
+      "throughline task retry parser --budget '5 USD'",
+    ],
+  });
+}
+
+async function retry(id: string, flags: RetryFlags, cli: Cli): Promise<void> {
+  await cli.withTasks(async (desk) => {
+    const after = await desk.tasks.lastSeq();
+    const task = await desk.tasks.retry(id, given(flags));
+    const code = await watchTasks(desk, [task], after, cli);
+    // Tasks that waited for this one may be queued now, but this process was asked for one task.
+    if (!desk.served && (await desk.tasks.list({ states: ['queued'], limit: 1 })).length > 0) {
+      cli.output.note('Other tasks are queued. To continue with them, run "throughline task run".');
+    }
+    return code;
+  });
 }

@@ -1,14 +1,20 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { inPages } from '../../../../core/pages.ts';
+import type { PublicTask } from '../../../../core/public/task.ts';
+import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../../core/usage.ts';
+import type { TaskUsageRow } from '../../../../ports/store/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { defineCancel } from './cancel.ts';
-import { defineList } from './list.ts';
+import { day, positiveNumber } from '../../input.ts';
+import { time, turns, usageLine } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
 import { defineReport } from './report.ts';
-import { defineRetry } from './retry.ts';
-import { defineRun } from './run.ts';
-import { defineShow } from './show.ts';
-import { defineUsage } from './usage.ts';
+import { defineRetry, defineRun } from './run.ts';
+import { allTasks, nameOf, taskLine } from './tasks.ts';
 
 export function define(command: Command, cli: Cli): void {
+  command.helpCommand(false);
   for (const defineOne of [defineRun, defineList, defineShow, defineCancel, defineRetry, defineReport, defineUsage]) {
     defineOne(command, cli);
   }
@@ -21,5 +27,130 @@ export function define(command: Command, cli: Cli): void {
       'throughline task run --file tasks.yaml',
       'throughline task report NAME > report.md',
     ],
+  });
+}
+
+interface ListFlags {
+  readonly state?: TaskState;
+  readonly milestone?: string;
+  readonly limit: number;
+}
+
+function defineList(task: Command, cli: Cli): void {
+  const command = task
+    .command('list')
+    .description('List tasks, newest first.')
+    .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
+    .option('--milestone <name>', 'only tasks of this milestone')
+    .option('--limit <n>', 'at most this many', positiveNumber, 50)
+    .action((flags: ListFlags) => list(flags, cli));
+  addHelp(command, { examples: ['throughline task list', 'throughline task list --state asking --json'] });
+}
+
+async function list({ state, milestone, limit }: ListFlags, { output, withTasks }: Cli): Promise<void> {
+  await withTasks(async ({ tasks }) => {
+    const filter = { ...(state && { states: [state] }), ...(milestone !== undefined && { milestone }) };
+    await output.each(
+      allTasks(tasks, filter, limit),
+      (task) => output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`),
+      'There are no such tasks.',
+    );
+  });
+}
+
+function defineShow(task: Command, cli: Cli): void {
+  const command = task
+    .command('show')
+    .summary('show the state of a task')
+    .description('Show the state of a task. "throughline task report" shows its history.')
+    .argument('<task>', 'its id or name')
+    .action((id: string) => show(id, cli));
+  addHelp(command, {
+    examples: ['throughline task show parser', "throughline task show parser --json | jq '.progress.decision'"],
+  });
+}
+
+async function show(id: string, { output, withTasks }: Cli): Promise<void> {
+  await withTasks(async ({ tasks }) => {
+    const task = await tasks.task(id);
+    if (output.json) output.value(task);
+    else forPeople(task, output);
+  });
+}
+
+function forPeople(task: PublicTask, output: Output): void {
+  const { id, goal, gate, milestone, progress, createdAt, state } = task;
+  const field = (name: string, value: string) => output.line(styled('dim', `${name.padEnd(14)}`), oneLine(value));
+  output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+  field('id', id);
+  field('goal', goal);
+  if (gate !== null) field('gate', gate.kind === 'command' ? gate.command : `${gate.agent} judges: ${gate.ask}`);
+  if (milestone !== null) field('milestone', milestone);
+  if (progress.conversationId !== null) field('conversation', progress.conversationId);
+  field('added', time(createdAt));
+  field('spent', usageLine(progress.spent));
+  if (progress.lockWaits.count > 0) field('lock waits', `${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`);
+  if (state === 'asking') output.line(`To continue: throughline task retry ${id} --say "…"`);
+}
+
+/** How long we wait for the process that runs a task to end it. */
+const WAIT_MS = 10_000;
+
+function defineCancel(task: Command, cli: Cli): void {
+  const command = task
+    .command('cancel')
+    .description('Stop tasks, with their agents and gates.')
+    .argument('<task...>', 'ids or names')
+    .action((ids: string[]) => cancel(ids, cli));
+  addHelp(command, { examples: ['throughline task cancel parser', 'throughline task cancel parser printer --json'] });
+}
+
+async function cancel(ids: readonly string[], { output, withTasks }: Cli): Promise<void> {
+  await withTasks(async ({ tasks }) => {
+    const asked = [];
+    for (const id of ids) asked.push((await tasks.cancel(id)).id);
+    for (const task of await tasks.waitFor(asked, { signal: AbortSignal.timeout(WAIT_MS) })) {
+      const state = taskHasEnded(task.state) ? taskLine(task) : 'was asked to stop, but has not ended yet';
+      output.result(task, `${nameOf(task)}  ${state}`);
+    }
+  });
+}
+
+const BY = {
+  task: ({ name, task }: TaskUsageRow) => name ?? task,
+  milestone: ({ milestone }: TaskUsageRow) => milestone ?? '(none)',
+  day: (row: TaskUsageRow) => row.day,
+};
+
+interface UsageFlags {
+  readonly since?: string;
+  readonly by: keyof typeof BY;
+}
+
+function defineUsage(task: Command, cli: Cli): void {
+  const command = task
+    .command('usage')
+    .description('Show what the tasks of an owner (--as) have spent.')
+    .addOption(new Option('--by <what>', 'sum up by this').choices(Object.keys(BY)).default('task'))
+    .option('--since <day>', 'from this day on (UTC), such as 2026-01-31', day)
+    .action((flags: UsageFlags) => usage(flags, cli));
+  addHelp(command, {
+    examples: ['throughline task usage --by milestone', 'throughline task usage --since 2026-01-01 --json'],
+  });
+}
+
+async function usage({ since, by }: UsageFlags, { output, withTasks }: Cli): Promise<void> {
+  await withTasks(async ({ tasks }) => {
+    const sums = new Map<string, { turns: number; usage: Usage }>();
+    const filter = since === undefined ? {} : { since };
+    const rows = inPages<TaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));
+    for await (const row of rows) {
+      const sum = sums.get(BY[by](row)) ?? { turns: 0, usage: NO_USAGE };
+      sums.set(BY[by](row), { turns: sum.turns + row.turns, usage: addUsage(sum.usage, row.usage) });
+    }
+    for (const [name, sum] of sums) {
+      output.result({ [by]: name, ...sum }, `${oneLine(name)}  ${turns(sum.turns)}: ${usageLine(sum.usage)}`);
+    }
+    if (sums.size === 0) output.note('Nothing was used.');
   });
 }

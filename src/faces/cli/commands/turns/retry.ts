@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { given } from '../../../../core/given.ts';
 import type { PermissionMode } from '../../../../core/turn.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
@@ -23,7 +24,7 @@ export function define(command: Command, cli: Cli): void {
 async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
   await cli.withEngine(async (engine) => {
     holdStopSignals(cli.output);
-    const submitted = await engine.retry(id, flags.requestId === undefined ? {} : { requestId: flags.requestId });
+    const submitted = await engine.retry(id, given(flags));
     // Questions of the new turn are treated as in the first one.
     const permissions: PermissionMode = submitted.turn.options.permissions ?? 'deny';
     return watchTurn(engine, submitted, cli, permissions);

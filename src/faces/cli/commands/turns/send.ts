@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { given } from '../../../../core/given.ts';
 import { POLICIES, type RestoreOverride, RUNGS } from '../../../../core/restore-settings.ts';
 import type { PermissionMode } from '../../../../core/turn.ts';
-import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
+import type { SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { directory, readPrompt, wholeNumber } from '../../input.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
@@ -31,7 +32,12 @@ export function define(command: Command, cli: Cli): void {
     .option('--session <id>', 'continue in this existing session of the agent, or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
-    .addOption(new Option('--restore <policy>', 'what to do when the context cannot be restored').choices(POLICIES))
+    .addOption(
+      new Option(
+        '--restore <policy>',
+        'required: fail if the context cannot be restored; auto: then start a fresh session; off: always start fresh',
+      ).choices(POLICIES),
+    )
     .addOption(new Option('--rung <rung>', 'restore only in this way').choices(RUNGS))
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before the prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before the prompt', wholeNumber)
@@ -68,7 +74,7 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
-    const { id } = await engine.ensure(conversationOf(key, flags));
+    const { id } = await engine.ensure({ key, ...given({ agent: flags.agent, title: flags.title, cwd: flags.cwd }) });
     holdStopSignals(cli.output);
     const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
@@ -78,27 +84,12 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   });
 }
 
-function conversationOf(key: string, { agent, title, cwd }: SendFlags): ConversationSpec {
-  return { key, ...(agent && { agent }), ...(title !== undefined && { title }), ...(cwd !== undefined && { cwd }) };
-}
-
 function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
-  const restore = restoreOf(flags);
+  const { requestId, agent, session, restore: policy, rung, budgetTokens, lastTurns, allowTools } = flags;
+  const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
   return {
     permissions,
-    ...(flags.requestId !== undefined && { requestId: flags.requestId }),
-    ...(flags.agent && { agent: flags.agent }),
-    ...(flags.session !== undefined && { session: flags.session }),
+    ...given({ requestId, agent, session }),
     ...(Object.keys(restore).length > 0 && { restore }),
-  };
-}
-
-function restoreOf({ restore, rung, budgetTokens, lastTurns, allowTools }: SendFlags): RestoreOverride {
-  return {
-    ...(restore && { policy: restore }),
-    ...(rung && { rung }),
-    ...(budgetTokens !== undefined && { budgetTokens }),
-    ...(lastTurns !== undefined && { lastTurns }),
-    ...(allowTools && { allowTools }),
   };
 }

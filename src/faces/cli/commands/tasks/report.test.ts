@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parsePlan } from '../../../../core/tasks/task-plan.ts';
 import { firstProgress } from '../../../../core/tasks/task-progress.ts';
 import type { TaskReport } from '../../../../core/tasks/task-report.ts';
-import { reportLines } from './report-markdown.ts';
+import { reportLines } from './report.ts';
 
 test('what agents and gates say can neither end a cell of the report nor steer the terminal', () => {
   const [spec] = parsePlan({ goal: 'One.\nTwo.\u001b[31m' }).tasks;
