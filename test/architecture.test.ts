@@ -9,6 +9,7 @@ import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { changeRequests, pathsIn } from './architecture/paths.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
+import { straySmallFiles } from './architecture/small-files.ts';
 
 const root = dirname(import.meta.dirname);
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -51,6 +52,12 @@ describe('a reader', () => {
     expect(crowdedFolders(paths, LARGE_FOLDERS)).toEqual([]);
     expect(unneededExceptions(paths, LARGE_FOLDERS)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
+  });
+
+  test('opens no small file that belongs into the one that imports it', () => {
+    // One migration, and one command of the command line, is one file: they are looked for by their names.
+    const standsAlone = (path: string) => /\/migrations\/\d{4}-|^faces\/cli\/commands\//.test(path);
+    expect(straySmallFiles(sources, standsAlone)).toEqual([]);
   });
 
   test('finds every rule that is cited in INVARIANTS.md, with tests that exist', () => {

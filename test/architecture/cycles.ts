@@ -21,7 +21,8 @@ export function importCycles(files: readonly (readonly [path: string, source: st
     });
 }
 
-function importedFiles(path: string, source: string): string[] {
+/** The files that a file imports, as paths from the same root. */
+export function importedFiles(path: string, source: string): string[] {
   return importsOf(path, source)
     .filter((specifier) => specifier?.startsWith('.'))
     .map((specifier) => posix.join(posix.dirname(path), specifier ?? ''));
