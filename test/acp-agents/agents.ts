@@ -14,7 +14,7 @@ export interface AcpAgent {
   readonly mode?: string;
   /** Where below the home it keeps its sessions. */
   readonly storage: string;
-  /** `load`: it opens a session again, and has it. `sometimes`: not in the minute in which the session was made. */
+  /** `load`: it opens a session again with its history. `sometimes`: not in the minute in which the session was made. */
   readonly again: 'load' | 'sometimes';
   /** Its tool for shell commands, and what that one needs beside the command. */
   readonly shell: readonly [tool: string, others?: object];

@@ -9,7 +9,7 @@ const LIMIT_MS = 300_000;
 export const folderOf = (name: string) => join(import.meta.dirname, '.installed', name);
 export const binOf = (name: string) => join(folderOf(name), 'node_modules', '.bin');
 
-/** Null: it is there, in the versions that are asked for. Else why it cannot be had, in one line. */
+/** Null: it is there, in the versions that are asked for. Else why it cannot be installed, in one line. */
 export function install(name: string): string | null {
   const { packages = {}, command = [''] } = ACP_AGENTS[name] ?? {};
   const folder = folderOf(name);

@@ -1,4 +1,4 @@
-// What every agent that speaks ACP is put through, with the one that THROUGHLINE_ACP_AGENT names.
+// The scenarios for every agent that speaks ACP, with the agent that THROUGHLINE_ACP_AGENT names.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -3,7 +3,7 @@
 export interface Tried {
   readonly agent: string;
   readonly version: string;
-  /** Why it cannot be had; null: it is installed. */
+  /** Why it cannot be installed; null: it is. */
   readonly notInstallable: string | null;
   /** By the name of the scenario: null where it passed, else what went wrong. */
   readonly results: Readonly<Record<string, string | null>>;
@@ -24,12 +24,12 @@ function cellOf({ notInstallable, results }: Tried, scenario: string): string {
   return failure === null ? 'passed' : `failed: ${failure}`;
 }
 
-/** In one line, and with nothing that a table takes for its own. */
+/** On one line, with the characters of a table escaped. */
 const plain = (text: string) => text.replaceAll(/\s+/g, ' ').trim().replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
 const [BEGIN, END] = ['<!-- npm run test:agents writes this table -->', '<!-- until here -->'];
 
-/** The text with the table between the marks. Throws where the marks are not. */
+/** The text with the table between the marks. Throws if the marks are missing. */
 export function withTable(text: string, table: string): string {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`no place for the table: "${BEGIN}" … "${END}"`);

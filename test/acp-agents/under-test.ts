@@ -6,7 +6,7 @@ import type { AgentUnderTest } from '../agents/acp-scenarios.ts';
 import type { AcpAgent } from './agents.ts';
 import { binOf } from './install.ts';
 
-/** Agents that hang have failed; the slow ones take ten seconds to start, and longer where others work, too. */
+/** An agent that takes longer has failed. Slow ones take ten seconds to start, more on a busy machine. */
 export const LIMIT_MS = 300_000;
 
 export function underTest(name: string, agent: AcpAgent): AgentUnderTest {

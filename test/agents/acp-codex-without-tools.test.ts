@@ -13,7 +13,7 @@ import { startLocalServer } from './local-server.ts';
 const why = missing('@zed-industries/codex-acp');
 const EVENTS = { SessionStart: 'session_start', UserPromptSubmit: 'user_prompt_submit', Stop: 'stop' } as const;
 
-/** Somebody at an address who notes that he was asked. */
+/** A local server that notes every request. */
 function startSpy(note: (what: string) => void) {
   return startLocalServer((_, response) => {
     note('address');

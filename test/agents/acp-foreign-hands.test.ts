@@ -1,4 +1,4 @@
-// Somebody else goes on in a session of ours whose last turn did not complete: then nothing that it repeats is sure to be ours.
+// Somebody else continues a session of ours whose last turn did not complete. Then no repeated message is certainly ours.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
@@ -16,9 +16,9 @@ const THEIRS = 'Somebody else has said this.';
 type Way = 'cancelled' | 'killed';
 const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way, why: string | null])[] = [
   ['an agent of ours', (model, root) => ownAgent(model, root, ['honest']), 'killed', null],
-  // Makes one prompt of two when the first was not answered.
+  // Joins two prompts when the first was not answered.
   ['codex-acp', codexAcp, 'killed', missing('@zed-industries/codex-acp')],
-  // Says in the person's place that it was stopped.
+  // Writes in the person's place that it was stopped.
   ['claude-agent-acp', claudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
 ];
 
@@ -59,7 +59,7 @@ async function broken(home: AcpHome, tl: Throughline, words: string, way: Way): 
   expect((await ended(tl.engine, turn)).state).toBe(way === 'killed' ? 'interrupted' : 'cancelled');
 }
 
-/** The same session in the hands of another program. */
+/** Another program uses the same session. */
 async function elsewhere(home: AcpHome, id: string, cwd: string): Promise<void> {
   const sandboxes = new TestSandboxes();
   try {

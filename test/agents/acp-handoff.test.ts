@@ -1,4 +1,4 @@
-// One conversation goes from agent to agent, and each is told what it missed.
+// One conversation goes from agent to agent, and each gets the turns that it missed.
 import { expect, test } from 'vitest';
 import { conversationOf } from '../../src/testing/index.ts';
 import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
@@ -29,7 +29,7 @@ test('Claude, Codex, Claude, and agents that speak ACP: each request has everyth
   };
   expect(await ask('claude', 'amber')).toMatchObject({ rung: 'new', carried: 0 });
   expect(await ask('codex', 'birch')).toMatchObject({ rung: 'transcript', carried: 1, delivered: 1, proof: 'counted' });
-  // Claude has its own turn, and is given the other one.
+  // Claude has its own turn, and gets the other one.
   expect(await ask('claude', 'cedar')).toMatchObject({ rung: 'live', carried: 2, delivered: 1 });
   const request = home.model.lastRequest();
   const [first, , third] = request ? conversationOf(request) : [];
@@ -41,7 +41,7 @@ test('Claude, Codex, Claude, and agents that speak ACP: each request has everyth
   expect(await ask('codex', 'flint')).toMatchObject({ rung: 'live', carried: 5, delivered: 3 });
   await tl.close();
 
-  // Opened again, what they were given before their prompts is a part of what they have to repeat.
+  // When they are opened again, they must also repeat the transcript blocks before their prompts.
   const again = await home.open();
   expect(await ask('codex', 'grape', again)).toMatchObject({ rung: 'resume', delivered: 0, proof: 'consistent' });
   expect(await ask('claude-acp', 'hazel', again)).toMatchObject({ rung: 'resume', delivered: 2, proof: 'consistent' });

@@ -1,4 +1,4 @@
-// Agents that do not keep to the protocol: whatever they send, it is theirs to answer for, and nothing of it is lost or breaks us.
+// Agents that violate the protocol: whatever they send is recorded and breaks nothing.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ describe('an agent that does not keep to the protocol', () => {
       method: 'session/update',
       params: { sessionId: 'one', update: null },
     });
-    // It is told on like any other, to this agent or another one.
+    // The turn is delivered later like any other.
     await tl.close();
     const next = await (await home.open()).conversation('chat').ask('Go on.');
     expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
@@ -103,7 +103,7 @@ describe('an agent that ends when it should not', () => {
     ['when it has said that it is loaded', 'leaves'],
   ])('%s: the history is told to a new session, and the agent is still trusted', async (_, load) => {
     const honest = ['honest', JSON.stringify({ load })] as const;
-    // Its end is what is waited for, and not that it says nothing.
+    // We wait for its end, not for silence.
     const options = { quietMs: 120_000 };
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, honest, options) });
     const tl = await home.open();

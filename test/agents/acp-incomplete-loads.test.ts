@@ -1,4 +1,4 @@
-// Agents that say that a session is loaded, and what they have of it.
+// Agents that say that a session is loaded, and how much of its history they have.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -34,13 +34,13 @@ describe('an agent that loads sessions without their history', () => {
     expect(receipt.tried).toMatchObject([{ rung: 'resume', failure: expect.stringMatching(why) }]);
     const states = (await again.engine.sessions('chat')).map(({ state }) => state);
     expect(states).toEqual(['live', 'lost']);
-    // One session may have been damaged by somebody else; a second one tells what the agent is.
+    // Somebody else may have damaged one session. A second one counts against the agent.
     expect(await traitsOf(again)).toMatchObject({ load: true });
     const other = await again.conversation('other').ask(THIRD);
     expect(other.receipt).toMatchObject({ rung: 'transcript', carried: 2, tried: [{ rung: 'resume' }] });
     expect(await traitsOf(again)).toMatchObject({ load: false, resume: false });
     await again.close();
-    // Another process knows it, too, and does not waste a start on it. People are told.
+    // Another process knows it as well and does not try. People are told.
     const later = await home.open();
     expect(await traitsOf(later)).toMatchObject({ load: false, resume: false });
     const [{ problem } = { problem: null }] = await later.engine.agents();
@@ -79,7 +79,7 @@ describe('an agent that loads sessions without their history', () => {
       agent: (model, root) => ownAgent(model, root, ['incomplete', 'empty'], QUICK),
     });
     const tl = await home.open();
-    // What begins with a slash is a command to some agents, and not repeated as it was given.
+    // A prompt with a slash is a command for some agents, and is not repeated as we sent it.
     await tl.conversation('chat').ask('/note The codeword is amber.');
     await tl.close();
     const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
@@ -129,7 +129,7 @@ test('we wait for a history that comes after the answer', async () => {
   const { receipt } = await again.conversation('chat').ask(FOURTH);
   home.expectTold(FIRST, SECOND, THIRD, FOURTH);
   expect(receipt).toMatchObject({ rung: 'resume', carried: 3, proof: 'consistent' });
-  // Nothing of what was repeated has become part of the turn.
+  // The repeated history is not part of the turn.
   expect((await again.conversation('chat').ask('Go on.')).receipt.rung).toBe('live');
   const [, , , fourth] = await again.engine.turns('chat');
   expect((await again.engine.answerOf(fourth?.id ?? '')).reply).toBe(acknowledgement(FOURTH));

@@ -1,4 +1,4 @@
-// Earlier prompts are said again, one by one, to an agent that must not do anything about them.
+// Earlier prompts are sent again, one by one, to an agent that must run no tool.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
     const cwd = home.directory('work');
     const effects = () => readFileSync(join(cwd, 'effects.log'), 'utf8');
     const chat = tl.conversation('chat', { cwd });
-    // A call that is made only where the tool is offered: no model asks for what it was not shown.
+    // The model calls the tool only if it is offered.
     const tool = shell('echo line >> effects.log').replace('tool!', 'tool');
     for (const prompt of [FIRST, tool, SECOND]) await chat.ask(prompt);
     expect(effects()).toBe('line\n');
@@ -45,7 +45,7 @@ describe.each(AGENTS)('%s', (_, settings, shell, why) => {
       .filter(({ side }) => !side)
       .map((request) => conversationOf(request).findLast(({ role }) => role === 'user')?.text);
     expect(prompts.filter((text, i) => text !== prompts[i - 1])).toEqual([FIRST, tool, SECOND, WHICH]);
-    // Its answers belong to the restore: there is no turn of them.
+    // The answers belong to the restore and make no turns.
     expect(await tl.engine.turns('chat')).toHaveLength(4);
     const steps = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'restore.progress');
     expect(steps.map(({ payload }) => payload)).toEqual(

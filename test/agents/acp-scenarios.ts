@@ -24,7 +24,7 @@ export interface AgentUnderTest {
   readonly limitMs?: number;
 }
 
-/** The model's earlier answers in a request, in order, whether it is told them as its own or in a record. */
+/** The model's earlier answers in a request, in order, as its own messages or in a transcript block. */
 function acknowledgementsIn(request: ModelRequest): string[] {
   const said = conversationOf(request).map(({ text }) => text);
   return [...said.join('\n').matchAll(/Acknowledged [0-9a-z]+\./g)].map(([text]) => text);
@@ -75,7 +75,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       try {
         const { receipt, reply } = await (await home.open()).conversation('chat').ask(FOURTH);
         expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
-        // The model was asked in the person's own words, and what it answered is all of the reply.
+        // The model gets the person's own words, and the reply is exactly its answer.
         expect(reply).toBe(acknowledgement(FOURTH));
         expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'none' ? [] : ['resume']);
       } finally {
@@ -105,7 +105,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       const answers = await Promise.all(words.map((word, i) => hosts[i % 2]?.calls.ask('chat', codeword(word))));
       const requests = home.model.requests.filter(({ side }) => !side);
       expect(requests).toHaveLength(10);
-      // Whichever process comes last may have had to open the session again, and then it was told in another way.
+      // The last process may have opened the session again and delivered the history in another way.
       const order = requests.map((request) => codewordsIn(request).at(-1) ?? '');
       expect(order.toSorted()).toEqual(words.toSorted());
       for (const [k, request] of requests.entries()) {
@@ -129,7 +129,7 @@ export function acpScenarios(agent: AgentUnderTest): void {
       asked.catch(() => {});
       const tl = await home.open();
       await until('the tool runs', () => existsSync(effects));
-      // Codex tells of it a moment after it has begun.
+      // Codex reports the tool a moment after it began.
       await until('it was told of', () => tellsOfTool(tl));
       await host.kill();
       const { reply, receipt } = await tl.conversation('chat').ask(WHICH);

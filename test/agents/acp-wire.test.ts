@@ -1,4 +1,4 @@
-// What goes over the wire, as it is: settings that are said again, updates that nobody knows, programs that speak otherwise.
+// What goes over the wire: settings that are sent again, unknown updates, programs that are no agents.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ const requestsOf = (home: AcpHome): { method: string; params: Record<string, unk
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** What is said of every session, in its order. */
+/** What is set in every session, in this order. */
 const SETTINGS = [
   ['session/set_config_option', { configId: 'model', value: 'big' }],
   ['session/set_config_option', { configId: 'effort', value: 'high' }],
@@ -104,7 +104,7 @@ describe('an agent that sends more than the protocol defines', () => {
     const place = { mcpServers: OPTIONS.mcpServers, additionalDirectories: OPTIONS.directories };
     expect(settingsIn(before)).toEqual([['authenticate', { methodId: 'key' }], ['session/new', place], ...SETTINGS]);
     expect(settingsIn(after)).toEqual([['authenticate', { methodId: 'key' }], ['session/load', place], ...SETTINGS]);
-    // Whoever lets a session go says so.
+    // A session that is put aside is closed.
     const sessionId = receipt.sessionId ?? '';
     expect(requestsOf(home)[before.length]).toEqual({ method: 'session/close', params: { sessionId } });
   });

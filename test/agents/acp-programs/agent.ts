@@ -27,7 +27,7 @@ export interface Behaviour {
   readonly notFound?: (id: string) => Error;
   /** Asks before every tool. */
   readonly asks?: boolean;
-  /** Leaves the mode that it was put into by itself. */
+  /** Leaves the mode that we set. */
   readonly restless?: boolean;
   /** Runs this command in a terminal of the client's, writes and reads, when a session is made or loaded, and after a turn. */
   readonly eager?: string;
@@ -209,7 +209,7 @@ function loaded(id: string): Message[] | null {
   }
 }
 
-/** Like the least careful of the real ones: nothing is put between two blocks, and of a resource only the address is shown. */
+/** Like the least careful real agents: no separator between two blocks, and only the address of a resource. */
 function textOf(block: ContentBlock): string {
   if (block.type === 'text') return block.text;
   return block.type === 'resource' ? `@${block.resource.uri}` : `[${block.type}]`;

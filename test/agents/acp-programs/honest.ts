@@ -1,4 +1,4 @@
-// An agent that loads what it should. Its name and more may be given.
+// An agent that loads sessions with their history. Arguments can change its behaviour.
 import { runAgent } from './agent.ts';
 
 runAgent({ name: 'honest', load: 'honest', ...JSON.parse(process.argv[2] ?? '{}') });

@@ -15,7 +15,7 @@ const chunk = (text: string, more: object = {}, content: object = {}) =>
   update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text, ...content }, ...more });
 
 const WAYS: Readonly<Record<string, () => void>> = {
-  // Of every field that is read, another type than the protocol has.
+  // Every field that we read has another type than in the protocol.
   'wrong types': () => {
     update({ sessionUpdate: 'tool_call', title: {}, kind: 7, locations: [{ path: 5 }], content: { text: 'x' } });
     update({ sessionUpdate: 'tool_call', toolCallId: [], locations: 'here', content: 'there', rawInput: 'all' });
@@ -27,12 +27,12 @@ const WAYS: Readonly<Record<string, () => void>> = {
     update(null);
     say({ method: 'session/update' });
   },
-  // A kind of update that only we make: what was said under this id does not count.
+  // A kind of update that only we may send: the text with this id does not count.
   pretends: () => {
     chunk('Said. ', { messageId: 'm' });
     update({ sessionUpdate: '_throughline/retracted', messageId: 'm' });
   },
-  // What is said of a piece of text, beside the text.
+  // Further fields beside the text.
   'more fields': () => {
     chunk('a', { _meta: { at: 1 } });
     chunk('b', { _meta: { at: 1 } });

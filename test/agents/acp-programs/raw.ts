@@ -28,7 +28,7 @@ const TOOL = {
 };
 let mode: unknown = 'usual';
 const BANNER = 'raw v1.0.0\n---\n';
-/** What it was told, in order, for as long as it lives and in a variable of its environment afterwards. */
+/** The prompts so far, in order. A later process gets them in a variable. */
 const said: string[] = [];
 
 const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => object>> = {
@@ -53,7 +53,7 @@ const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => obje
     const [{ text }] = prompt as [{ text: string }];
     said.push(text);
     process.stdout.write('this line is no message\n');
-    // As pi does: beside the first answer, whenever it gets to it.
+    // As pi does: at some time during the first answer.
     if (said.length === 1) update(sessionId, chunk('agent_message_chunk', BANNER));
     update(sessionId, { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } });
     if (mode !== 'quiet') update(sessionId, TOOL);
