@@ -1,12 +1,12 @@
 import { checkText } from './arguments.ts';
 
-/** Who acts: on whose behalf, and by which name the record has it. */
+/** Who acts: the owner on whose behalf, and the name that is recorded. */
 export interface Actor {
   readonly owner: string;
   readonly by: string;
 }
 
-/** Halves of characters are all the same to a database, and so would be those whose names have one: `invalid`. */
+/** Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character. */
 export function actor(owner: string, by = owner): Actor {
   return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts') };
 }

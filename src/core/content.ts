@@ -29,7 +29,7 @@ const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
 export function parsePrompt(input: unknown): Prompt {
   if (typeof input === 'string') return parsePrompt([{ type: 'text', text: input }]);
   if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
-  // `from`, because `map` passes over the holes of a list.
+  // `Array.from`, because `map` skips the holes of an array.
   const blocks = Array.from(input, parseBlock);
   if (!isJson(input)) throw invalid('the prompt has a value that JSON cannot hold');
   if (blocks.every((block) => block.type === 'text' && block.text.trim() === '')) throw invalid('the prompt is empty');
@@ -87,7 +87,7 @@ function blockText(block: ContentBlock): string {
 }
 
 const TITLE_LENGTH = 80;
-/** From the first character that can be seen to the end of its line. */
+/** From the first visible character to the end of its line. */
 const FIRST_LINE = /[^\s\p{Cc}].*/u;
 
 /** A title for a conversation that nobody has named: the first line of its first prompt. */

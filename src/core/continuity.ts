@@ -11,7 +11,7 @@ export interface Situation {
   readonly sessions: readonly Session[];
   /** Our reference of the session whose process we hold; null: none. */
   readonly live: string | null;
-  /** Nothing has shown what the living session knew when it was opened. */
+  /** Nothing showed what the living session knew when it was opened. */
   readonly unproved?: boolean;
   /** How many turns the newest session, unsettled, would be told a second time. Left out: none. */
   readonly repeats?: number;
@@ -27,7 +27,7 @@ export interface Situation {
 export type Opening =
   | { readonly how: 'live'; readonly session: Session }
   | { readonly how: 'resume'; readonly session: Session }
-  /** A native session that the conversation has not lived in so far. */
+  /** A native session that this conversation has not used before. */
   | { readonly how: 'adopt'; readonly id: string }
   | { readonly how: 'rehydrate' }
   | { readonly how: 'new' };
@@ -51,7 +51,7 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly refusal: string | null;
-  /** A session that is usable and is replaced all the same, and why; left out: there is none. */
+  /** A usable session that is replaced anyway, and why; left out: there is none. */
   readonly replaces?: { readonly session: Session; readonly reason: string };
 }
 
@@ -88,7 +88,7 @@ function planExplicit(situation: Situation, id: string): Plan {
   return steps.length > 0 ? { steps, refusal: null } : refuse('this agent cannot reopen a session');
 }
 
-/** Only the newest session of an agent is a candidate (R1): an older one, however healthy, is a past. */
+/** Only the newest session of an agent is a candidate, never an older one (R1). */
 function candidate({ sessions }: Situation): Session | null {
   const newest = sessions[0];
   return newest !== undefined && isUsable(newest) ? newest : null;

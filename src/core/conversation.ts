@@ -1,6 +1,6 @@
 import type { RestoreOverride } from './restore-settings.ts';
 
-/** Where a title came from, in rising order: a higher one replaces a lower one, never the other way round. */
+/** Where a title came from, in rising order: a higher source replaces a lower one, never the reverse. */
 export const TITLE_SOURCES = ['none', 'prompt', 'agent', 'caller'] as const;
 export type TitleSource = (typeof TITLE_SOURCES)[number];
 
@@ -22,7 +22,7 @@ export interface Conversation {
   /** The working directory the caller named; null: the sandbox's own `work`. */
   readonly cwd: string | null;
   readonly place: string;
-  /** What was set for it alone; the rest is taken from the settings of the day. */
+  /** What was set for this conversation alone; the rest comes from the current settings. */
   readonly restore: RestoreOverride;
   readonly parent: Parent | null;
   /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
@@ -41,7 +41,7 @@ export interface Parent {
   readonly hash: string;
 }
 
-/** Whether a title from `next` may replace one from `current`. The first prompt only ever names an unnamed one. */
+/** Whether a title from `next` may replace one from `current`. A prompt only names a conversation that has no title. */
 export function titleWins(next: TitleSource, current: TitleSource): boolean {
   const rise = TITLE_SOURCES.indexOf(next) - TITLE_SOURCES.indexOf(current);
   return next === 'prompt' ? rise > 0 : rise >= 0;

@@ -1,4 +1,4 @@
-/** Leaves out what is not set, so that "not set" and "set to undefined" are the same. */
+/** Removes undefined fields, so that "not set" and "set to undefined" are the same. */
 export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
 }

@@ -2,13 +2,13 @@
 export const SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** A key to the HTTP interface, as it is kept: its secret is not, only the SHA-256 of it. */
+/** A key to the HTTP interface, as stored: its secret only as a SHA-256 hash. */
 export interface ApiKey {
   /** The part of the key that may be shown. */
   readonly id: string;
   /** On whose behalf it acts. */
   readonly owner: string;
-  /** What it is for, in the words of whoever made it. */
+  /** What it is for, as its creator described it. */
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** In hexadecimal. */

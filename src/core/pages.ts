@@ -1,6 +1,6 @@
 /**
- * All of a list that comes in pages: each begins after the last value of the one before, and only an empty one is the end, for
- * a page of large values is a short one. `read` is told how many are still wanted; no more than `most` are given.
+ * Reads a list page by page; each page begins after the last value of the page before. Only an empty page is the end, because a
+ * page of large values may be short. `read` is told how many are still wanted; at most `most` are yielded.
  */
 export async function* inPages<T>(
   read: (last: T | undefined, wanted: number) => Promise<readonly T[]>,

@@ -11,7 +11,7 @@ import { NO_USAGE } from './usage.ts';
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;
 
-/** Beyond these a number is no turn's, a time is no date, and an id is a text that somebody has put in its place. */
+/** Limits for turn numbers, times and ids: what exceeds them was not written by an export. */
 const MOST_TURNS = 2 ** 31 - 1;
 const LAST_TIME = 8.64e15;
 const LONGEST_ID = 4_096;
@@ -62,7 +62,7 @@ function parseConversation(conversation: unknown): object {
   if (agent !== null && !isId(agent)) throw fault('"conversation.agent" must be a text or null');
   if (typeof title !== 'string') throw fault('"conversation.title" must be a text');
   parseRestore(restore, 'conversation.restore');
-  // Whoever imports it did not choose the title, and cannot mend it: it is made to fit.
+  // The importer did not choose the title and cannot correct it, so it is shortened instead of refused.
   return { ...conversation, title: asTitle(title) };
 }
 
@@ -91,7 +91,7 @@ function checkRecord(record: unknown, last: number): number {
   return n;
 }
 
-/** Another check finds the fault; the place of it is said here. */
+/** Runs another check, and adds to its error where in the file the fault is. */
 function within(at: string, check: () => unknown): void {
   try {
     check();
@@ -104,7 +104,7 @@ function within(at: string, check: () => unknown): void {
 function checkUsage(usage: unknown, at: string): void {
   if (!isObject(usage)) throw fault(`${at} has no usage`);
   for (const name of Object.keys(NO_USAGE)) {
-    // Sums are made of these: a text among them would be glued on instead of added.
+    // These are added up: a text among them would be concatenated.
     if (!isAmount(usage[name], Number.MAX_SAFE_INTEGER)) throw fault(`${at} has no usage "${name}"`);
   }
 }
@@ -136,7 +136,7 @@ function checkSession(session: unknown, head: number): void {
   }
 }
 
-/** What an agent calls itself or its sessions: not ours to choose, but never without bound. */
+/** The name of an agent or session: any text, but of limited length. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID;
 }

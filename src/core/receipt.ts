@@ -2,8 +2,8 @@ import type { ReceiptRung, Rung } from './restore-settings.ts';
 import type { Usage } from './usage.ts';
 
 /**
- * How far it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and
- * replayed history agree. `counted`: we delivered all of it ourselves. `none`: we only hope. `refuted`: shown to be wrong.
+ * How well it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and
+ * replayed history agree. `counted`: we delivered all of it ourselves. `none`: nothing shows it. `refuted`: shown to be wrong.
  */
 export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
 
@@ -21,7 +21,7 @@ export interface Receipt {
   readonly attempt: number;
   readonly agent: string;
   readonly rung: ReceiptRung;
-  /** Null: the agent has not named its session yet, or none could be had. */
+  /** Null: the agent has not named its session yet, or none could be opened. */
   readonly sessionId: string | null;
   /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
   readonly carried: number;
@@ -37,7 +37,7 @@ export interface Receipt {
   readonly usage: Usage;
   /** Tools that ran during a replay with `allowTools`. */
   readonly toolsRan: readonly string[];
-  /** The worth of the proof in all: the after-proof where there is one, else the one before. */
+  /** The final proof: the one after the prompt where there is one, else the one before. */
   readonly proof: Proof;
   readonly before: Proof;
   /** Null: not known (yet), or the agent's storage cannot be read. */

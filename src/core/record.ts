@@ -6,8 +6,8 @@ import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update
 import type { Usage } from './usage.ts';
 
 /**
- * What a finished turn amounts to, written once. Restore, fork, export and search read records, never events.
- * This is the frozen schema: a change of its meaning is a new `version`.
+ * The result of a finished turn, written once. Restore, fork, export and search read records, never events.
+ * Its schema is frozen: a change of meaning needs a new `version`.
  */
 export interface TurnRecord {
   readonly version: 1;
@@ -144,7 +144,7 @@ export class PartsBuilder {
     }
   }
 
-  /** Agents keep to the protocol as well as they can: what is of another type than it says was not said. */
+  /** Agents do not always follow the protocol: a value of the wrong type is ignored. */
   #tool(fields: ToolCallFields): void {
     const id = textIn(fields.toolCallId) ?? '';
     const at = this.#tools.get(id);
@@ -172,7 +172,7 @@ function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Names under which agents give what a tool works on, when they give no place. */
+/** Input fields in which agents name what a tool works on, when they give no location. */
 const TARGETS = ['command', 'cmd', 'file_path', 'path', 'url', 'query', 'pattern'];
 const LONGEST_TARGET = 200;
 

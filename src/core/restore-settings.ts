@@ -41,8 +41,8 @@ export const DEFAULT_RESTORE: RestoreSettings = {
 export type RestoreOverride = { -readonly [K in keyof RestoreSettings]?: RestoreSettings[K] };
 
 /**
- * The settings of a turn: what it says itself, else its conversation, else the settings. A rung that is named above a policy
- * of "off" is used: whoever names a rung wants the history.
+ * The settings of a turn: what it says itself, else its conversation, else the settings. A rung beats a policy of "off" from a
+ * lower level: whoever names a rung wants the history.
  */
 export function effectiveRestore(
   settings: RestoreSettings,

@@ -5,7 +5,7 @@ import type { Usage } from './usage.ts';
  * A session is one agent's own native context: a cache of the conversation, told up to its watermark.
  *
  *   live ◀──▶ dormant          a process holds it / only the agent's storage does
- *     └─▶ unsettled            it saw a turn that did not complete; told that turn's record again, it settles
+ *     └─▶ unsettled            it saw a turn that did not complete; it is told that turn's record again with the next prompt
  *   diverged                   somebody else used it: its position is not the recorded one (R10). Never used again
  *   lost                       the agent no longer has it, or it was shown to lack what it should know. Never used again
  *   closed                     we ended it, or it came from elsewhere for the record only. Never used again
@@ -37,7 +37,7 @@ export interface Session {
   readonly position: string | null;
   /** How many bytes of the agent's own transcript file we have a copy of; 0: none. */
   readonly mirrored: number;
-  /** What its adapter wants to be told when it is opened again; opaque; null: nothing. */
+  /** A note of its adapter, given back to it when the session is opened again; opaque; null: none. */
   readonly memo: string | null;
   /** The process that holds it; null: none does. */
   readonly process: ProcessIdentity | null;

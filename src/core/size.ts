@@ -1,6 +1,6 @@
 /**
- * About how much a value takes, as JSON would: the lengths of its texts and names, and a little for everything else. No text is
- * looked into, so that a large value costs no more than a small one.
+ * About how long a value is as JSON: the lengths of its texts and field names, and a little for everything else. Texts are not
+ * read, so a large one costs no more than a small one.
  */
 export function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + SMALL;

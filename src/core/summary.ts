@@ -1,6 +1,6 @@
 import type { Usage } from './usage.ts';
 
-/** A conversation at a glance; costs the same at any length. */
+/** An overview of a conversation; it costs the same at any length. */
 export interface Summary {
   readonly conversation: string;
   readonly key: string | null;
@@ -10,7 +10,7 @@ export interface Summary {
   /** The numbers and times of the first and the last completed turn; null: none yet. */
   readonly first: { readonly n: number; readonly at: number } | null;
   readonly last: { readonly n: number; readonly at: number } | null;
-  /** How many native sessions the conversation has lived in, and how often it moved from one to another. */
+  /** How many native sessions the conversation has used, and how often it changed from one to another. */
   readonly sessions: number;
   readonly changes: number;
   readonly open: number;

@@ -30,7 +30,7 @@ export type PermissionMode = 'ask' | 'deny';
 
 /** What the caller set for this one turn; it beats every setting (R7). */
 export interface TurnOptions {
-  /** An existing native session to take into the lineage, or to go back to. */
+  /** An existing native session to use: of this conversation, or one to adopt. */
   readonly session?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
@@ -48,7 +48,7 @@ export interface Turn {
   readonly options: TurnOptions;
   /** How many times a worker has begun it. */
   readonly attempt: number;
-  /** The agent's id of the session that was given it; null: pending, no session yet. */
+  /** The agent's id of its session; null: pending, no session yet. */
   readonly sessionId: string | null;
   /** The turn this one tries again; null: none. */
   readonly retryOf: string | null;
@@ -66,7 +66,7 @@ export interface Turn {
 /** The fact that a prompt left us, written before its first byte does (R6). */
 export interface Sent {
   readonly attempt: number;
-  /** The prompt's own id, by which the agent's storage is searched for it where it keeps that; null: it was not ours to give. */
+  /** Our id of the prompt, to find it in the agent's storage; null: another program sent it. */
   readonly prompt: string | null;
   /** Our reference of the session; null: the agent has not named it yet. */
   readonly session: string | null;

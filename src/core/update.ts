@@ -24,14 +24,14 @@ export type OtherUpdate =
   | `_${string}`;
 
 /**
- * One of ours, `{ messageId }`: what was streamed under that id does not count. The agent's stream broke off, and it says it
+ * Our own kind, `{ messageId }`: retracts what was streamed under that id. The agent's stream broke off, and it sends the text
  * again under another id.
  */
 export const RETRACTED = '_throughline/retracted';
 
 /**
- * One of ours, with the tokens of a `Usage`: what the turn has used so far, told in the middle of it by agents that can. What
- * counts is said at the end of the turn.
+ * Our own kind, with the tokens of a `Usage`: what the turn has used so far, from agents that report it during a turn. The end of
+ * the turn has the final figures.
  */
 export const SPENT = '_throughline/spent';
 
@@ -62,7 +62,7 @@ export function chunkText(update: Update): string | null {
 
 const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
 
-/** How many tokens of every kind together an update says that the turn has used so far; null: it does not say. */
+/** How many tokens, of every kind together, the turn has used so far; null: the update does not say. */
 export function tokensSpent(update: Update): number | null {
   if (update.sessionUpdate !== SPENT) return null;
   const counts = TOKENS.map((kind) => (update as Readonly<Record<string, unknown>>)[kind]);

@@ -7,11 +7,11 @@ export interface UsagePage<Last extends { readonly day: string }> {
   /** From this day on, as 2026-01-31. */
   readonly since?: string;
   readonly limit?: number;
-  /** The last row of the page before, or what tells it from others. */
+  /** The last row of the previous page, or the fields that identify it. */
   readonly before?: Last;
 }
 
-/** What a caller asks for, with how many that is. Throws `invalid`. */
+/** The page that a caller asks for, with its limit filled in. Throws `invalid`. */
 export function checkUsagePage<Last extends { readonly day: string }>(page: UsagePage<Last>) {
   const { since, limit, before } = page;
   if (since !== undefined) checkDay(since);

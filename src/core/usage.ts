@@ -33,7 +33,7 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   };
 }
 
-/** Checks what a caller says that its work has cost. Throws `invalid` with the name of what is wrong. */
+/** Checks a usage that a caller reports. Throws `invalid` and names the wrong field. */
 export function parseUsage(input: unknown): Partial<Usage> {
   if (!isObject(input)) throw new ThroughlineError('invalid', `Usage is an object of amounts, not ${shown(input)}.`);
   for (const [name, amount] of Object.entries(input)) {

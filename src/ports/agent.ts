@@ -16,33 +16,33 @@ export interface Agent {
   traits(): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(): Promise<string | null>;
-  /** For people: why it is not asked for all that it says it can do, and what to do about that; null or left out: it is. */
+  /** For people: why we do not use everything that it says it can do, and what to do about it; null or left out: we do. */
   doubt?(): Promise<string | null>;
   /**
-   * For people: starts it as a turn would, asks its model nothing, and says whether somebody is logged in. What it shows of
-   * itself on the way, `traits` tells. Null or left out: it needs no login. Throws `agent_unavailable`.
+   * For people: starts it as a turn would, without asking its model anything, and says whether somebody is logged in. What this
+   * shows of the agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.
    */
   login?(signal: AbortSignal): Promise<Login | null>;
   /**
-   * For people: the sessions that it has of a directory, whoever made them; null or left out: it cannot list them. Throws
+   * For people: its sessions of a directory, whoever made them; null or left out: it cannot list them. Throws
    * `agent_unavailable`.
    */
   list?(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null>;
   /**
-   * Opens a session. What the agent answers is data, also a refusal; throws only `agent_unavailable`. An aborted signal ends
+   * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.
    */
   open(request: OpenRequest): Promise<Opened>;
   /**
-   * Names the storage in which a sandbox's sessions are kept. Agents that give the same name have the same sessions, whatever they
-   * are called and whoever uses them. Left out: they are this agent's own.
+   * Names the storage that holds the sessions of a sandbox. Agents that give the same name share their sessions, whatever the
+   * agents are called and whoever uses them. Left out: no other agent shares them.
    */
   storage?(sandbox: OpenSandbox): Promise<string>;
   /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
   position(sessionId: string, sandbox: OpenSandbox): Promise<string | null>;
   /**
-   * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called after the agent's
-   * process was ended. Null: the storage cannot be read.
+   * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called only after the
+   * agent's process was ended. Null: the storage cannot be read.
    */
   tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
 }
@@ -65,7 +65,7 @@ export interface Login {
 export interface OpenRequest {
   readonly how: OpenHow;
   readonly sandbox: OpenSandbox;
-  /** No tool may run in this session (only for replaying, and only where the traits say that it holds). */
+  /** No tool may run in this session. Only for a replay, and only where the traits have `noTools`. */
   readonly noTools: boolean;
   readonly signal: AbortSignal;
 }
@@ -74,8 +74,8 @@ export type OpenHow =
   /** `id`: the one that we assign, recorded already; null: the agent issues it. */
   | { readonly kind: 'new'; readonly id: string | null }
   /**
-   * `memo`: what the session's adapter wanted to be told; null or left out: nothing. `rewind`: only where the traits have it;
-   * null or left out: it goes on from where it stands.
+   * `memo`: the note that the adapter left with the session; null or left out: none. `rewind`: only where the traits have it;
+   * null or left out: it continues where it stands.
    */
   | {
       readonly kind: 'resume';
@@ -83,19 +83,19 @@ export type OpenHow =
       readonly memo?: string | null;
       readonly rewind?: Rewind | null;
       /**
-       * All that we told this session, oldest first, for agents that repeat the history: it is compared. Read only when it is
-       * needed. Left out: nobody here knows what it was told.
+       * Everything that we told this session, oldest first. Adapters of agents that repeat their history compare the two. Left
+       * out: it is not known what it was told.
        */
       readonly told?: () => Promise<readonly ToldTurn[]>;
     }
   /** Put the history into the agent's own storage under `id`, and open that. */
   | { readonly kind: 'rehydrate'; readonly id: string; readonly from: Rehydration };
 
-/** Go back to where the session stood before a prompt that came to nothing, and leave that out of its context. */
+/** Reopen the session as it was before a failed prompt, which is then not part of its context. */
 export interface Rewind {
   /** The position before the prompt; the opened session stands there. */
   readonly position: string;
-  /** The id of the prompt. More than this one prompt is never dropped: then opening is refused. */
+  /** The id of the prompt to drop. Opening is refused when more than this prompt would be dropped. */
   readonly drops: string;
 }
 
@@ -109,14 +109,14 @@ export type Opened =
   | {
       readonly ok: true;
       readonly session: AgentSession;
-      /** What the adapter itself can vouch for; the engine compares positions on top of it. */
+      /** What the adapter itself can prove; the engine also compares positions. */
       readonly proof: Proof;
     }
   | {
       readonly ok: false;
       /**
-       * `not_found`: the agent has no such session. `locked`: wait and try again. `lacking`: it opened one that does not have
-       * what it was told. `diverged`: somebody else has used it since. `refused`: anything else it said.
+       * `not_found`: the agent has no such session. `locked`: wait and try again. `in_use`: an assigned id exists already.
+       * `lacking`: the session lacks what it was told. `diverged`: somebody else has used it. `refused`: any other answer.
        */
       readonly reason: 'not_found' | 'locked' | 'in_use' | 'lacking' | 'diverged' | 'refused';
       readonly message: string;
@@ -130,18 +130,18 @@ export interface AgentSession {
   readonly alive: boolean;
   /** Of an agent that keeps a transcript file: its bytes from `from` on, for our mirror of it. Null: it cannot be read. */
   transcript?(from: number): Promise<Uint8Array | null>;
-  /** What the adapter wants to be told when the session is opened again; read at the end of a turn. Left out: nothing. */
+  /** A note for the adapter, stored at the end of a turn and given back when the session is opened again. Left out: none. */
   readonly memo?: string | null;
   /** Reads the session's position back from the agent's own storage; null: not readable. */
   position(): Promise<string | null>;
   /**
-   * Sends one prompt and yields what happens. Never throws once started; the last event is always `ended`, also after an
-   * abort, which asks the agent to stop and, when it does not, ends it. One prompt in flight, always.
+   * Sends one prompt and yields what happens. Never throws once started; the last event is always `ended`. An abort asks the
+   * agent to stop and ends its process when it does not. One prompt at a time.
    */
   prompt(request: PromptRequest): AsyncIterable<AgentEvent>;
   /** Ends the no-tools profile in place. False: it cannot; the session has to be reopened without the profile. */
   allowTools(): Promise<boolean>;
-  /** Passes on the answer to a permission that this session asked; null: the question is cancelled. */
+  /** Passes on the answer to a permission that this session asked for; null: the question is cancelled. */
   answer(permissionId: string, optionId: string | null): void;
   /** Ends the process in good order, or by force. Idempotent; never throws. */
   close(): Promise<void>;
@@ -150,10 +150,10 @@ export interface AgentSession {
 }
 
 export interface PromptRequest {
-  /** The attempt's own id: the same one twice is the same prompt. */
+  /** Our id of the prompt; every attempt has its own. */
   readonly id: string;
   readonly content: Prompt;
-  /** The position that the prompt must land on; a different one makes a `proof` event `refuted`. Null: nothing to check. */
+  /** The position that the prompt must follow; another one gives a `proof` event `refuted`. Null: nothing to check. */
   readonly expected: string | null;
   readonly signal: AbortSignal;
 }
@@ -162,7 +162,7 @@ export type AgentEvent =
   | { readonly type: 'update'; readonly update: Update }
   /** The agent names its session, or says that it is another one from now on. */
   | { readonly type: 'session'; readonly id: string }
-  /** What the agent's storage shows after the prompt arrived; `counted`: that it lacks what was said since. The last one counts. */
+  /** What the agent's storage shows after the prompt arrived; `counted`: it does not show the answer yet. The last one counts. */
   | { readonly type: 'proof'; readonly proof: 'proved' | 'counted' | 'refuted'; readonly detail: string }
   | {
       readonly type: 'permission';
@@ -175,15 +175,15 @@ export type AgentEvent =
   | { readonly type: 'ended'; readonly outcome: AgentOutcome };
 
 /**
- * `position`: where the storage stood by what this turn has put there, when it was over, whatever others have put there since;
- * null: not known. Left out: the session has to be asked.
+ * `position`: where the storage stood after what this turn wrote, without what others wrote since; null: not known. Left out: ask
+ * the session.
  */
 export type AgentOutcome = { readonly position?: string | null } & TurnOutcome;
 
 type TurnOutcome =
   | { readonly kind: 'completed' }
   | { readonly kind: 'cancelled' }
-  /** The agent said that it failed, and we read all it had to say. */
+  /** The agent said that it failed, and its stream was read to the end. */
   | {
       readonly kind: 'failed';
       readonly code: 'agent_failed' | 'too_long' | 'session_locked' | 'permission_denied';
@@ -192,27 +192,27 @@ type TurnOutcome =
       readonly hint?: string;
       /** Whether the same prompt may succeed when sent again. */
       readonly again: boolean;
-      /** The prompt did not leave, or was not taken: it is no part of the session. Left out: it may be. */
+      /** The prompt did not leave, or was not taken: it is not part of the session. Left out: it may be. */
       readonly unsent?: true;
     }
   /** The process ended or the stream broke: nobody knows what happened. */
   | { readonly kind: 'lost'; readonly message: string };
 
 /**
- * A prompt that left us: its id, as it was given to `prompt`, and where the session stood before it. Without an id: that nothing
- * was sent, and what has come after the position came by itself.
+ * A prompt that was sent: its id, as given to `prompt`, and where the session stood before it. Without an id: nothing was sent, and
+ * whatever follows the position was done by the agent itself.
  */
 export interface SentPrompt {
   readonly prompt: string | null;
   readonly position: string | null;
 }
 
-/** What follows from a prompt in the agent's storage, and nothing that anybody else has caused there. */
+/** What follows a prompt in the agent's storage, without what anybody else wrote there. */
 export interface Tail {
   readonly updates: readonly Update[];
   /**
-   * Where the storage stands now. At something that does not follow from the prompt: where it stood before that, so that the
-   * next look finds it elsewhere, or null. Null also: not known.
+   * Where the storage stands now. If its end does not follow from the prompt: the position before that, so that the next comparison
+   * finds a difference. Null: not known.
    */
   readonly position: string | null;
 }

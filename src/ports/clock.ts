@@ -1,7 +1,7 @@
-/** The two times there are. Injected, so that tests own them. */
+/** Wall time and monotonic time. Injected, so that tests can set them. */
 export interface Clock {
   /** Wall time in milliseconds: for people and for the record. It may jump. */
   now(): number;
-  /** Milliseconds that only ever grow and that every process of this boot shares: for leases and waits. */
+  /** Milliseconds that never go back and are the same for every process of this boot: for leases and waits. */
   monotonic(): number;
 }

@@ -1,10 +1,10 @@
 import type { AgentInfo } from './engine.ts';
 
-/** Something that was left over, or cannot go on. */
+/** Something that a crash left over, or that cannot continue. */
 export interface Finding {
-  /** Which check has found it. */
+  /** The check that found it. */
   readonly check: string;
-  /** What it is about, as a person can look it up. */
+  /** What it is about, by a name that a person can look up. */
   readonly subject: string;
   /** What is wrong, in a sentence. */
   readonly problem: string;
@@ -14,10 +14,10 @@ export interface Finding {
   repair(): Promise<void>;
 }
 
-/** Looks for what crashes have left over. Looking changes nothing. */
+/** Looks for what crashes left over. Looking changes nothing. */
 export interface Doctor {
   examine(): Promise<Finding[]>;
-  /** Every agent there is, each started for a look. One that is missing is nothing that was left over. */
+  /** Every agent, each started once to probe it. A missing agent is not a finding. */
   agents(): Promise<AgentInfo[]>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ export interface Sandboxes {
   /** The place that these sandboxes are tied to; a conversation is only run by workers of its place. */
   readonly place: string;
   /**
-   * Opens the sandbox `id`, making what is missing; any number of times, by any number of processes. Existing directories
+   * Opens the sandbox `id` and makes what is missing; any number of times, by any number of processes. Existing directories
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
    */
   open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
@@ -35,7 +35,7 @@ export interface SpawnOptions {
 export interface Child {
   readonly identity: ProcessIdentity;
   readonly stdin: ByteSink;
-  /** Both outputs must be read by whoever spawned it, to their end: a full pipe stops the program. */
+  /** Whoever spawned it must read both outputs to their end: a full pipe stops the program. */
   readonly stdout: AsyncIterable<Uint8Array>;
   readonly stderr: AsyncIterable<Uint8Array>;
   /**
@@ -48,9 +48,9 @@ export interface Child {
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
-/** Where bytes go to a program, in order. A program that has ended takes nothing, silently: `exited` tells. */
+/** The input of a program. Bytes for a program that has ended are dropped: see `exited`. */
 export interface ByteSink {
-  /** False: the program reads slower than we write. `taken` is called when it has these, or never will. */
+  /** False: the program reads slower than we write. `taken` is called when the program has read these, or never will. */
   write(bytes: string | Uint8Array, taken?: () => void): boolean;
   end(): unknown;
 }

@@ -11,10 +11,10 @@ import type { UsageStore } from './store/usage.ts';
 import type { WriteStore } from './store/writes.ts';
 
 /**
- * Where conversations live: one store, told by subject in `store/`. Every verb takes the owner it acts for; another owner's
- * things are `not_found`. Every verb is one transaction, durable when its promise resolves (R3). Besides what is said at a verb,
- * each may throw `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. Every page ends
- * early when what it holds is large: one that is short is not the last, only an empty one is, unless the verb says more.
+ * Where conversations are stored. The verbs are described by subject in `store/`. Every verb takes the owner it acts for; another
+ * owner's things are `not_found`. Every verb is one transaction, durable when its promise resolves (R3). Each may also throw
+ * `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. A page of large values is short:
+ * only an empty page is the last, unless the verb says otherwise.
  */
 export interface Store
   extends ConversationStore,
@@ -26,15 +26,15 @@ export interface Store
     PermissionStore,
     UsageStore,
     KeyStore {
-  /** The tasks that turns are had for. */
+  /** The tasks that turns work on. */
   readonly tasks: TaskStore;
-  /** What is on record, of all owners: for whoever looks for what was left over. */
+  /** What is stored of all owners, for finding what crashes left over. */
   census(): Promise<Census>;
   /**
    * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
-   * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or for nothing, and
-   * correct callers also work without it. `own`: of those that moved in this process, the ones in which nothing has happened but
-   * what the holder of the lease has written, who need not be told.
+   * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or without a change,
+   * and callers must work without it. `own`: those of the ids in which only the holder of the lease, in this process, has written;
+   * the holder need not read them.
    */
   listen(listener: (moved: readonly string[] | null, own?: ReadonlySet<string>) => void): () => void;
   close(): Promise<void>;

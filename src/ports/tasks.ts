@@ -7,7 +7,7 @@ import type { LastTaskUsage, TaskUsageRow } from './store/tasks.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
- * named, its id and its name both serve; of several with that name, the newest. Unknown or another owner's: `not_found`.
+ * named, its id and its name both work; of several with that name, the newest. Unknown or another owner's: `not_found`.
  */
 export interface Tasks {
   readonly owner: string;
@@ -16,24 +16,24 @@ export interface Tasks {
 
   /**
    * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. They
-   * are worked on from now on. What can never be honoured is `invalid` or `refused` here, and nothing is stored.
+   * are worked on from now on. What can never run is `invalid` or `refused` here, and nothing is stored.
    */
   add(plan: unknown, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
   /** Adds, and waits as `waitFor` does. */
   run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
-  /** Waits until every one of them has ended, asks a person, or waits for one of those; then gives them as they are. */
+  /** Waits until each has ended, asks a person, or waits for one that does; returns them as they are then. */
   waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<PublicTask[]>;
-  /** Has this process work on all tasks of the owner that are not at rest: whoever did so before may be gone. */
+  /** This process works on all unfinished tasks of the owner: the process that did so before may be gone. */
   resume(): Promise<PublicTask[]>;
 
   task(idOrName: string): Promise<PublicTask>;
-  /** Newest first, a page of 50 or of `limit`. One that is short is not the last, only an empty one is. */
+  /** Newest first, a page of 50 or of `limit`. Only an empty page is the last. */
   list(filter?: TaskListFilter): Promise<PublicTask[]>;
   /** Asks its agent and its gate to stop. Returns the task as it is after asking; a running one ends a little later. */
   cancel(idOrName: string): Promise<PublicTask>;
-  /** Goes on with one that asks, has failed or was cancelled. Any other is a `conflict`. */
+  /** Continues a task that asks, has failed or was cancelled. Any other is a `conflict`. */
   retry(idOrName: string, options?: RetryOptions): Promise<PublicTask>;
-  /** Everything there is to say about one task. */
+  /** Everything about one task. */
   report(idOrName: string): Promise<TaskReport>;
   /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastTaskUsage>): Promise<TaskUsageRow[]>;
@@ -42,7 +42,7 @@ export interface Tasks {
   /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */
   follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<PublicTaskEvent>;
 
-  /** Stops working. Tasks that are running are given back, to be gone on with; their turns end as the engine is closed. */
+  /** Stops working. Running tasks are given back and can be continued; their turns end when the engine is closed. */
   close(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export interface TaskListFilter {
   readonly states?: readonly TaskState[];
   readonly milestone?: string;
   readonly limit?: number;
-  /** The id of the last one of the page before. */
+  /** The id of the last one of the previous page. */
   readonly before?: string;
 }
 

@@ -2,13 +2,13 @@ import type { ProcessIdentity } from '../../core/process.ts';
 import type { SessionState } from '../../core/session.ts';
 import type { TaskState } from '../../core/tasks/task.ts';
 
-/** What is on record, of all owners, for whoever looks for what was left over. Reads everything: not for every day. */
+/** What is stored of all owners, for finding what crashes left over. Reads everything: for rare use. */
 export interface Census {
-  /** Sessions that are on record as live, or as held by a process. Not those of trackers, who hold them themselves. */
+  /** Sessions that are stored as live, or as held by a process. Not those of trackers, which hold their sessions themselves. */
   readonly sessions: readonly CensusSession[];
   /** The ids of all sandboxes that conversations have. */
   readonly sandboxes: readonly string[];
-  /** Tasks that are not at rest. */
+  /** Unfinished tasks. */
   readonly tasks: readonly CensusTask[];
 }
 
@@ -32,6 +32,6 @@ export interface CensusTask {
   readonly id: string;
   readonly state: TaskState;
   readonly gate: ProcessIdentity | null;
-  /** Those it comes after that will not be done by themselves. */
+  /** Tasks it waits for that will not finish by themselves. */
   readonly blockedBy: readonly string[];
 }

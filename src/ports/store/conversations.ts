@@ -2,13 +2,13 @@ import type { Conversation, TitleSource } from '../../core/conversation.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { SessionOrigin } from '../../core/session.ts';
 
-/** Conversations: made, found, copied and forgotten. */
+/** Making, finding, copying and erasing conversations. */
 export interface ConversationStore {
   /** Finds the owner's conversation by `key`, or makes it. Without a key it always makes one. */
   ensureConversation(owner: string, spec: NewConversation): Promise<{ conversation: Conversation; created: boolean }>;
   /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
-  /** Most recently changed first, a page. `before` is the `updatedAt` and id of the last one of the page before. */
+  /** Most recently changed first, a page. `before` is the `updatedAt` and id of the last one of the previous page. */
   listConversations(
     owner: string,
     page: { limit: number; before?: { updatedAt: number; id: string } },
@@ -24,9 +24,9 @@ export interface ConversationStore {
   /** Makes a conversation from records that ended elsewhere. `conflict` when the key is taken. All or nothing. */
   importConversation(owner: string, spec: NewConversation, history: ImportedHistory): Promise<Conversation>;
   /**
-   * Forgets all that was said in it, and that it is there: from now on it is `not_found`, and its key is free. Numbers, kinds and
-   * times of its events stay, and what `verify` needs; sums of usage stay, too, and tasks that worked in it, without their words.
-   * Whoever holds its lease loses it. `conflict` while a turn, or such a task, is open.
+   * Erases everything that was said in it. From now on it is `not_found`, and its key is free. What stays: numbers, kinds and times
+   * of its events, what `verify` needs, sums of usage, and tasks that worked in it, without their texts. The holder of its lease
+   * loses it. `conflict` while a turn, or such a task, is open.
    */
   eraseConversation(owner: string, conversation: string): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface NewConversation
 
 export interface ImportedHistory {
   readonly records: readonly TurnRecord[];
-  /** Kept for the record, closed: a native session of elsewhere is never used here. */
+  /** Stored as closed, for information only: a native session from elsewhere is never used here. */
   readonly sessions: readonly {
     id: string;
     agent: string;

@@ -2,11 +2,11 @@ import type { ChainCheck, ConversationEvent } from '../../core/event.ts';
 import type { TurnRecord } from '../../core/record.ts';
 import type { Summary } from '../../core/summary.ts';
 
-/** What was said and done: events as they came, records of what came of it. */
+/** Events as they came, and records of finished turns. */
 export interface HistoryStore {
   /**
-   * By number, rising, a page. `bytes`: how large it may be, for whoever has many of them; it still has at least one event. One
-   * with fewer events than `limit` that is smaller (by `sizeOf`) than `bytes` is the last.
+   * By number, rising, a page. `bytes`: how large the page may be; it always has at least one event. A page with fewer events than
+   * `limit` that is smaller (by `sizeOf`) than `bytes` is the last.
    */
   events(
     owner: string,
@@ -22,7 +22,7 @@ export interface HistoryStore {
   /** How many records have `n` after `after`. Must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
   summary(owner: string, conversation: string): Promise<Summary>;
-  /** Turns whose prompt or answer has all the words, the best of them. `query` is words, never an expression. */
+  /** The best matches among turns whose prompt or answer has all the words. `query` is words, never an expression. */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */
   verify(owner: string, conversation: string, head?: string): Promise<ChainCheck>;

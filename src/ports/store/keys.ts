@@ -4,11 +4,11 @@ import type { ApiKey } from '../../core/key.ts';
 export interface KeyStore {
   /** `conflict` when the id is taken. */
   createKey(owner: string, key: NewKey): Promise<ApiKey>;
-  /** Whoever's it is: the key says on whose behalf it acts. Also one that has expired or was revoked; null: there is none. */
+  /** Of any owner. Also one that has expired or was revoked; null: there is none. */
   findKey(id: string): Promise<ApiKey | null>;
   /** All of the owner's, newest first. */
   keys(owner: string): Promise<ApiKey[]>;
-  /** From now on it opens nothing. One that was revoked before stays as it is. Throws `not_found`. */
+  /** From now on the key is not valid. One that was revoked before stays as it is. Throws `not_found`. */
   revokeKey(owner: string, id: string): Promise<ApiKey>;
 }
 

@@ -11,8 +11,8 @@ export interface LeaseStore {
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
   /**
-   * Begins the next queued turn under a lease that is held. One that this lease has begun and not sent is given again, for a
-   * lost answer. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
+   * Begins the next queued turn under a lease that is held. A turn that this lease has begun and not sent is returned again, in case
+   * the first answer was lost. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
    * was sent has not ended.
    */
   begin(fence: Fence, agents: readonly string[]): Promise<Turn | null>;
@@ -49,7 +49,7 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
   readonly conversation?: string;
-  /** What this worker holds itself. It may have stood still for so long that a lease of its own has expired: none is claimed. */
+  /** What this worker holds already; never claimed, even when its lease has expired because the worker was suspended. */
   readonly held?: readonly string[];
 }
 

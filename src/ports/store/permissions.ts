@@ -1,13 +1,13 @@
 import type { Permission, PermissionOption } from '../../core/permission.ts';
 
-/** What agents have asked mid-turn. Asking and withdrawing are writes of the holder; answering is anybody's. */
+/** Questions that agents asked during turns. The holder of the lease asks and withdraws; anybody may answer. */
 export interface PermissionStore {
   /**
-   * The first answer wins; a later one, one to a withdrawn question, or one that nobody would hear, because the conversation is not
-   * held any more, is a `conflict`; an unknown option is `invalid`.
+   * The first answer wins. `conflict`: a later answer, an answer to a withdrawn question, or one that would reach nobody because the
+   * conversation is not held any more. `invalid`: an unknown option.
    */
   answer(owner: string, permission: string, optionId: string, by: string): Promise<Permission>;
-  /** Oldest first, a page; `after` is the id of the last one of the page before. */
+  /** Oldest first, a page; `after` is the id of the last one of the previous page. */
   permissions(
     owner: string,
     filter: { conversation?: string; turn?: string; open?: boolean },

@@ -1,13 +1,13 @@
 import type { Receipt } from '../../core/receipt.ts';
 import type { Session } from '../../core/session.ts';
 
-/** The lineage: the agents' sessions that a conversation has lived in, and how each was restored. */
+/** The lineage: the agents' sessions that a conversation has used, and how each was restored. */
 export interface SessionStore {
   /** The lineage, most recently used first. */
   sessions(owner: string, conversation: string, filter?: { agent?: string; limit?: number }): Promise<Session[]>;
   /**
-   * Whether a native session belongs to another conversation, whoever owns that: to the one that can use it, else to the last
-   * that had it (R1). Throws `not_found`.
+   * Whether a native session belongs to another conversation, of any owner: to the one that can use it, else to the last that
+   * used it (R1). Throws `not_found`.
    */
   sessionIsElsewhere(owner: string, conversation: string, native: NativeSession): Promise<boolean>;
   /** By the agent's id, in any of this owner's conversations; most recently used first. */
@@ -18,7 +18,7 @@ export interface SessionStore {
   receipts(owner: string, conversation: string, page?: { limit?: number; turn?: number }): Promise<Receipt[]>;
 }
 
-/** A session by where it lives and the id that it has there. */
+/** A session by its storage and its id there. */
 export interface NativeSession {
   readonly storage: string;
   readonly id: string;
@@ -29,12 +29,12 @@ export interface NewSession
     Session,
     'ref' | 'id' | 'agent' | 'origin' | 'parent' | 'watermark' | 'dropped' | 'state' | 'position' | 'process'
   > {
-  /** Where it lives: another agent over the same storage has the same sessions. Left out: it is known by its agent's name. */
+  /** Its storage: another agent with the same storage has the same sessions. Left out: the agent's name. */
   readonly storage?: string;
 }
 
 export interface SessionChange
   extends Partial<Pick<Session, 'state' | 'watermark' | 'dropped' | 'position' | 'process' | 'memo'>> {
-  /** More of the agent's transcript file. `from` is what is mirrored already, or 0 to begin anew; else `invalid`. */
+  /** More of the agent's transcript file. `from` is the number of bytes mirrored already, or 0 to start over; else `invalid`. */
   readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
 }

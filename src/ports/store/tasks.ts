@@ -14,18 +14,18 @@ import type { UsagePage } from '../../core/usage-page.ts';
 import type { WorkerInfo } from './leases.ts';
 
 /**
- * Where tasks live. A part of the store: the same owners, the same durability, the same faults. A task's turns are ordinary
- * turns of an ordinary conversation; here is only what they are for.
+ * Where tasks are stored. A part of the store: the same owners, durability and faults. A task's turns are ordinary turns of an
+ * ordinary conversation; the tasks themselves are here.
  */
 export interface TaskStore {
   /**
-   * Adds all or none. The same `plan` and body again gives the tasks of then; another body is a `conflict`. Also a `conflict`:
-   * a session that an open task has named already.
+   * Adds all or none. The same `plan` and body again returns the same tasks; another body is a `conflict`. Also a `conflict`:
+   * a session that an open task already uses.
    */
   add(owner: string, plan: NewPlan): Promise<{ tasks: Task[]; duplicate: boolean }>;
   /** By our id, or the newest that has this name. Null: none of this owner. */
   find(owner: string, idOrName: string): Promise<Task | null>;
-  /** Newest first, a page. `before`: the id of the last one of the page before. */
+  /** Newest first, a page. `before`: the id of the last one of the previous page. */
   list(owner: string, filter: TaskFilter, page: { limit: number; before?: string }): Promise<Task[]>;
   /** Rising by `seq`, which has no gaps within an owner, a page. `task`: only of that one. `bytes`: how large it may be. */
   events(owner: string, range: { after: number; limit: number; bytes?: number; task?: string }): Promise<TaskEvent[]>;
@@ -34,27 +34,27 @@ export interface TaskStore {
   /** What tasks have spent, by day (UTC) and task; newest day first, and in a day the newest task; a page. */
   usage(owner: string, page?: UsagePage<LastTaskUsage>): Promise<TaskUsageRow[]>;
 
-  // ── anybody's door ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── for everybody ───────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Ends a task at once that was never begun, asks a person, or waits; one that runs, or was given back, is ended by its
-   * runner, or whoever takes it up next. Leaves an ended one as it is.
+   * Ends a task at once that was never begun, asks a person, or waits. A task that runs or was given back is ended by its runner,
+   * or by the next one. Leaves an ended task as it is.
    */
   requestCancel(owner: string, task: string, by: string): Promise<Task>;
-  /** Has one that asks, has failed or was cancelled tried again. Any other is a `conflict`. */
+  /** Queues a task again that asks, has failed or was cancelled. Any other is a `conflict`. */
   retry(owner: string, task: string, change: TaskRetry): Promise<Task>;
 
   // ── the lease ────────────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Takes up the next queued task: of the owner who has the fewest running, else of the one who was served longest ago; of
-   * theirs the oldest. Never one whose milestone is being worked on, nor one of a plan of which as many run as it allows; and
-   * none while `limit` tasks of this place run, or as many as the most generous plan in work allows, in whatever process. A
-   * running one whose lease has expired is queued again first. One that is to be cancelled comes before all, whatever runs:
-   * there is nothing to begin in it. Null: nothing to take up.
+   * Claims the next queued task: of the owner with the fewest running tasks, else of the one served longest ago; of theirs the
+   * oldest. Never one whose milestone is being worked on, nor one whose plan already runs as many as it allows. None while `limit`
+   * tasks of this place run in all processes together, or the largest `parallel` of the plans that run. A running task whose lease
+   * has expired is queued again first. A task to be cancelled comes before all others, whatever runs, because nothing is begun in
+   * it. Null: nothing to claim.
    */
   claim(request: TaskClaimRequest): Promise<TaskClaim | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly TaskFence[], leaseMs: number): Promise<TaskFence[]>;
-  /** Gives the task back, to be taken up by another. Does nothing when the lease is lost. */
+  /** Gives the task back; another runner may claim it. Does nothing when the lease is lost. */
   release(fence: TaskFence): Promise<void>;
   /** Who holds tasks now. */
   holders(): Promise<WorkerInfo[]>;
@@ -62,8 +62,8 @@ export interface TaskStore {
   forgetHolder(worker: string): Promise<void>;
 
   /**
-   * Everything that a runner writes, in one transaction. A task that becomes `done` has those queued that waited for it alone.
-   * Throws `lease_lost`, or `invalid` for a decision that is none; then nothing of it is written.
+   * Everything that a runner writes, in one transaction. When a task becomes `done`, tasks that waited only for it are
+   * queued. Throws `lease_lost`, or `invalid` for an unknown decision; then nothing is written.
    */
   commit(fence: TaskFence, change: TaskChange): Promise<Task>;
 }
@@ -73,7 +73,7 @@ export interface NewPlan {
   readonly plan: string;
   /** Where the tasks can run. */
   readonly place: string;
-  /** How many of these may run at once, and so also of all tasks there; null: it says nothing. */
+  /** How many of these may run at once, and with them of all tasks there; null: not set. */
   readonly parallel: number | null;
   readonly tasks: readonly NewTask[];
 }
@@ -107,7 +107,7 @@ export interface TaskClaimRequest {
   readonly limit: number;
   /** Only these; left out: any. */
   readonly only?: readonly string[];
-  /** What this runner holds itself: a lease of its own that has expired meanwhile is for it to prolong. */
+  /** What this runner holds already; never claimed, even when its lease has expired. */
   readonly held?: readonly string[];
 }
 
@@ -120,7 +120,7 @@ export interface TaskClaim {
 
 export interface TaskChange {
   readonly progress: TaskProgress;
-  /** Left out: it goes on running. Any other gives the lease back. */
+  /** Left out: it keeps running. Any other state gives the lease back. */
   readonly state?: Exclude<TaskState, 'running' | 'queued' | 'waiting'>;
   /** The process of the gate that is running; null: none any more; left out: as it was. */
   readonly gate?: ProcessIdentity | null;
@@ -137,5 +137,5 @@ export interface TaskUsageRow {
   readonly usage: Usage;
 }
 
-/** What tells a row from the others. */
+/** What identifies a row. */
 export type LastTaskUsage = Pick<TaskUsageRow, 'day' | 'task'>;

@@ -1,7 +1,7 @@
 import type { Prompt } from '../../core/content.ts';
 import type { Turn, TurnOptions } from '../../core/turn.ts';
 
-/** Turns, from outside: anybody's door, which needs the row's lock and not the fence. */
+/** Turns as everybody may write and read them: this needs the lock of the row, not the lease. */
 export interface TurnStore {
   /** Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. */
   enqueue(owner: string, turn: NewTurn): Promise<Enqueued>;
@@ -21,7 +21,7 @@ export interface NewTurn {
   /** The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. */
   readonly agent: string | null;
   readonly defaultAgent: string | null;
-  /** The agents there are: a turn that would need another is `agent_unavailable`, and not accepted. Left out: any. */
+  /** The configured agents: a turn that needs another is `agent_unavailable`, and not accepted. Left out: any. */
   readonly agents?: readonly string[];
   readonly prompt: Prompt;
   readonly options: TurnOptions;
@@ -32,6 +32,6 @@ export interface Enqueued {
   readonly turn: Turn;
   /** The number of its `turn.queued`. */
   readonly seq: number;
-  /** The same request was accepted before: this is the turn of then. */
+  /** The same request was accepted before: this is its turn. */
   readonly duplicate: boolean;
 }

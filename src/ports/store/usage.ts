@@ -14,5 +14,5 @@ export interface UsageRow {
   readonly usage: Usage;
 }
 
-/** What tells a row from the others. */
+/** What identifies a row. */
 export type LastUsage = Pick<UsageRow, 'day' | 'agent'>;

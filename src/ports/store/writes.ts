@@ -8,14 +8,14 @@ import type { Fence } from './leases.ts';
 import type { NewPermission } from './permissions.ts';
 import type { NewSession, SessionChange } from './sessions.ts';
 
-/** What happens to a turn once it is begun: all of it under the fence. */
+/** What happens to a turn once it is begun: all of it under the lease. */
 export interface WriteStore {
   /**
-   * Applies all writes in one transaction, in order, and gives their events the next numbers; answers with the last of them.
+   * Applies all writes in one transaction, in order, and gives their events the next numbers; returns the last of them.
    * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each
-   * makes. A commit of which any counter was used in this epoch before is a repeat: it changes nothing and gives the same
-   * answer (R5). Counters may have gaps. Only the epoch decides whether the lease is held: one that has run out and that
-   * nobody took can still be written under. Throws `lease_lost` when it was taken, released or its worker forgotten;
+   * makes. A commit with a counter that was used in this epoch before is a repeat: it changes nothing and returns the same
+   * result (R5). Counters may have gaps. Only the epoch decides whether the lease is held: a lease that has expired and that
+   * nobody took can still be used. Throws `lease_lost` when it was taken, released or its worker forgotten;
    * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun or was sent
    * before, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
    * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
@@ -23,7 +23,7 @@ export interface WriteStore {
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
 }
 
-/** What a holder of the lease writes. Each write is at least one event, save one that finds nothing to do. */
+/** What a holder of the lease writes. Each write makes at least one event, unless there was nothing to do. */
 export type Write =
   | { readonly write: 'event'; readonly event: EventDraft }
   /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */
@@ -43,7 +43,7 @@ export type Write =
     }
   /** From here on the prompt may have reached the agent (R6). */
   | { readonly write: 'send'; readonly turn: string; readonly sent: Sent }
-  /** The attempt failed and may be tried again: not sent any more, attempt + 1. */
+  /** The attempt failed and the turn is tried again: it is not sent any more, and its attempt number rises. */
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
   | { readonly write: 'ask'; readonly turn: string; readonly permission: NewPermission }
   /** Does nothing when somebody has answered meanwhile: the first answer wins. */
@@ -54,11 +54,11 @@ export type Write =
 export interface EndOfTurn {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
-  /** Of a turn that was sent, which so becomes part of the history and its head; null: it was never sent. */
+  /** Of a turn that was sent: it becomes the head of the history. Null: it was never sent. */
   readonly record: TurnRecord | null;
   /**
-   * The prompt of its first attempt turned out not to have left, or not to have been taken: the turn counts as never sent. Left
-   * out: as it is known.
+   * The prompt of its first attempt did not leave after all, or was not taken: the turn counts as never sent. Left out: it counts
+   * as recorded.
    */
   readonly unsent?: true;
   /** Our reference of the session that it counts for; null: none. */
