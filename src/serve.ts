@@ -1,12 +1,12 @@
 import { flushCompileCache } from 'node:module';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { compose } from './compose.ts';
+import { type ComposeOptions, compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/given.ts';
 import { checkFree } from './faces/http/listen.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
-import { createLog } from './faces/http/telemetry/log.ts';
+import { createLog, type Log } from './faces/http/telemetry/log.ts';
 import { Metrics } from './faces/http/telemetry/metrics.ts';
 import { dataHome } from './host/data-home.ts';
 import { type FileLock, lockFile } from './host/file-lock.ts';
@@ -24,7 +24,7 @@ const USUAL_PORT = 7717;
  * ending it again would interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
-  const { config, as: owner, host, port, publicUrl } = request;
+  const { config, host, port, publicUrl } = request;
   const home = resolve(request.home ?? dataHome());
   const at = files.serverFiles(home);
   files.readToken(at);
@@ -41,40 +41,21 @@ export async function serveHome(request: ServeRequest, version: string): Promise
     const demo = request.demo ? await (await import('./demo.ts')).demoOfServer({ home, config }) : null;
     ends.add(async () => demo?.close());
 
-    const metrics = new Metrics();
-    const secrets: string[] = [];
-    const log = createLog(request.logLevel, secrets, (line) => process.stderr.write(line));
-    const composed = await compose({
-      ...given({ config, owner, agents: demo?.agents }),
-      home,
-      engine: { claims: 'all' },
-      onBug: (err, where) => log.error({ err, where }, 'internal error'),
-      onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
-      telemetry: tracing === null ? metrics : tracing.with(metrics),
-    });
-    let tasks: Tasks | undefined;
-    ends.add(async () => {
-      await tasks?.close();
-      await composed.engine.close();
-    });
     const token = files.tokenOf(at);
-    secrets.push(token);
-    tasks = await composed.tasks();
-    const { engine, parts } = composed;
-    const start = (chosen: number) =>
+    const log = createLog(request.logLevel, [token], (line) => process.stderr.write(line));
+    const metrics = new Metrics();
+    const telemetry = tracing === null ? metrics : tracing.with(metrics);
+    const { engine, parts, tasks } = await startEngine({ request, home, agents: demo?.agents, telemetry, log }, ends);
+    const server = await onFreePort(port, (chosen) =>
       startServer({
         ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
         ...{ host, ...given({ publicUrl }) },
-      });
-    const server = await start(port ?? USUAL_PORT).catch((error: unknown) => {
-      // The caller named no port: when the usual one is taken, any other will do.
-      if (port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
-      return start(0);
-    });
+      }),
+    );
     keepCompiled();
     files.writeAddress(at, { url: server.url, socket: at.socket, process: parts.processes.self() });
     return {
-      ...{ engine, home: composed.home, url: server.url, socket: at.socket, demo: demo?.conversation ?? null },
+      ...{ engine, home, url: server.url, socket: at.socket, demo: demo?.conversation ?? null },
       newLink: () => server.newLink(),
       async close(options) {
         await server.close(options);
@@ -85,6 +66,44 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   } catch (error) {
     await ends.all();
     throw error;
+  }
+}
+
+interface EngineOfServer {
+  readonly request: ServeRequest;
+  readonly home: string;
+  readonly agents: ComposeOptions['agents'];
+  readonly telemetry: Telemetry;
+  readonly log: Log;
+}
+
+async function startEngine({ request, home, agents, telemetry, log }: EngineOfServer, ends: Ends) {
+  const { config, as: owner } = request;
+  const composed = await compose({
+    ...given({ config, owner, agents }),
+    home,
+    engine: { claims: 'all' },
+    onBug: (err, where) => log.error({ err, where }, 'internal error'),
+    onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
+    telemetry,
+  });
+  const { engine, parts } = composed;
+  let tasks: Tasks | undefined;
+  ends.add(async () => {
+    await tasks?.close();
+    await engine.close();
+  });
+  tasks = await composed.tasks();
+  return { engine, parts, tasks };
+}
+
+/** On the port that the caller named. Without one: on the usual port, or on any other when that is taken. */
+async function onFreePort<T>(port: number | null, start: (port: number) => Promise<T>): Promise<T> {
+  try {
+    return await start(port ?? USUAL_PORT);
+  } catch (error) {
+    if (port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
+    return start(0);
   }
 }
 

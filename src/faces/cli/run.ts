@@ -25,38 +25,12 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   let output: Output | null = null;
   let exitCode = DONE;
   let help = 'throughline --help';
-  const begin = (command: string, options: GlobalOptions): Cli => {
+  const begin = (command: string, globals: GlobalOptions): Cli => {
     help = `throughline ${command} --help`;
-    const told = outputFor(options);
-    output = told;
-    const onTrouble = ({ message, hint }: ThroughlineError) =>
-      told.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
-    return {
-      parts,
-      output: told,
-      options,
-      clock,
-      exitWith: (code) => {
-        exitCode = code;
-      },
-      async withEngine(work) {
-        const engine = await parts.open({ ...options, onTrouble });
-        try {
-          exitCode = (await work(engine)) ?? DONE;
-        } finally {
-          await engine.close();
-        }
-      },
-      async withTasks(work) {
-        const desk = await parts.tasks({ ...options, onTrouble });
-        try {
-          exitCode = (await work(desk)) ?? DONE;
-        } finally {
-          await desk.tasks.close();
-          await desk.engine.close();
-        }
-      },
-    };
+    output = outputFor(globals);
+    return cliFor({ parts, clock, output, options: globals }, (code) => {
+      exitCode = code;
+    });
   };
   const program = createProgram({
     version,
@@ -79,6 +53,33 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
     return EXIT[failure.code];
   }
+}
+
+function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options'>, exitWith: Cli['exitWith']): Cli {
+  const { parts, output, options } = own;
+  const onTrouble = ({ message, hint }: ThroughlineError) =>
+    output.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
+  return {
+    ...own,
+    exitWith,
+    async withEngine(work) {
+      const engine = await parts.open({ ...options, onTrouble });
+      try {
+        exitWith((await work(engine)) ?? DONE);
+      } finally {
+        await engine.close();
+      }
+    },
+    async withTasks(work) {
+      const desk = await parts.tasks({ ...options, onTrouble });
+      try {
+        exitWith((await work(desk)) ?? DONE);
+      } finally {
+        await desk.tasks.close();
+        await desk.engine.close();
+      }
+    },
+  };
 }
 
 /**
