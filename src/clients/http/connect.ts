@@ -27,8 +27,8 @@ export async function connect({ transport, token, owner, timing }: ConnectOption
       ...(owner !== undefined && { [OWNER_HEADER]: encodeURIComponent(owner.toWellFormed()) }),
     };
     const { firstAnswerMs } = connection.timing;
-    const asked = await connection.ask({ ...ROUTES.whoAsks, headers, withinMs: firstAnswerMs, repeatable: true });
-    const me = asked as AnswerOf<(typeof OPERATIONS)['whoAsks']>;
+    const asked = await connection.ask({ ...ROUTES.whoAmI, headers, withinMs: firstAnswerMs, repeatable: true });
+    const me = asked as AnswerOf<(typeof OPERATIONS)['whoAmI']>;
     return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers: me.by === 'token' }));
   } catch (error) {
     connection.close();

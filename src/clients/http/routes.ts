@@ -40,7 +40,7 @@ export const ROUTES: {
   listPermissions: { method: 'GET', path: '/permissions' },
   getPermission: { method: 'GET', path: '/permissions/{permission}' },
   answer: { method: 'POST', path: '/permissions/{permission}' },
-  whoAsks: { method: 'GET', path: '/me' },
+  whoAmI: { method: 'GET', path: '/me' },
   newLink: { method: 'POST', path: '/links' },
   hints: { method: 'GET', path: '/events' },
   search: { method: 'GET', path: '/search' },

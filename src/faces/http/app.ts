@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
@@ -59,12 +59,17 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 /** The HTTP interface. Checks in this order: host, origin, interface, credentials, scope; the engine then checks the owner. */
 export function createApp(parts: AppParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const { metrics, log, draining } = parts;
-  let documents: Documents | null = null;
-  const described = () => (documents ??= describe(parts.version));
-  const readers = new Readers({ most: parts.mostReaders, checkMs: parts.stream.checkMs, shutdown: parts.shutdown });
+  app.use(logged(parts), checked);
+  addPages(app, parts);
+  addOperations(app, parts);
+  app.notFound((c) => refused(c, parts.log, new Refusal('not_found', 'No such path.')));
+  app.onError((error, c) => refused(c, parts.log, error));
+  return app;
+}
 
-  app.use(async (c, next) => {
+/** Sets the headers of every answer, counts the request and logs it. */
+function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
+  return async (c, next) => {
     const start = performance.now();
     c.set('operation', 'none');
     for (const [name, value] of Object.entries(ALWAYS)) c.header(name, value);
@@ -73,20 +78,29 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     const operation = c.get('operation');
     metrics.requested(operation, c.res.status, ms);
     log.info({ method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 }, 'request');
-  });
-  app.use(async (c, next) => {
-    const header = (name: string) => c.req.header(name);
-    checkHost(header, c.env.door);
-    checkOrigin(header, c.env.door);
-    checkInterface(header(INTERFACE_HEADER));
-    if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, METHODS);
-    await next();
-  });
+  };
+}
 
-  // ── without credentials ──
+/** The checks before anything is known of the caller. */
+const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const header = (name: string) => c.req.header(name);
+  checkHost(header, c.env.door);
+  checkOrigin(header, c.env.door);
+  checkInterface(header(INTERFACE_HEADER));
+  if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, METHODS);
+  await next();
+};
+
+/** What is not below `/v1`: health, the document, its page, signing in, and metrics. Only metrics need credentials. */
+function addPages(app: Hono<AppEnv>, parts: AppParts): void {
+  let documents: ReturnType<typeof describe> | null = null;
+  // Made at the first request for one, so that the server starts faster.
+  const described = () => (documents ??= describe(parts.version));
+
   app.get('/healthz', (c) => {
     c.set('operation', 'healthz');
-    return draining.aborted ? c.json({ status: 'stopping' }, 503) : c.json({ status: 'ok', version: parts.version });
+    if (parts.draining.aborted) return c.json({ status: 'stopping' }, 503);
+    return c.json({ status: 'ok', version: parts.version });
   });
   app.get('/openapi.json', (c) => {
     c.set('operation', 'openapi');
@@ -107,31 +121,24 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   });
   app.get('/metrics', async (c) => {
     c.set('operation', 'metrics');
-    checkScope(await whoAsks(c.env.door, c.req.raw), 'admin');
-    return c.body(metrics.text(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+    checkScope(await principalOf(c, parts), 'admin');
+    return c.body(parts.metrics.text(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
   });
+}
 
-  // ── the table ──
+/** One route for every operation of the table. */
+function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
+  const { mostReaders: most, stream, shutdown } = parts;
+  const readers = new Readers({ most, checkMs: stream.checkMs, shutdown });
   const methods = new Map<string, string[]>();
   for (const [name, operation] of Object.entries(OPERATIONS) as [OperationName, Operation][]) {
     const path = `${BASE_PATH}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     methods.set(path, [...(methods.get(path) ?? []), operation.method]);
     app.on(operation.method, path, async (c) => {
       c.set('operation', name);
-      const principal = await whoAsks(c.env.door, c.req.raw);
-      checkScope(principal, operation.scope);
-      if (operation.tokenOnly) checkToken(principal);
-      if (operation.begins && draining.aborted) throw new Refusal('closed', 'The server is stopping.');
-      const asked = await readRequest(operation, c.req.raw, c.req.param());
-      const by = `${principal.owner} by ${principal.by}`;
-      const engine = parts.engine.as(principal.owner, by);
-      const tasks = parts.tasks?.as(principal.owner, by);
-      if (tasks === undefined && name in TASK_HANDLERS)
-        throw new Refusal('not_found', 'This server does not run tasks.');
-      const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
-      const { newLink } = parts;
-      const answer = await HANDLERS[name]({ ...asked, engine, tasks, newLink, principal, lastEventId } as Call<never>);
-      if (operation.stream) return streamed(answer as Feed, principal, c.env.begin);
+      const call = await readCall(c, parts, name, operation);
+      const answer = await HANDLERS[name](call as Call<never>);
+      if (operation.stream) return streamed(answer as Feed, call.principal, { parts, readers, begin: c.env.begin });
       return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
     });
   }
@@ -140,39 +147,54 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       throw methodNotAllowed(c.req.method, allowed);
     });
   }
-
-  app.notFound((c) => refused(c, new Refusal('not_found', 'No such path.')));
-  app.onError((error, c) => refused(c, error));
-  return app;
-
-  function whoAsks(door: Door, request: Request): Promise<Principal> {
-    const header = (name: string) => request.headers.get(name) ?? undefined;
-    return authenticate(parts.keeper, { method: request.method, header, door });
-  }
-
-  function streamed(feed: Feed, principal: Principal, begin: BeginStream): Response {
-    const reader = readers.come(principal);
-    metrics.readerCame();
-    return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
-      const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
-      readers.leave(reader);
-      metrics.readerLeft(end.why);
-      if (end.why === 'slow') log.info({ by: principal.by }, 'disconnected a reader that was too slow');
-      if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
-    });
-  }
-
-  function refused(c: Context<AppEnv>, error: unknown): Response {
-    const known = problemOf(error);
-    if (known === null) log.error({ err: error }, 'internal error');
-    const { body, headers } = known ?? FAULT;
-    return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
-  }
 }
 
-type Documents = ReturnType<typeof describe>;
+/** Checks a request of an operation. */
+async function readCall(c: Context<AppEnv>, parts: AppParts, name: OperationName, operation: Operation) {
+  const principal = await principalOf(c, parts);
+  checkScope(principal, operation.scope);
+  if (operation.tokenOnly) checkToken(principal);
+  if (operation.begins && parts.draining.aborted) throw new Refusal('closed', 'The server is stopping.');
+  const request = await readRequest(operation, c.req.raw, c.req.param());
+  const by = `${principal.owner} by ${principal.by}`;
+  const engine = parts.engine.as(principal.owner, by);
+  const tasks = parts.tasks?.as(principal.owner, by);
+  if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
+  const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
+  return { ...request, engine, tasks, newLink: parts.newLink, principal, lastEventId };
+}
 
-/** The OpenAPI document and the page. Made at the first request for one, so that the server starts faster. */
+function principalOf(c: Context<AppEnv>, { keeper }: AppParts): Promise<Principal> {
+  return authenticate(keeper, { method: c.req.method, header: (name) => c.req.header(name), door: c.env.door });
+}
+
+interface Streaming {
+  readonly parts: AppParts;
+  readonly readers: Readers;
+  readonly begin: BeginStream;
+}
+
+function streamed(feed: Feed, principal: Principal, { parts, readers, begin }: Streaming): Response {
+  const { metrics, log } = parts;
+  const reader = readers.come(principal);
+  metrics.readerCame();
+  return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
+    const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
+    readers.leave(reader);
+    metrics.readerLeft(end.why);
+    if (end.why === 'slow') log.info({ by: principal.by }, 'disconnected a reader that was too slow');
+    if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
+  });
+}
+
+function refused(c: Context<AppEnv>, log: Log, error: unknown): Response {
+  const known = problemOf(error);
+  if (known === null) log.error({ err: error }, 'internal error');
+  const { body, headers } = known ?? FAULT;
+  return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
+}
+
+/** The OpenAPI document, as JSON and as a page. */
 function describe(version: string) {
   const document = openApi(version);
   return { text: JSON.stringify(document), page: referencePage(document) };

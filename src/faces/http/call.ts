@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
-import type { BodyOf, ParamsOf, QueryOf } from '../../wire/operations/operation.ts';
+import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../../wire/operations/operation.ts';
 import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import type { Link } from './access/sign-in.ts';
@@ -22,6 +22,15 @@ export interface Call<N extends OperationName> {
   /** The number of the last event that the reader has; null: it does not say. */
   readonly lastEventId: number | null;
 }
+
+/** What an operation answers: the value of its schema. Public values are read-only, and so is this. */
+export type Answer<N extends OperationName> = ReadOnly<AnswerOf<(typeof OPERATIONS)[N]>>;
+
+type ReadOnly<T> = T extends readonly (infer Item)[]
+  ? readonly ReadOnly<Item>[]
+  : T extends object
+    ? { readonly [Field in keyof T]: ReadOnly<T[Field]> }
+    : T;
 
 /** Directories and native sessions belong to the machine, not to the owner: naming one needs the scope `admin`. */
 export function checkMachine(principal: Principal, { cwd, session }: { cwd?: string; session?: string }): void {

@@ -1,13 +1,11 @@
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
-import { type AnswerOf, MEBIBYTE } from '../../wire/operations/operation.ts';
-import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
+import { MEBIBYTE } from '../../wire/operations/operation.ts';
+import type { OperationName } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
-import { type Call, checkMachine } from './call.ts';
+import { type Answer, type Call, checkMachine } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
-
-type Operations = typeof OPERATIONS;
 
 /** The largest answer. It is encoded in one go, and all other requests wait meanwhile. */
 const MOST_AT_ONCE = 64 * MEBIBYTE;
@@ -16,7 +14,7 @@ type Streamed = 'follow' | 'hints' | 'followTasks';
 
 /** What each operation does with the engine. Every operation has a handler, or this does not compile. */
 export const HANDLERS: {
-  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Feed> : Promise<AnswerOf<Operations[N]>>;
+  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Feed> : Promise<Answer<N>>;
 } = {
   // ── conversations ──
   async listConversations({ engine, query: { q, ...page } }) {
@@ -42,22 +40,20 @@ export const HANDLERS: {
     return { erased: id };
   },
   summarise: ({ engine, params }) => engine.summary(params.conversation),
-  show: ({ engine, params }) =>
-    engine.show(params.conversation, { most: MOST_AT_ONCE }) as Promise<AnswerOf<Operations['show']>>,
+  show: ({ engine, params }) => engine.show(params.conversation, { most: MOST_AT_ONCE }),
   async listSessions({ engine, params: { conversation } }) {
     const half = { most: MOST_AT_ONCE / 2 };
     const sessions = await engine.sessions(conversation, half);
-    return { sessions, receipts: await engine.receipts(conversation, half) } as AnswerOf<Operations['listSessions']>;
+    return { sessions, receipts: await engine.receipts(conversation, half) };
   },
   async warm({ engine, params, body }) {
-    return { receipt: await engine.warm(params.conversation, body) } as AnswerOf<Operations['warm']>;
+    return { receipt: await engine.warm(params.conversation, body) };
   },
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);
     return engine.fork(params.conversation, body);
   },
-  exportConversation: ({ engine, params }) =>
-    engine.export(params.conversation, { most: MOST_AT_ONCE }) as Promise<AnswerOf<Operations['exportConversation']>>,
+  exportConversation: ({ engine, params }) => engine.export(params.conversation, { most: MOST_AT_ONCE }),
   async importConversation({ engine, principal, body: { exported, ...options } }) {
     checkMachine(principal, options);
     return engine.import(exported, options);
@@ -67,24 +63,22 @@ export const HANDLERS: {
   // ── turns ──
   async submit({ engine, principal, params, body: { prompt, ...options } }) {
     checkMachine(principal, options);
-    return engine.submit(params.conversation, prompt, options) as Promise<AnswerOf<Operations['submit']>>;
+    return engine.submit(params.conversation, prompt, options);
   },
   async listTurns({ engine, params, query }) {
-    return { turns: await engine.turns(params.conversation, query) } as AnswerOf<Operations['listTurns']>;
+    return { turns: await engine.turns(params.conversation, query) };
   },
-  getTurn: ({ engine, params }) => engine.turn(params.turn) as Promise<AnswerOf<Operations['getTurn']>>,
-  answerOf: ({ engine, params }) => engine.answerOf(params.turn) as Promise<AnswerOf<Operations['answerOf']>>,
-  cancel: ({ engine, params }) => engine.cancel(params.turn) as Promise<AnswerOf<Operations['cancel']>>,
-  retry: ({ engine, params, body }) => engine.retry(params.turn, body) as Promise<AnswerOf<Operations['retry']>>,
+  getTurn: ({ engine, params }) => engine.turn(params.turn),
+  answerOf: ({ engine, params }) => engine.answerOf(params.turn),
+  cancel: ({ engine, params }) => engine.cancel(params.turn),
+  retry: ({ engine, params, body }) => engine.retry(params.turn, body),
 
   // ── permissions ──
   async listPermissions({ engine, query }) {
-    return { permissions: await engine.permissions(query) } as AnswerOf<Operations['listPermissions']>;
+    return { permissions: await engine.permissions(query) };
   },
-  getPermission: ({ engine, params }) =>
-    engine.permission(params.permission) as Promise<AnswerOf<Operations['getPermission']>>,
-  answer: ({ engine, params, body }) =>
-    engine.answer(params.permission, body.optionId) as Promise<AnswerOf<Operations['answer']>>,
+  getPermission: ({ engine, params }) => engine.permission(params.permission),
+  answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId),
 
   // ── streams: an unknown conversation is refused before the stream begins ──
   async follow({ engine, params, query, lastEventId }) {
@@ -101,7 +95,7 @@ export const HANDLERS: {
 
   // ── the rest ──
   newLink: async ({ principal, newLink }) => newLink(principal.owner),
-  whoAsks: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
+  whoAmI: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
   listAgents: async ({ engine, query }) => ({ agents: await engine.agents(query) }),

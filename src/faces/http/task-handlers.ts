@@ -1,13 +1,10 @@
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
-import type { AnswerOf } from '../../wire/operations/operation.ts';
-import type { OPERATIONS } from '../../wire/operations.ts';
+import type { OperationName } from '../../wire/operations.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
-import { type Call, checkAbsolute } from './call.ts';
+import { type Answer, type Call, checkAbsolute } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';
 
-type Operations = typeof OPERATIONS;
-type TaskOperation = Extract<keyof Operations, `${string}Task${string}` | 'taskUsage'>;
-type Answer<N extends TaskOperation> = AnswerOf<Operations[N]>;
+type TaskOperation = Extract<OperationName, `${string}Task${string}` | 'taskUsage'>;
 
 /** What each operation of tasks does with them. */
 export const TASK_HANDLERS: {
@@ -15,11 +12,11 @@ export const TASK_HANDLERS: {
 } = {
   async listTasks({ tasks, query: { state, ...page } }) {
     const seq = await tasks.lastSeq(); // before the tasks are read, so that following misses nothing
-    return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq } as Answer<'listTasks'>;
+    return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq };
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
     checkPlan(principal, plan);
-    return tasks.add(plan, requestId === undefined ? {} : { requestId }) as Promise<Answer<'addTasks'>>;
+    return tasks.add(plan, requestId === undefined ? {} : { requestId });
   },
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;
@@ -27,10 +24,10 @@ export const TASK_HANDLERS: {
     return { numbered: true, values: (signal) => tasks.follow({ after, signal, ...only }) };
   },
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
-  getTask: ({ tasks, params }) => tasks.task(params.task) as Promise<Answer<'getTask'>>,
-  reportTask: ({ tasks, params }) => tasks.report(params.task) as Promise<Answer<'reportTask'>>,
-  cancelTask: ({ tasks, params }) => tasks.cancel(params.task) as Promise<Answer<'cancelTask'>>,
-  retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body) as Promise<Answer<'retryTask'>>,
+  getTask: ({ tasks, params }) => tasks.task(params.task),
+  reportTask: ({ tasks, params }) => tasks.report(params.task),
+  cancelTask: ({ tasks, params }) => tasks.cancel(params.task),
+  retryTask: ({ tasks, params, body }) => tasks.retry(params.task, body),
 };
 
 /** A command gate runs as the user of the server. It, directories, native sessions and `parallel` need the scope `admin`. */

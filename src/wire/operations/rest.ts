@@ -3,17 +3,17 @@ import { Day, Flag, LastUsage, Limit, Words } from '../parameters.ts';
 import { named } from '../registry.ts';
 import { Time } from '../values/common.ts';
 import { SearchHit } from '../values/conversation.ts';
-import { Agent, Hint, UsageRow, WhoAsks } from '../values/rest.ts';
+import { Agent, Caller, Hint, UsageRow } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
 export const rest = {
-  whoAsks: {
+  whoAmI: {
     method: 'GET',
     path: '/me',
     summary: 'Returns who the caller is: its owner, its credentials and its scopes.',
     scope: 'read',
     status: 200,
-    answer: WhoAsks,
+    answer: Caller,
   },
   newLink: {
     method: 'POST',

@@ -57,7 +57,7 @@ export const Hint = named(
 ) satisfies z.ZodType<HintValue>;
 
 /** `by`: `token`, `page`, or `key ID`. Only the token can act for other owners. */
-export const WhoAsks = named(
-  'WhoAsks',
+export const Caller = named(
+  'Caller',
   z.strictObject({ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) }),
 );
