@@ -69,7 +69,7 @@ test('concurrent reads give the same', async () => {
   ]);
 });
 
-test('copies what it has read, and what comes before it on request', async () => {
+test('copies whole lines from an offset on, and seals all that it has copied', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('p1', null));
   await file.read();
@@ -87,17 +87,7 @@ test('copies what it has read, and what comes before it on request', async () =>
   expect(await new SessionFile(path).holds(file.seal ?? expect.unreachable())).toBe(true);
 });
 
-test('copies more than it keeps in memory', async () => {
-  const file = new SessionFile(path);
-  const long = line('p1', null, { more: 'x'.repeat(300_000) });
-  appendFileSync(path, long);
-  await file.read();
-  appendFileSync(path, line('a1', 'p1'));
-  await file.read();
-  expect(String(await file.copy(0))).toBe(long + line('a1', 'p1'));
-});
-
-test('does not copy what it read of a file that was replaced', async () => {
+test('copies a file that was replaced as it is now', async () => {
   const file = new SessionFile(path);
   appendFileSync(path, line('old', null));
   await file.read();

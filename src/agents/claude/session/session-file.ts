@@ -11,8 +11,6 @@ type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
 const NEWLINE = 10;
 /** A longer transcript is not copied, because the copy has to fit into memory. */
 const MAX_COPY_BYTES = 512 * 1024 * 1024;
-/** New bytes are kept for the next copy up to this size. Beyond, the copy reads them again. */
-const MAX_KEPT_BYTES = 256 * 1024;
 
 /** The transcript of one open session. Reads only what is new, one read at a time. */
 export class SessionFile {
@@ -26,8 +24,6 @@ export class SessionFile {
   #fresh = new Map<string, string | null>();
   /** Those of them that follow from the prompt; null: there was no prompt. */
   #following: Following | null;
-  /** Whole lines that were read and not copied yet, while they are few; null: the copy has to read them. */
-  #uncopied: { readonly from: number; readonly pieces: Uint8Array[]; length: number } | null = null;
 
   /** `prompt`: the one in flight, when Claude has moved to this file with it. */
   constructor(path: string, prompt: string | null = null) {
@@ -118,9 +114,7 @@ export class SessionFile {
 
   /** Copies the bytes of all whole lines from `from` on, and extends the seal over them. Null: they cannot be read. */
   async copy(from: number): Promise<Uint8Array | null> {
-    const read = this.#uncopied;
-    this.#uncopied = null;
-    const bytes = read?.from === from ? Buffer.concat(read.pieces) : this.#bytes(from);
+    const bytes = this.#bytes(from);
     if (bytes !== null) await this.#sealer.extend(from, bytes);
     return bytes;
   }
@@ -146,19 +140,7 @@ export class SessionFile {
   }
 
   async #readOn(): Promise<void> {
-    for await (const { from, bytes, entries } of this.#reader.read()) {
-      for (const entry of entries) this.#note(entry);
-      this.#keep(from, bytes);
-    }
-  }
-
-  #keep(from: number, bytes: Uint8Array): void {
-    const before = this.#uncopied;
-    const follows = before !== null && before.from + before.length === from;
-    const kept = follows ? before : { from, pieces: [], length: 0 };
-    kept.pieces.push(bytes);
-    kept.length += bytes.length;
-    this.#uncopied = bytes.at(-1) === NEWLINE && kept.length <= MAX_KEPT_BYTES ? kept : null;
+    for await (const { entries } of this.#reader.read()) for (const entry of entries) this.#note(entry);
   }
 
   #note(entry: Entry): void {

@@ -147,7 +147,7 @@ export class ClaudeSession implements AgentSession {
     this.#apply({ kind: 'sent' });
     this.#parts.questions.begin((event) => flight.events.push(event));
     this.#connection.send(userMessage(content, id, this.#id));
-    await this.#stored.follow(flight, () => this.#connection.alive);
+    await this.#stored.follow(flight);
   }
 
   /** A rewound session is ended then: its file still ends with the failed prompt, and whoever opens it next has to see that. */
@@ -159,7 +159,6 @@ export class ClaudeSession implements AgentSession {
   async #listen(): Promise<void> {
     for await (const message of this.#connection.messages) this.#receive(message);
     await this.kill(); // its output has ended, so what is left of it can tell us nothing
-    this.#stored.unwatch();
     if (this.#state.turn !== 'running') return;
     const { prompt: flight } = this.#state;
     const how = `Claude’s process ended ${this.#connection.ending ?? ''}`.trim();
@@ -220,7 +219,6 @@ export class ClaudeSession implements AgentSession {
     this.#parts.questions.end();
     this.#apply({ kind: 'finished' });
     flight.end(outcome);
-    this.#stored.release();
   }
 }
 

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PromptRequest } from '../../../ports/agent.ts';
 import { Flight, mustFollow, type Stopping } from '../../shared/flight.ts';
 import { entriesFrom } from '../transcript/position.ts';
-import { FileWatch } from './file-watch.ts';
 import type { Rewound } from './rewind.ts';
 import type { SessionFile } from './session-file.ts';
 import type { TurnReader } from './turn-reader.ts';
@@ -48,8 +47,6 @@ export class StoredSession {
   #complete = true;
   /** Entries that were not in the file when they were last looked for. */
   #missing: readonly string[] = [];
-  /** Watches the file while the process lives; null: not yet. */
-  #watch: FileWatch | null = null;
 
   constructor(file: SessionFile | null, { empty, rewound }: { empty: boolean; rewound: Rewound | null }) {
     this.#file = file;
@@ -83,7 +80,6 @@ export class StoredSession {
   /** Claude goes on in another file. */
   moveTo(file: SessionFile | null): void {
     this.#file = file;
-    this.unwatch();
   }
 
   /** This prompt will be the next one in the file. */
@@ -91,23 +87,12 @@ export class StoredSession {
     await this.#file?.mark(prompt);
   }
 
-  /** Reads what Claude writes while it writes, so that hardly anything is left to read after the result. */
-  async follow(flight: ClaudeFlight, alive: () => boolean): Promise<void> {
+  /** Reads the file while Claude writes it, so that the proof comes early and little is left to read after the result. */
+  async follow(flight: ClaudeFlight): Promise<void> {
     for (let pause = LOOK_AGAIN_MS; !flight.ended; pause = longer(pause)) {
-      if (this.#file !== null && alive()) this.#watch ??= new FileWatch(this.#file.path);
-      await (this.#watch?.next(pause) ?? sleep(pause));
+      await sleep(pause, undefined, { ref: false });
       await this.#prove(flight);
     }
-  }
-
-  /** Nobody waits for a change any more. */
-  release(): void {
-    this.#watch?.release();
-  }
-
-  unwatch(): void {
-    this.#watch?.close();
-    this.#watch = null;
   }
 
   /**
