@@ -49,67 +49,88 @@ export interface RunningServer {
 const CLOSED_DOOR: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
-/** Starts the server: a unix socket and TCP, one app. */
+/** Starts the server: one app, on TCP and on a unix socket. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { engine, token, host, now = Date.now } = options;
-  const publicUrl = checkReach(host, options.publicUrl);
-  const signIn = new SignIn(token, now);
-  const draining = new AbortController();
-  const shutdown = new AbortController();
-  const parts: AppParts = {
-    ...options,
-    keeper: { token, signIn, keys: options.keys, owner: engine.owner, now },
-    stream: { ...STREAM, ...options.stream },
-    mostReaders: options.mostReaders ?? 4_096,
-    draining: draining.signal,
-    shutdown: shutdown.signal,
-    newLink: linkFor,
-  };
-  const app = createApp(parts);
-  let door = CLOSED_DOOR; // until the port is known
-  let url = '';
-  const tcp = serverFor(app, () => door);
-  const servers: Server[] = [];
-  try {
-    const port = await listenOnPort(tcp, host, options.port);
-    servers.push(tcp);
-    if (options.socket !== null) {
-      const local = serverFor(app, socketDoor);
-      await listenOnSocket(local, options.socket);
-      servers.push(local);
-    }
-    door = publicUrl === null ? loopbackDoor(port) : publicDoor(publicUrl);
-    url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-    let closing: Promise<void> | null = null;
-    return {
-      url,
-      port,
-      newLink: () => linkFor(engine.owner).link,
-      close({ graceMs = 10_000 } = {}) {
-        closing ??= end(graceMs);
-        return closing;
-      },
-    };
-  } catch (error) {
-    for (const server of servers) server.close();
-    throw error;
+  const publicUrl = checkReach(options.host, options.publicUrl);
+  const server = new HttpServer(options);
+  await server.listen(publicUrl);
+  return server;
+}
+
+class HttpServer implements RunningServer {
+  url = '';
+  port = 0;
+  readonly #options: ServerOptions;
+  readonly #signIn: SignIn;
+  readonly #draining = new AbortController();
+  readonly #shutdown = new AbortController();
+  readonly #listeners: Server[] = [];
+  #door = CLOSED_DOOR; // until the port is known
+  #closing: Promise<void> | null = null;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    this.#signIn = new SignIn(options.token, options.now ?? Date.now);
   }
 
-  function linkFor(owner: string): Link {
-    if (owner === engine.owner) return signIn.newLink(url);
-    throw new Refusal('forbidden', `Links of this server sign in as "${engine.owner}", not as "${owner}".`, {
-      hint: `Use --as "${engine.owner}", or create a key for "${owner}".`,
+  async listen(publicUrl: URL | null): Promise<void> {
+    const { host, port, socket } = this.#options;
+    const app = createApp(this.#appParts());
+    try {
+      const tcp = serverFor(app, () => this.#door);
+      this.port = await listenOnPort(tcp, host, port);
+      this.#listeners.push(tcp);
+      if (socket !== null) {
+        const local = serverFor(app, socketDoor);
+        await listenOnSocket(local, socket);
+        this.#listeners.push(local);
+      }
+    } catch (error) {
+      for (const listener of this.#listeners) listener.close();
+      throw error;
+    }
+    this.#door = publicUrl === null ? loopbackDoor(this.port) : publicDoor(publicUrl);
+    this.url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
+  }
+
+  newLink(): string {
+    return this.#linkFor(this.#options.engine.owner).link;
+  }
+
+  close({ graceMs = 10_000 }: { graceMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#end(graceMs);
+    return this.#closing;
+  }
+
+  #appParts(): AppParts {
+    const { engine, keys, token, stream, mostReaders = 4_096, now = Date.now } = this.#options;
+    return {
+      ...this.#options,
+      keeper: { token, signIn: this.#signIn, keys, owner: engine.owner, now },
+      stream: { ...STREAM, ...stream },
+      mostReaders,
+      draining: this.#draining.signal,
+      shutdown: this.#shutdown.signal,
+      newLink: (owner) => this.#linkFor(owner),
+    };
+  }
+
+  #linkFor(owner: string): Link {
+    const own = this.#options.engine.owner;
+    if (owner === own) return this.#signIn.newLink(this.url);
+    throw new Refusal('forbidden', `Links of this server sign in as "${own}", not as "${owner}".`, {
+      hint: `Use --as "${own}", or create a key for "${owner}".`,
     });
   }
 
-  async function end(graceMs: number): Promise<void> {
-    draining.abort();
+  async #end(graceMs: number): Promise<void> {
+    this.#draining.abort();
     try {
-      await options.tasks?.close();
-      await engine.close({ graceMs });
+      await this.#options.tasks?.close();
+      await this.#options.engine.close({ graceMs });
     } finally {
-      shutdown.abort();
-      await Promise.all(servers.map(ended));
+      this.#shutdown.abort();
+      await Promise.all(this.#listeners.map(ended));
     }
   }
 }
