@@ -61,7 +61,7 @@ async function demoWithClaude({ home, live, installedIn, config }: DemoRequest):
 async function demoParts(home: string, agent: object, cwd: string | null) {
   const { engine, parts } = await compose({ home, settings: { agents: { demo: agent } } });
   const made = parts.agents.get('demo')?.agent;
-  if (made === undefined) throw new Error('The agent is missing.');
+  if (made === undefined) throw new Error('The agent of the demo is missing.');
   const pidOf = async (sessionId: string) =>
     (await parts.store.findSessions(engine.owner, sessionId))[0]?.process?.pid ?? null;
   return { engine, agent: made, cwd, pidOf, sandbox: await parts.sandboxes.open('control', { cwd }) };

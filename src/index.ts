@@ -4,7 +4,7 @@ import { ThroughlineError } from './core/errors.ts';
 import { checkOptions, type OptionNames } from './core/known-options.ts';
 import { Throughline } from './library/throughline.ts';
 
-/** Either through a server, or with parts of its own: settings are up to whoever has them. */
+/** Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings. */
 export type OpenOptions = ComposeOptions & Partial<ServerOptions>;
 
 const OPEN_OPTIONS: OptionNames<OpenOptions> = {
@@ -33,7 +33,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   return new Throughline(engine, await tasks(), parts);
 }
 
-/** What a server has settled for itself is not settled here. */
+/** The server has its own settings, so options about them are refused. */
 async function openServer({ server, token, home, owner, ...rest }: ServerOptions): Promise<Throughline> {
   const [ignored] = Object.entries(rest).find(([, value]) => value !== undefined) ?? [];
   if (ignored !== undefined) {

@@ -3,7 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Sends what is left. Never throws: a collector that is gone must not keep a server from ending. */
+  /** Sends the remaining spans. Never throws: an unreachable collector must not keep a server from ending. */
   close(): Promise<void>;
 }
 

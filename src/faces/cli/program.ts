@@ -17,13 +17,16 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
-    .option('--home <dir>', 'where the data is kept (else $THROUGHLINE_HOME, else the XDG data directory)')
+    .option('--home <dir>', 'where the data is kept (default: $THROUGHLINE_HOME, else the XDG data directory)')
     .option(
       '--config <file>',
-      'the settings file (else $THROUGHLINE_CONFIG, else throughline.config.json here or in the home)',
+      'the settings file (default: $THROUGHLINE_CONFIG, else throughline.config.json here or in the home)',
     )
-    .option('--as <owner>', 'act for this owner (else "local", or the owner of the key to the server)')
-    .option('--server <url>', 'use this server (else $THROUGHLINE_SERVER, else the running server of the data home)')
+    .option('--as <owner>', 'act for this owner (default: "local", or the owner of the key to the server)')
+    .option(
+      '--server <url>',
+      'use this server (default: $THROUGHLINE_SERVER, else the running server of the data home)',
+    )
     .option('--embedded', 'use the data home directly, even if it has a running server')
     .option('--json', 'print one JSON value per line on stdout, and errors as JSON on stderr')
     .option('--quiet', 'print only errors and questions on stderr')

@@ -19,7 +19,7 @@ export interface RunOptions {
 export async function run(argv: readonly string[], options: RunOptions): Promise<number> {
   const { parts, version, stdout, stderr, env, clock } = options;
   const unwritten = watched(stdout);
-  stderr.on('error', () => {}); // there is nobody else to tell
+  stderr.on('error', () => {}); // there is no other place to report it
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
     new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
   let output: Output | null = null;

@@ -155,7 +155,7 @@ function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException):
   return fail(`Cannot start ${program}: ${cause.message}`, 'Check the agent\'s "command".');
 }
 
-/** Signals a whole process group. One that is gone, or not ours, is left alone. */
+/** Signals a whole process group. Ignores a group that has ended or is not ours. */
 export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-leader, signal);

@@ -8,7 +8,7 @@ import { jsonLine } from '../../terminal-text.ts';
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
-    .option('--output <file>', 'write to this file, readable by you alone (else to stdout)')
+    .option('--output <file>', 'write to this file, readable by you alone (default: stdout)')
     .action((key: string, { output }: { output?: string }) => exportTo(key, output, cli));
   addHelp(command, {
     examples: [

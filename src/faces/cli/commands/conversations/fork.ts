@@ -13,10 +13,10 @@ interface ForkFlags {
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation to copy: its key or id')
-    .option('--turn <n>', 'the last turn to copy (else all)', positiveNumber)
+    .option('--turn <n>', 'the last turn to copy (default: all)', positiveNumber)
     .option('--key <new>', 'a key for the new conversation')
     .option('--title <text>', 'a title for the new conversation')
-    .option('--cwd <dir>', 'where its agent works (else where the first one does)', directory)
+    .option('--cwd <dir>', 'where its agent works (default: where the first one does)', directory)
     .action((key: string, flags: ForkFlags) => fork(key, flags, cli));
   addHelp(command, {
     about: 'Prints the key of the new conversation, or its id when it has no key.',

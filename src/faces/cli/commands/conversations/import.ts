@@ -13,7 +13,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'a file that "throughline export" wrote; - reads stdin')
     .option('--key <new>', 'another key than the exported one')
-    .option('--cwd <dir>', 'where its agent works (else in a directory of its own)', directory)
+    .option('--cwd <dir>', 'where its agent works (default: a directory of its own)', directory)
     .action((file: string, flags: ImportFlags) => importFrom(file, flags, cli));
   addHelp(command, {
     about:

@@ -10,7 +10,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('[key]', 'the conversation: its key or id')
     .option('--agent <name>', "list the agent's own sessions instead")
-    .option('--cwd <dir>', 'with --agent: the sessions of this directory (else the current one)', directory)
+    .option('--cwd <dir>', 'with --agent: the sessions of this directory (default: the current one)', directory)
     .action((key: string | undefined, flags: { agent?: string; cwd?: string }) => either(key, flags, cli));
   addHelp(command, {
     about:

@@ -21,11 +21,13 @@ interface ServeFlags {
 export function define(command: Command, cli: Cli): void {
   command
     .option('--host <address>', 'the address to listen on; one beyond loopback needs --public-url', '127.0.0.1')
-    .option('--port <n>', 'the port to listen on (else 7717, or another free one)', portNumber)
+    .option('--port <n>', 'the port to listen on (default: 7717, or another free one)', portNumber)
     .option('--public-url <https-url>', 'the public address of this server, behind a proxy that terminates TLS')
     .option('--grace <seconds>', 'how long running turns may take to end when the server stops', wholeNumber, 10)
     .addOption(
-      new Option('--log-level <level>', 'what to log on stderr (else info, or warn at a terminal)').choices(LOG_LEVELS),
+      new Option('--log-level <level>', 'what to log on stderr (default: info, or warn at a terminal)').choices(
+        LOG_LEVELS,
+      ),
     )
     .option('--demo', 'create a demo conversation; its agent is Claude if that is installed, its model is scripted')
     .action((flags: ServeFlags) => serve(flags, cli));

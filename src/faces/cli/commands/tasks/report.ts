@@ -14,7 +14,7 @@ export function defineReport(task: Command, cli: Cli): void {
     .description(
       'Report how tasks went, as Markdown: sessions, lock waits, decisions, usage and the results of their gates.',
     )
-    .argument('[task...]', 'ids or names (else all tasks)')
+    .argument('[task...]', 'ids or names (default: all tasks)')
     .option('--milestone <name>', 'all tasks of this milestone, in the order in which they were added')
     .action((ids: string[], flags: { milestone?: string }) => report(ids, flags, cli));
   addHelp(command, {

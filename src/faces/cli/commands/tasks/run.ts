@@ -28,8 +28,8 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--gate-timeout <seconds>', 'how long the command may take', positiveNumber)
     .option('--name <name>', 'a name for the task')
     .option('--milestone <name>', 'use the conversation of this milestone')
-    .option('--agent <name>', 'the agent that works on it (else the default agent)')
-    .option('--max-iterations <n>', 'give up after this many turns (else 10)', positiveNumber)
+    .option('--agent <name>', 'the agent that works on it (default: the default agent of the settings)')
+    .option('--max-iterations <n>', 'give up after this many turns (default: 10)', positiveNumber)
     .option('--budget <amount>', "start no more turns once this is spent: '2 USD' or '50000 tokens'")
     .addOption(
       new Option('--sessions <mode>', 'kept: one session for all turns; fresh: a new session for each turn').choices(
@@ -37,8 +37,8 @@ export function defineRun(task: Command, cli: Cli): void {
       ),
     )
     .option('--session <id>', 'continue in this existing session of the agent, or ask')
-    .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (else ask)', wholeNumber)
-    .option('--cwd <dir>', 'where to work (else in a directory of its own)')
+    .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (default: ask)', wholeNumber)
+    .option('--cwd <dir>', 'where to work (default: a directory of its own)')
     .addOption(
       new Option('--permissions <mode>', 'when the agent asks for permission: wait for an answer, or deny').choices([
         'ask',

@@ -21,7 +21,7 @@ export function define(command: Command, cli: Cli): void {
 async function cancel(target: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const turns = await turnsOf(engine, target);
-    // The last one first: else the next turn would start as soon as the turn before it has ended.
+    // The last one first: otherwise the next turn would start as soon as the turn before it has ended.
     for (const turn of turns.toReversed()) await engine.cancel(turn.id);
     for (const turn of turns) {
       const now = hasEnded(turn.state) ? turn : await ended(engine, turn);

@@ -28,7 +28,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id; a new key creates a conversation')
     .argument('<prompt>', 'the prompt; - reads it from stdin')
-    .option('--agent <name>', 'the agent that answers (else the agent of the previous turn)')
+    .option('--agent <name>', 'the agent that answers (default: the agent of the previous turn)')
     .option('--session <id>', 'continue in this existing session of the agent, or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
@@ -46,7 +46,7 @@ export function define(command: Command, cli: Cli): void {
       new Option(
         '--permissions <mode>',
         'when the agent asks for permission: ask you (without a terminal, wait for "throughline answer"), or deny ' +
-          '(else ask at a terminal, and deny elsewhere)',
+          '(default: ask at a terminal, and deny elsewhere)',
       ).choices(['ask', 'deny']),
     )
     .option('--title <text>', 'set the title of the conversation')
