@@ -1,7 +1,7 @@
 import { connect as connectBy } from './clients/http/connect.ts';
 import { fetchTransport } from './clients/http/connection/transport.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
-import { checkOptions } from './core/known-options.ts';
+import { checkOptions } from './core/input/arguments.ts';
 import { ThroughlineClient } from './library/client.ts';
 
 /** `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
@@ -23,10 +23,8 @@ export async function connect(options: ClientOptions = {}): Promise<ThroughlineC
   return new ThroughlineClient(engine, new HttpTasks(engine.caller, null));
 }
 
-export type { ContentBlock, Prompt } from './core/content.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';
-export type { PermissionOption } from './core/permission.ts';
 export type { PublicConversation as Conversation, PublicSummary as Summary } from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
 export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
@@ -34,8 +32,10 @@ export type { PublicTask as Task, PublicTaskEvent as TaskEvent } from './core/pu
 export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
 export type { TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
-export type { TurnState } from './core/turn.ts';
-export type { Usage } from './core/usage.ts';
+export type { ContentBlock, Prompt } from './core/turn/content.ts';
+export type { PermissionOption } from './core/turn/permission.ts';
+export type { TurnState } from './core/turn/turn.ts';
+export type { Usage } from './core/turn/usage.ts';
 export type { ThroughlineClient } from './library/client.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';

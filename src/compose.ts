@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
 import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, ThroughlineError } from './core/errors.ts';
-import { DEFAULT_RESTORE } from './core/restore-settings.ts';
-import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/settings.ts';
+import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
+import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
 import { createEngine } from './engine/engine.ts';
 import {
   type ConfiguredAgent,

@@ -1,7 +1,7 @@
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkOptions, type OptionNames } from './core/known-options.ts';
+import { checkOptions, type OptionNames } from './core/input/arguments.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings. */
@@ -46,10 +46,8 @@ async function openServer({ server, token, home, owner, ...rest }: ServerOptions
   return new Throughline(engine, await tasksOf(engine), null);
 }
 
-export type { ContentBlock, Prompt } from './core/content.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';
-export type { PermissionOption } from './core/permission.ts';
 export type { ExportedConversation } from './core/portable.ts';
 export type {
   PublicConversation as Conversation,
@@ -64,14 +62,16 @@ export type {
   PublicTaskTurn as TaskTurn,
 } from './core/public/task.ts';
 export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
-export type { Proof, Tried } from './core/receipt.ts';
-export type { RecordPart, TurnRecord } from './core/record.ts';
-export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore-settings.ts';
+export type { Proof, Tried } from './core/restore/receipt.ts';
+export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
 export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
-export type { TurnState } from './core/turn.ts';
-export type { Update } from './core/update.ts';
-export type { Usage } from './core/usage.ts';
+export type { ContentBlock, Prompt } from './core/turn/content.ts';
+export type { PermissionOption } from './core/turn/permission.ts';
+export type { RecordPart, TurnRecord } from './core/turn/record.ts';
+export type { TurnState } from './core/turn/turn.ts';
+export type { Update } from './core/turn/update.ts';
+export type { Usage } from './core/turn/usage.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
 export type { TrackedRequest, TrackedSession } from './library/tracker/tracked-requests.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ThroughlineError } from './core/errors.ts';
-import { given } from './core/given.ts';
+import { given } from './core/input/arguments.ts';
 import type { Parts } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ComposeOptions, compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { given } from './core/given.ts';
+import { given } from './core/input/arguments.ts';
 import { checkFree } from './faces/http/listen.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
 import { createLog, type Log } from './faces/http/telemetry/log.ts';

@@ -4,7 +4,7 @@ import { basename, dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
-import { crowdedFolders, meaninglessFolders, unneededExceptions } from './architecture/folders.ts';
+import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { changeRequests, pathsIn } from './architecture/paths.ts';
@@ -38,9 +38,6 @@ describe('src', () => {
   });
 });
 
-/** Folders that hold more files than others, and how many they may hold. */
-const LARGE_FOLDERS = { core: 32 };
-
 describe('a reader', () => {
   test('meets no files that import each other in a circle, types included', () => {
     const cycles = importCycles(sources.filter(([path]) => !isTest(path)));
@@ -49,8 +46,7 @@ describe('a reader', () => {
 
   test('finds few files in a folder, and no folder whose name says nothing', () => {
     const paths = sources.map(([path]) => path);
-    expect(crowdedFolders(paths, LARGE_FOLDERS)).toEqual([]);
-    expect(unneededExceptions(paths, LARGE_FOLDERS)).toEqual([]);
+    expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
   });
 
@@ -64,7 +60,7 @@ describe('a reader', () => {
     const rules = rulesIn(read('INVARIANTS.md'));
     expect(rules.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, index) => `R${index + 1}`));
     expect(faultsOfRules(rules, (path) => (existsSync(join(root, path)) ? read(path) : null))).toEqual([]);
-    expect(written()).toContain('src/core/turn.ts');
+    expect(written()).toContain('src/core/turn/turn.ts');
     const cited = written().flatMap((path) => unknownRules(read(path), rules).map((id) => `${path} cites ${id}`));
     expect(cited).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { ADAPTERS, parseSettings } from '../src/core/settings.ts';
+import { ADAPTERS, parseSettings } from '../src/core/input/settings.ts';
 import { faultOf } from './values/thrown.ts';
 
 // Settings are checked by hand (docs/decisions/0005), and described by a schema for editors. Both have to say the same.

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
-import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
+import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import type { Measure } from '../finding.ts';
 import { ClaudeBench, type Seen } from '../support/claude-bench.ts';
 import { history } from '../support/history.ts';

@@ -1,4 +1,4 @@
-import type { Update } from '../../src/core/update.ts';
+import type { Update } from '../../src/core/turn/update.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { inProcessAgent } from '../support/in-process-agent.ts';

@@ -1,6 +1,6 @@
-import { planContinuity } from '../../src/core/continuity.ts';
-import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
-import { budgetFor, renderBlock } from '../../src/core/transcript.ts';
+import { planContinuity } from '../../src/core/restore/continuity.ts';
+import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
+import { budgetFor, renderBlock } from '../../src/core/restore/transcript.ts';
 import { recordsWithin } from '../../src/engine/restore/deliver.ts';
 import type { RestoreRequest } from '../../src/engine/restore/request.ts';
 import type { Measure } from '../finding.ts';

@@ -1,4 +1,4 @@
-import { hasEnded } from '../../src/core/turn.ts';
+import { hasEnded } from '../../src/core/turn/turn.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { createTasks } from '../../src/tasks/tasks.ts';
 import type { Measure } from '../finding.ts';

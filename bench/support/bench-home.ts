@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scriptedAgent } from '../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../src/agents/scripted/options.ts';
-import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
+import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from '../../src/engine/parts.ts';
 import { systemClock } from '../../src/host/clock.ts';

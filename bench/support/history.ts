@@ -1,8 +1,8 @@
 import type { ExportedConversation } from '../../src/core/portable.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '../../src/core/portable.ts';
-import type { TurnRecord } from '../../src/core/record.ts';
-import { DEFAULT_RESTORE } from '../../src/core/restore-settings.ts';
-import { NO_USAGE } from '../../src/core/usage.ts';
+import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
+import type { TurnRecord } from '../../src/core/turn/record.ts';
+import { NO_USAGE } from '../../src/core/turn/usage.ts';
 
 const SENTENCE = 'A turn of an ordinary conversation says about as much as this, and then a little more. ';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Update } from '../../src/core/update.ts';
+import type { Update } from '../../src/core/turn/update.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../src/ports/agent.ts';
 
 /**

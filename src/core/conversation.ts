@@ -1,4 +1,4 @@
-import type { RestoreOverride } from './restore-settings.ts';
+import type { RestoreOverride } from './restore/restore-settings.ts';
 
 /** Where a title came from, in rising order: a higher source replaces a lower one, never the reverse. */
 export const TITLE_SOURCES = ['none', 'prompt', 'agent', 'caller'] as const;

@@ -1,12 +1,12 @@
 import type { Parent, TitleSource } from './conversation.ts';
 import { type Failure, ThroughlineError } from './errors.ts';
-import type { PermissionOption } from './permission.ts';
-import type { Receipt, RestoreProgress, Tried } from './receipt.ts';
-import type { SessionOrigin, SessionState } from './session.ts';
-import { shown } from './shown.ts';
-import type { Sent, TurnEnd } from './turn.ts';
-import type { Update } from './update.ts';
-import type { Usage } from './usage.ts';
+import { shown } from './input/arguments.ts';
+import type { Receipt, RestoreProgress, Tried } from './restore/receipt.ts';
+import type { SessionOrigin, SessionState } from './restore/session.ts';
+import type { PermissionOption } from './turn/permission.ts';
+import type { Sent, TurnEnd } from './turn/turn.ts';
+import type { Update } from './turn/update.ts';
+import type { Usage } from './turn/usage.ts';
 
 /** The payload of every kind of event. What an agent does is `turn.update`, an ACP value; the rest is ours. */
 export interface EventPayloads {

@@ -4,8 +4,8 @@ import { history } from '../../test/values/arbitrary.ts';
 import { record } from '../../test/values/plain.ts';
 import { faultOf } from '../../test/values/thrown.ts';
 import { EXPORT_FORMAT, parseExport } from './portable.ts';
-import { DEFAULT_RESTORE } from './restore-settings.ts';
-import { NO_USAGE } from './usage.ts';
+import { DEFAULT_RESTORE } from './restore/restore-settings.ts';
+import { NO_USAGE } from './turn/usage.ts';
 
 const CONVERSATION = { key: 'door', title: 'The door', agent: 'agent', restore: DEFAULT_RESTORE };
 const SESSION = { id: 's', agent: 'agent', origin: 'new', parent: null, watermark: 1 };

@@ -1,12 +1,12 @@
-import { isObject, parsePrompt } from './content.ts';
 import { ERROR_CODES, ThroughlineError } from './errors.ts';
-import { asTitle, checkName } from './names.ts';
-import type { TurnRecord } from './record.ts';
-import { parseRestore, type RestoreOverride } from './restore-settings.ts';
-import { SESSION_ORIGINS, type SessionOrigin } from './session.ts';
-import { shown } from './shown.ts';
-import { TURN_ENDS } from './turn.ts';
-import { NO_USAGE } from './usage.ts';
+import { shown } from './input/arguments.ts';
+import { asTitle, checkName } from './input/names.ts';
+import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
+import { SESSION_ORIGINS, type SessionOrigin } from './restore/session.ts';
+import { isObject, parsePrompt } from './turn/content.ts';
+import type { TurnRecord } from './turn/record.ts';
+import { TURN_ENDS } from './turn/turn.ts';
+import { NO_USAGE } from './turn/usage.ts';
 
 export const EXPORT_FORMAT = 'throughline.conversation';
 export const EXPORT_VERSION = 1;

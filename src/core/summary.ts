@@ -1,4 +1,4 @@
-import type { Usage } from './usage.ts';
+import type { Usage } from './turn/usage.ts';
 
 /** An overview of a conversation; it costs the same at any length. */
 export interface Summary {

@@ -1,16 +1,14 @@
-import { type Actor, actor } from '../core/actor.ts';
-import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import { checkHead } from '../core/event.ts';
-import { given } from '../core/given.ts';
-import { checkName } from '../core/names.ts';
+import { type Actor, actor, checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
+import { checkName } from '../core/input/names.ts';
+import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicConversation, toPublicConversation, toPublicSummary } from '../core/public/conversation.ts';
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
-import { parseRestore, type RestoreOverride } from '../core/restore-settings.ts';
-import { hasEnded, type Turn } from '../core/turn.ts';
-import { checkUsagePage } from '../core/usage-page.ts';
+import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
+import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import { conversationLeases, freeDead } from '../leases/lease-keeper.ts';
 import type {
   Bounded,

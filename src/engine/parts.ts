@@ -1,6 +1,6 @@
 import type { ThroughlineError } from '../core/errors.ts';
-import type { RestoreSettings } from '../core/restore-settings.ts';
-import type { PermissionMode } from '../core/turn.ts';
+import type { RestoreSettings } from '../core/restore/restore-settings.ts';
+import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Processes } from '../ports/processes.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
-import { parseSettings, type Settings } from '../core/settings.ts';
+import { parseSettings, type Settings } from '../core/input/settings.ts';
 
 const NAME = 'throughline.config.json';
 

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from '../core/known-options.ts';
+import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { ConversationSpec, Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
 import { ConversationHandle } from './conversation.ts';

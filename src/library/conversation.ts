@@ -1,10 +1,10 @@
-import type { Prompt } from '../core/content.ts';
 import { ThroughlineError } from '../core/errors.ts';
-import { checkOptions, type OptionNames } from '../core/known-options.ts';
+import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicReceipt } from '../core/public/session.ts';
 import type { PublicTurn } from '../core/public/turn.ts';
+import type { Prompt } from '../core/turn/content.ts';
 import type {
   ConversationSpec,
   ConversationView,

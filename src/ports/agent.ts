@@ -1,12 +1,12 @@
-import type { Prompt } from '../core/content.ts';
-import type { PermissionOption } from '../core/permission.ts';
 import type { ProcessIdentity } from '../core/process.ts';
-import type { Proof } from '../core/receipt.ts';
-import type { TurnRecord } from '../core/record.ts';
-import type { ToldTurn } from '../core/told.ts';
-import type { AgentTraits } from '../core/traits.ts';
-import type { Update } from '../core/update.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Proof } from '../core/restore/receipt.ts';
+import type { ToldTurn } from '../core/restore/told.ts';
+import type { AgentTraits } from '../core/restore/traits.ts';
+import type { Prompt } from '../core/turn/content.ts';
+import type { PermissionOption } from '../core/turn/permission.ts';
+import type { TurnRecord } from '../core/turn/record.ts';
+import type { Update } from '../core/turn/update.ts';
+import type { Usage } from '../core/turn/usage.ts';
 import type { OpenSandbox } from './sandbox.ts';
 
 /** A configured program that answers prompts. One object for all conversations; it holds no conversation's state. */

@@ -1,14 +1,14 @@
-import type { Prompt } from '../core/content.ts';
 import type { ChainCheck } from '../core/event.ts';
+import type { UsagePage } from '../core/input/usage-page.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicReceipt, PublicSession } from '../core/public/session.ts';
 import type { PublicPermission, PublicTurn } from '../core/public/turn.ts';
-import type { RestoreOverride } from '../core/restore-settings.ts';
-import type { AgentTraits } from '../core/traits.ts';
-import type { PermissionMode } from '../core/turn.ts';
-import type { UsagePage } from '../core/usage-page.ts';
+import type { RestoreOverride } from '../core/restore/restore-settings.ts';
+import type { AgentTraits } from '../core/restore/traits.ts';
+import type { Prompt } from '../core/turn/content.ts';
+import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
 import type { LastUsage, UsageRow } from './store/usage.ts';
 

@@ -1,8 +1,8 @@
+import type { UsagePage } from '../core/input/usage-page.ts';
 import type { PublicTask, PublicTaskEvent } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
-import type { UsagePage } from '../core/usage-page.ts';
 import type { LastTaskUsage, TaskUsageRow } from './store/tasks.ts';
 
 /**

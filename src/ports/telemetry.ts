@@ -1,7 +1,7 @@
 import type { Failure } from '../core/errors.ts';
-import type { Receipt } from '../core/receipt.ts';
-import type { Turn, TurnEnd } from '../core/turn.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Receipt } from '../core/restore/receipt.ts';
+import type { Turn, TurnEnd } from '../core/turn/turn.ts';
+import type { Usage } from '../core/turn/usage.ts';
 
 /** Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`. */
 export interface Telemetry {

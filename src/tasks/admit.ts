@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { resolve } from 'node:path';
 import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
+import type { AgentTraits } from '../core/restore/traits.ts';
 import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
-import type { AgentTraits } from '../core/traits.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SPENT, type Update } from '../core/update.ts';
+import { SPENT, type Update } from '../core/turn/update.ts';
 import { BudgetWatch } from './budget-watch.ts';
 
 const said = (amount: number, currency = 'USD') =>

@@ -1,7 +1,7 @@
-import { isObject } from '../core/content.ts';
 import type { Budget } from '../core/tasks/task.ts';
 import { NO_BUDGET } from '../core/tasks/task-budget.ts';
-import { tokensSpent, type Update } from '../core/update.ts';
+import { isObject } from '../core/turn/content.ts';
+import { tokensSpent, type Update } from '../core/turn/update.ts';
 
 /**
  * Compares what an agent reports during a turn with the rest of the budget: the tokens of the turn, and the cost of the session

@@ -1,15 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type Actor, actor } from '../core/actor.ts';
-import { checkAfter, checkLimit, checkText } from '../core/arguments.ts';
 import { noSuchTask } from '../core/errors.ts';
-import { inPages } from '../core/pages.ts';
+import { type Actor, actor, checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
+import { inPages } from '../core/input/pages.ts';
+import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/tasks/task.ts';
 import { inWords, parsePlan, placesIn } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
 import { TaskWait } from '../core/tasks/task-wait.ts';
-import { checkUsagePage } from '../core/usage-page.ts';
 import type { Store } from '../ports/store.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';

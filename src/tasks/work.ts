@@ -15,7 +15,7 @@ import {
 import type { GateResult } from '../core/tasks/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/tasks/task-progress.ts';
 import { taskPrompt } from '../core/tasks/task-prompt.ts';
-import type { Turn } from '../core/turn.ts';
+import type { Turn } from '../core/turn/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { BudgetWatch } from './budget-watch.ts';

@@ -12,7 +12,7 @@ import { entriesFrom } from '../../src/agents/claude/transcript/position.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { updatesOf } from '../../src/agents/claude/transcript/updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
-import { PartsBuilder } from '../../src/core/record.ts';
+import { PartsBuilder } from '../../src/core/turn/record.ts';
 import { until } from '../contracts/agent-sandbox.ts';
 import { modelForTests } from '../model/speaking.ts';
 import { type ClaudeLine, claudeOrSkip, runClaude } from './claude.ts';

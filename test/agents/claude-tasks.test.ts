@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { addUsage, NO_USAGE, type Usage } from '../../src/core/usage.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../src/core/turn/usage.ts';
 import type { Task } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
 import { known, until, WHICH } from '../e2e/support/conversations.ts';

@@ -1,4 +1,4 @@
-import { NO_USAGE } from '../../src/core/usage.ts';
+import { NO_USAGE } from '../../src/core/turn/usage.ts';
 import type { ExportedConversation, TurnRecord } from '../../src/index.ts';
 import { acknowledgement } from '../../src/testing/index.ts';
 import { codeword } from './agent-home.ts';

@@ -8,7 +8,7 @@ import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
 import { readPosition } from '../../src/agents/claude/transcript/position.ts';
 import { type SyntheticSession, synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
-import type { ToolPart, TurnRecord } from '../../src/core/record.ts';
+import type { ToolPart, TurnRecord } from '../../src/core/turn/record.ts';
 import type { Model, ModelRequest } from '../../src/testing/index.ts';
 import { type ClaudeRun, claudeEnvironment, claudeOrSkip, runClaude } from './claude.ts';
 

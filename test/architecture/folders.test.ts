@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crowdedFolders, MOST_FILES, meaninglessFolders, unneededExceptions } from './folders.ts';
+import { crowdedFolders, MOST_FILES, meaninglessFolders } from './folders.ts';
 
 const folder = (name: string, files: number) => Array.from({ length: files }, (_, n) => `${name}/file-${n}.ts`);
 
@@ -7,16 +7,6 @@ test('a folder with too many files is named; tests and the files of its subfolde
   const full = [...folder('engine/turn', MOST_FILES), 'engine/turn/file-1.test.ts', ...folder('engine/turn/open', 2)];
   expect(crowdedFolders(full)).toEqual([]);
   expect(crowdedFolders([...full, 'engine/turn/one-more.ts'])).toEqual(['engine/turn holds 13 files, and may hold 12']);
-});
-
-test('an exception allows as many files as it says', () => {
-  expect(crowdedFolders(folder('core', 40), { core: 40 })).toEqual([]);
-  expect(crowdedFolders(folder('core', 41), { core: 40 })).toEqual(['core holds 41 files, and may hold 40']);
-});
-
-test('an exception that no folder needs is found', () => {
-  const paths = [...folder('core', 13), ...folder('wire', 12)];
-  expect(unneededExceptions(paths, { core: 40, wire: 40, gone: 40 })).toEqual(['wire', 'gone']);
 });
 
 test('a folder that is named after nothing is found at any depth', () => {

@@ -6,21 +6,12 @@ import { isTest } from './import-rules.ts';
 export const MOST_FILES = 12;
 const MEANINGLESS = ['utils', 'util', 'helpers', 'misc', 'common', 'lib'];
 
-/** Folders that hold too many files, in words. `exceptions`: how many files a folder may hold that may hold more than others. */
-export function crowdedFolders(paths: readonly string[], exceptions: Exceptions = {}): string[] {
-  return [...filesOf(paths)].flatMap(([folder, count]) => {
-    const most = exceptions[folder] ?? MOST_FILES;
-    return count > most ? [`${folder} holds ${count} files, and may hold ${most}`] : [];
-  });
+/** Folders that hold too many files, in words. */
+export function crowdedFolders(paths: readonly string[]): string[] {
+  return [...filesOf(paths)].flatMap(([folder, count]) =>
+    count > MOST_FILES ? [`${folder} holds ${count} files, and may hold ${MOST_FILES}`] : [],
+  );
 }
-
-/** Exceptions that no folder needs any more. */
-export function unneededExceptions(paths: readonly string[], exceptions: Exceptions): string[] {
-  const files = filesOf(paths);
-  return Object.keys(exceptions).filter((folder) => (files.get(folder) ?? 0) <= MOST_FILES);
-}
-
-type Exceptions = Readonly<Record<string, number>>;
 
 function filesOf(paths: readonly string[]): Map<string, number> {
   const files = new Map<string, number>();

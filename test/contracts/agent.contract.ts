@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Prompt } from '../../src/core/content.ts';
-import type { AgentTraits } from '../../src/core/traits.ts';
+import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import type { Prompt } from '../../src/core/turn/content.ts';
 import { systemProcesses } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
 import type { OpenSandbox } from '../../src/ports/sandbox.ts';

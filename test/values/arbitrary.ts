@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import type { Prompt } from '../../src/core/content.ts';
-import type { RecordPart, TurnRecord } from '../../src/core/record.ts';
-import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore-settings.ts';
-import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/session.ts';
-import type { AgentTraits } from '../../src/core/traits.ts';
-import { TURN_ENDS } from '../../src/core/turn.ts';
-import { NO_USAGE } from '../../src/core/usage.ts';
+import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore/restore-settings.ts';
+import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/restore/session.ts';
+import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import type { Prompt } from '../../src/core/turn/content.ts';
+import type { RecordPart, TurnRecord } from '../../src/core/turn/record.ts';
+import { TURN_ENDS } from '../../src/core/turn/turn.ts';
+import { NO_USAGE } from '../../src/core/turn/usage.ts';
 import { record } from './plain.ts';
 
 /** Random values of the core, for properties. */

@@ -1,6 +1,6 @@
-import type { TurnRecord } from '../../src/core/record.ts';
-import type { AgentTraits } from '../../src/core/traits.ts';
-import { NO_USAGE } from '../../src/core/usage.ts';
+import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import type { TurnRecord } from '../../src/core/turn/record.ts';
+import { NO_USAGE } from '../../src/core/turn/usage.ts';
 
 /** Values with nothing special about them, for tests to say only what matters to them. */
 

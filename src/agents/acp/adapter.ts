@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { AgentTraits } from '../../core/traits.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Capabilities } from './connection/capabilities.ts';

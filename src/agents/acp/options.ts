@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
-import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { shown } from '../../core/shown.ts';
+import { shown } from '../../core/input/arguments.ts';
+import { isObject } from '../../core/turn/content.ts';
 import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
 
 /** The options of an ACP agent in the settings. They apply to every session, also after a restore. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import type { AgentTraits } from '../../core/traits.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';

@@ -1,5 +1,5 @@
-import { isObject } from '../../core/content.ts';
 import { asSentence, ThroughlineError } from '../../core/errors.ts';
+import { isObject } from '../../core/turn/content.ts';
 import type { McpServer, NamedValue } from '../shared/mcp-servers.ts';
 
 /** Claude's answer; null: it ended before it answered. */

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { shown } from '../../core/shown.ts';
+import { shown } from '../../core/input/arguments.ts';
 import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
 import { type FindSettings, type FoundClaude, findClaude } from './find/find.ts';
 

@@ -1,4 +1,4 @@
-import { type ContentBlock, type Prompt, promptText } from '../../core/content.ts';
+import { type ContentBlock, type Prompt, promptText } from '../../core/turn/content.ts';
 import type { ClaudeBlock, ClaudeUserMessage } from './connection.ts';
 
 /** A prompt as Claude takes it. `uuid` becomes its id in the transcript and in the result. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { AgentTraits } from '../../core/traits.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';

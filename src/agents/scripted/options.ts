@@ -1,5 +1,5 @@
-import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { isObject } from '../../core/turn/content.ts';
 
 /** The behaviour of the scripted agent, and its faults. The defaults make an agent without faults. */
 export interface ScriptedOptions {

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/content.ts';
+import { isObject } from '../../core/turn/content.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineProcess } from '../shared/line-process.ts';
 import type { FromProgram } from './protocol.ts';

@@ -1,5 +1,5 @@
-import type { Prompt } from '../../core/content.ts';
-import type { Update } from '../../core/update.ts';
+import type { Prompt } from '../../core/turn/content.ts';
+import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ScriptedOptions } from './options.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Update } from '../../core/update.ts';
+import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { ScriptedOptions } from './options.ts';

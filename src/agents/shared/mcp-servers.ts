@@ -1,4 +1,4 @@
-import { isObject } from '../../core/content.ts';
+import { isObject } from '../../core/turn/content.ts';
 
 /** An MCP server in the words of the Agent Client Protocol: a program, or an address. */
 export type McpServer = McpProgram | McpAddress;

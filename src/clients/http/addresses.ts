@@ -1,5 +1,5 @@
-import { isObject } from '../../core/content.ts';
 import { noSuchPermission, noSuchTurn, ThroughlineError } from '../../core/errors.ts';
+import { isObject } from '../../core/turn/content.ts';
 
 /* Ids in the path of a request, and directories on the machine of the server. */
 

@@ -1,5 +1,5 @@
-import { checkText } from '../../core/arguments.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { checkText } from '../../core/input/arguments.ts';
 import type { AnswerOf } from '../../wire/operations/operation.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { OPERATIONS, OperationName } from '../../wire/operations.ts';

@@ -1,15 +1,15 @@
-import { checkAfter, checkLimit, checkText } from '../../core/arguments.ts';
-import { parsePrompt } from '../../core/content.ts';
 import { noSuchConversation } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
-import { checkName } from '../../core/names.ts';
-import { inPages } from '../../core/pages.ts';
+import { checkAfter, checkLimit, checkText } from '../../core/input/arguments.ts';
+import { checkName } from '../../core/input/names.ts';
+import { inPages } from '../../core/input/pages.ts';
+import { checkUsagePage } from '../../core/input/usage-page.ts';
 import { parseExport } from '../../core/portable.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { PublicEvent } from '../../core/public/event.ts';
 import type { PublicPermission, PublicTurn } from '../../core/public/turn.ts';
-import { parseRestore, type RestoreOverride } from '../../core/restore-settings.ts';
-import { checkUsagePage } from '../../core/usage-page.ts';
+import { parseRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { parsePrompt } from '../../core/turn/content.ts';
 import type {
   ConversationSpec,
   Engine,

@@ -1,13 +1,13 @@
-import { checkAfter, checkLimit } from '../../core/arguments.ts';
 import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
-import { inPages } from '../../core/pages.ts';
+import { checkAfter, checkLimit } from '../../core/input/arguments.ts';
+import { inPages } from '../../core/input/pages.ts';
+import { checkUsagePage } from '../../core/input/usage-page.ts';
 import type { PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
 import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
 import { inWords, type Locate, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
 import { TaskWait } from '../../core/tasks/task-wait.ts';
-import { checkUsagePage } from '../../core/usage-page.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';

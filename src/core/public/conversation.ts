@@ -1,7 +1,7 @@
 import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
-import type { RestoreOverride } from '../restore-settings.ts';
+import type { RestoreOverride } from '../restore/restore-settings.ts';
 import type { Lock, Summary } from '../summary.ts';
-import type { Usage } from '../usage.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /** A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside. */
 export interface PublicConversation {

@@ -1,12 +1,12 @@
 import type { TitleSource } from '../conversation.ts';
 import type { Failure } from '../errors.ts';
 import type { ConversationEvent, EventKind, EventPayloads } from '../event.ts';
-import type { PermissionOption } from '../permission.ts';
-import type { RestoreProgress, Tried } from '../receipt.ts';
-import type { SessionOrigin, SessionState } from '../session.ts';
-import type { TurnEnd } from '../turn.ts';
-import type { Update } from '../update.ts';
-import type { Usage } from '../usage.ts';
+import type { RestoreProgress, Tried } from '../restore/receipt.ts';
+import type { SessionOrigin, SessionState } from '../restore/session.ts';
+import type { PermissionOption } from '../turn/permission.ts';
+import type { TurnEnd } from '../turn/turn.ts';
+import type { Update } from '../turn/update.ts';
+import type { Usage } from '../turn/usage.ts';
 import { type PublicParent, toPublicParent } from './conversation.ts';
 import { type PublicReceipt, toPublicReceipt } from './session.ts';
 import { type PublicSent, toPublicSent } from './turn.ts';

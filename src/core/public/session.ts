@@ -1,7 +1,7 @@
-import type { Proof, Receipt, Tried } from '../receipt.ts';
-import type { ReceiptRung } from '../restore-settings.ts';
-import type { Session, SessionOrigin, SessionState } from '../session.ts';
-import type { Usage } from '../usage.ts';
+import type { Proof, Receipt, Tried } from '../restore/receipt.ts';
+import type { ReceiptRung } from '../restore/restore-settings.ts';
+import type { Session, SessionOrigin, SessionState } from '../restore/session.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /** One agent's own session as all interfaces show it. What we know of its process and its files stays inside. */
 export interface PublicSession {

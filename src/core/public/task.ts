@@ -12,8 +12,8 @@ import type {
   TaskTurn,
   TurnPurpose,
 } from '../tasks/task.ts';
-import type { PermissionMode, TurnEnd } from '../turn.ts';
-import type { Usage } from '../usage.ts';
+import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /** A task as all interfaces show it. */
 export interface PublicTask {

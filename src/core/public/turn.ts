@@ -1,9 +1,9 @@
-import type { Prompt } from '../content.ts';
 import type { Failure } from '../errors.ts';
-import type { Permission, PermissionOption, PermissionState } from '../permission.ts';
-import type { ReceiptRung } from '../restore-settings.ts';
-import type { Sent, Turn, TurnOptions, TurnState } from '../turn.ts';
-import type { Usage } from '../usage.ts';
+import type { ReceiptRung } from '../restore/restore-settings.ts';
+import type { Prompt } from '../turn/content.ts';
+import type { Permission, PermissionOption, PermissionState } from '../turn/permission.ts';
+import type { Sent, Turn, TurnOptions, TurnState } from '../turn/turn.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /** A turn as all interfaces show it. */
 export interface PublicTurn {

@@ -1,4 +1,4 @@
-import { isObject } from '../content.ts';
+import { isObject } from '../turn/content.ts';
 import type { Budget } from './task.ts';
 
 export const NO_BUDGET: Budget = { costMicros: null, tokens: null };

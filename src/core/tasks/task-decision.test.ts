@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { NO_USAGE } from '../usage.ts';
+import { NO_USAGE } from '../turn/usage.ts';
 import { checkDecision, decideAfter, decideBefore, type Standing } from './task-decision.ts';
 import { type GateResult, parseVerdict } from './task-gate.ts';
 

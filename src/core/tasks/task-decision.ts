@@ -1,8 +1,8 @@
-import { isObject } from '../content.ts';
 import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
-import { shown } from '../shown.ts';
-import type { TurnEnd } from '../turn.ts';
-import type { Usage } from '../usage.ts';
+import { shown } from '../input/arguments.ts';
+import { isObject } from '../turn/content.ts';
+import type { TurnEnd } from '../turn/turn.ts';
+import type { Usage } from '../turn/usage.ts';
 import { type Budget, DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 

@@ -1,4 +1,4 @@
-import { isObject } from '../content.ts';
+import { isObject } from '../turn/content.ts';
 
 /** `broken`: the gate itself did not work, which says nothing about the task. */
 export const VERDICTS = ['pass', 'fail', 'ask', 'broken'] as const;

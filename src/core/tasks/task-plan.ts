@@ -1,7 +1,7 @@
-import { isObject } from '../content.ts';
 import { ThroughlineError } from '../errors.ts';
-import { checkName } from '../names.ts';
-import { shown } from '../shown.ts';
+import { shown } from '../input/arguments.ts';
+import { checkName } from '../input/names.ts';
+import { isObject } from '../turn/content.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { NO_BUDGET, parseBudget } from './task-budget.ts';
 import { checkTogether } from './task-together.ts';

@@ -1,4 +1,4 @@
-import { addUsage, NO_USAGE } from '../usage.ts';
+import { addUsage, NO_USAGE } from '../turn/usage.ts';
 import type { Decision, TaskProgress, TaskSpec, TaskTurn, TurnPurpose } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 

@@ -1,5 +1,5 @@
 import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../public/task.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../restore/session.ts';
 import type { Decision, TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../errors.ts';
-import { shown } from '../shown.ts';
+import { shown } from '../input/arguments.ts';
 import type { Budget } from './task.ts';
 import { parseBudget } from './task-budget.ts';
 

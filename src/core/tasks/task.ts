@@ -1,6 +1,6 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
-import type { PermissionMode, TurnEnd } from '../turn.ts';
-import type { Usage } from '../usage.ts';
+import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
+import type { Usage } from '../turn/usage.ts';
 import type { GateResult } from './task-gate.ts';
 
 /*

@@ -1,9 +1,9 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
-import { given } from '../../core/given.ts';
-import { checkName } from '../../core/names.ts';
-import { parseRestore } from '../../core/restore-settings.ts';
+import { given } from '../../core/input/arguments.ts';
+import { checkName } from '../../core/input/names.ts';
+import { parseRestore } from '../../core/restore/restore-settings.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
 import type { Store } from '../../ports/store.ts';

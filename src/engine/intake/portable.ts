@@ -1,6 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, parseExport } from '../../core/portable.ts';
-import type { TurnRecord } from '../../core/record.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Bounded } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';

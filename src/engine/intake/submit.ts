@@ -1,11 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { checkText } from '../../core/arguments.ts';
-import { parsePrompt } from '../../core/content.ts';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { given } from '../../core/given.ts';
-import { parseRestore } from '../../core/restore-settings.ts';
-import { hasEnded, type Turn, type TurnOptions } from '../../core/turn.ts';
+import { checkText, given } from '../../core/input/arguments.ts';
+import { parseRestore } from '../../core/restore/restore-settings.ts';
+import { parsePrompt } from '../../core/turn/content.ts';
+import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';

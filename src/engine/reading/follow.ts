@@ -1,5 +1,5 @@
+import { sizeOf } from '../../core/input/size.ts';
 import { type PublicEvent, toPublicEvent } from '../../core/public/event.ts';
-import { sizeOf } from '../../core/size.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Changes } from './changes.ts';
 

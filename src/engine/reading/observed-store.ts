@@ -1,6 +1,6 @@
-import type { Receipt } from '../../core/receipt.ts';
-import { hasEnded } from '../../core/turn.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import { hasEnded } from '../../core/turn/turn.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';

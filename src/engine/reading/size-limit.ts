@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { sizeOf } from '../../core/size.ts';
+import { sizeOf } from '../../core/input/size.ts';
 
 /** Limits how much is gathered for one answer. */
 export class SizeLimit {

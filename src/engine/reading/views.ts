@@ -1,13 +1,13 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuch } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
-import { inPages } from '../../core/pages.ts';
+import { inPages } from '../../core/input/pages.ts';
 import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
 import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
-import { replyText, type TurnRecord } from '../../core/record.ts';
-import type { Session } from '../../core/session.ts';
-import type { Turn } from '../../core/turn.ts';
+import type { Session } from '../../core/restore/session.ts';
+import { replyText, type TurnRecord } from '../../core/turn/record.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 import type { Bounded, ConversationView, Engine, SearchHit } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { SizeLimit } from './size-limit.ts';

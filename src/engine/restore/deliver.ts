@@ -1,9 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { promptText } from '../../core/content.ts';
-import type { Step } from '../../core/continuity.ts';
-import type { RestoreProgress } from '../../core/receipt.ts';
-import type { TurnRecord } from '../../core/record.ts';
-import { BudgetFiller, budgetFor, byteLength, estimateTokens, renderBlock, renderTurn } from '../../core/transcript.ts';
+import type { Step } from '../../core/restore/continuity.ts';
+import type { RestoreProgress } from '../../core/restore/receipt.ts';
+import {
+  BudgetFiller,
+  budgetFor,
+  byteLength,
+  estimateTokens,
+  renderBlock,
+  renderTurn,
+} from '../../core/restore/transcript.ts';
+import { promptText } from '../../core/turn/content.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
 
 /**

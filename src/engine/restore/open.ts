@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Step } from '../../core/continuity.ts';
-import type { Proof } from '../../core/receipt.ts';
-import { PartsBuilder } from '../../core/record.ts';
-import type { Session } from '../../core/session.ts';
+import type { Step } from '../../core/restore/continuity.ts';
+import type { Proof } from '../../core/restore/receipt.ts';
+import type { Session } from '../../core/restore/session.ts';
+import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { notNew } from '../worker/held.ts';
 import { inLineage, type OpenResult, type RestoreRequest, type StepFailure } from './request.ts';

@@ -1,8 +1,8 @@
-import { type Plan, planContinuity, tooManyRepeats } from '../../core/continuity.ts';
-import type { RestoreSettings } from '../../core/restore-settings.ts';
-import type { Session } from '../../core/session.ts';
-import type { AgentTraits } from '../../core/traits.ts';
-import type { Sent, Turn } from '../../core/turn.ts';
+import { type Plan, planContinuity, tooManyRepeats } from '../../core/restore/continuity.ts';
+import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
+import type { Session } from '../../core/restore/session.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { Sent, Turn } from '../../core/turn/turn.ts';
 import { eventsOfTurn } from '../reading/views.ts';
 import type { Held } from '../worker/held.ts';
 import type { RestoreRequest, RewindTo } from './request.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isUsable } from '../../core/session.ts';
+import { isUsable } from '../../core/restore/session.ts';
 import { recordsWithin } from './deliver.ts';
 import {
   isOpen,

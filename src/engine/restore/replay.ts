@@ -1,5 +1,5 @@
-import { PartsBuilder, type TurnRecord } from '../../core/record.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession } from '../../ports/agent.ts';
 import { progress, recordsWithin } from './deliver.ts';
 import {

@@ -1,11 +1,11 @@
-import type { ContentBlock } from '../../core/content.ts';
 import type { Failure } from '../../core/errors.ts';
-import type { Proof, Receipt, Tried } from '../../core/receipt.ts';
-import type { RestoreSettings } from '../../core/restore-settings.ts';
-import type { Session, SessionOrigin } from '../../core/session.ts';
-import type { AgentTraits } from '../../core/traits.ts';
-import type { Sent } from '../../core/turn.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { Proof, Receipt, Tried } from '../../core/restore/receipt.ts';
+import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
+import type { Session, SessionOrigin } from '../../core/restore/session.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { ContentBlock } from '../../core/turn/content.ts';
+import type { Sent } from '../../core/turn/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession, Rewind } from '../../ports/agent.ts';
 import type { Held } from '../worker/held.ts';
 import type { LockWait } from './lock-wait.ts';

@@ -1,7 +1,7 @@
-import type { Plan, Step } from '../../core/continuity.ts';
 import type { Failure } from '../../core/errors.ts';
-import type { Proof, Receipt, Tried } from '../../core/receipt.ts';
-import type { ReceiptRung } from '../../core/restore-settings.ts';
+import type { Plan, Step } from '../../core/restore/continuity.ts';
+import type { Proof, Receipt, Tried } from '../../core/restore/receipt.ts';
+import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
 import { deliverBlock } from './deliver.ts';
 import { openAdopted, openLive, openNew, openResumed, putAside } from './open.ts';
 import { planFor } from './plan.ts';

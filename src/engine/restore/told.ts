@@ -1,7 +1,7 @@
-import { replyText, type TurnRecord } from '../../core/record.ts';
-import type { Session } from '../../core/session.ts';
-import type { ToldTurn } from '../../core/told.ts';
-import type { Sent } from '../../core/turn.ts';
+import type { Session } from '../../core/restore/session.ts';
+import type { ToldTurn } from '../../core/restore/told.ts';
+import { replyText, type TurnRecord } from '../../core/turn/record.ts';
+import type { Sent } from '../../core/turn/turn.ts';
 import type { Held } from '../worker/held.ts';
 
 const PAGE = 100;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { asSentence, type Failure, ThroughlineError } from '../../core/errors.ts';
-import type { Proof, Receipt } from '../../core/receipt.ts';
-import type { RecordPart } from '../../core/record.ts';
-import type { AgentTraits } from '../../core/traits.ts';
-import type { Sent, Turn } from '../../core/turn.ts';
-import type { TurnStop } from '../../core/turn-decision.ts';
-import { addUsage, type Usage } from '../../core/usage.ts';
+import type { Proof, Receipt } from '../../core/restore/receipt.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { RecordPart } from '../../core/turn/record.ts';
+import type { Sent, Turn } from '../../core/turn/turn.ts';
+import type { TurnStop } from '../../core/turn/turn-decision.ts';
+import { addUsage, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/agent.ts';
 import type { NewSession } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Turn } from '../../core/turn.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import type { Turn } from '../../core/turn/turn.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import { type EndFacts, endOf, outcomeOf, type SessionEffect } from './end-turn.ts';
 
 const TURN = { id: 't3', n: 3, agent: 'a', prompt: [{ type: 'text', text: 'Hi.' }] } as unknown as Turn;

@@ -1,11 +1,11 @@
 import type { Failure } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Receipt } from '../../core/receipt.ts';
-import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/record.ts';
-import type { AgentTraits } from '../../core/traits.ts';
-import type { Turn, TurnEnd } from '../../core/turn.ts';
-import type { EndKind } from '../../core/turn-decision.ts';
-import { NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
+import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
+import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
+import type { EndKind } from '../../core/turn/turn-decision.ts';
+import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, SentPrompt } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';

@@ -1,5 +1,5 @@
-import { PartsBuilder } from '../../core/record.ts';
-import { chunkText, UPDATE_VERSION, type Update } from '../../core/update.ts';
+import { PartsBuilder } from '../../core/turn/record.ts';
+import { chunkText, UPDATE_VERSION, type Update } from '../../core/turn/update.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Clock } from '../../ports/clock.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { denyOption } from '../../core/permission.ts';
-import type { PermissionMode } from '../../core/turn.ts';
+import { denyOption } from '../../core/turn/permission.ts';
+import type { PermissionMode } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
 import type { TurnSignal } from './turn-signal.ts';

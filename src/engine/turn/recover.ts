@@ -1,7 +1,7 @@
 import { type Failure, ThroughlineError } from '../../core/errors.ts';
-import { mergeParts, PartsBuilder } from '../../core/record.ts';
-import type { Turn } from '../../core/turn.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
+import type { Turn } from '../../core/turn/turn.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent } from '../../ports/agent.ts';
 import { eventsOfTurn } from '../reading/views.ts';
 import { canReopen, type Held } from '../worker/held.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
-import type { Receipt, Tried } from '../../core/receipt.ts';
-import { effectiveRestore, type RestoreSettings } from '../../core/restore-settings.ts';
-import type { AgentTraits } from '../../core/traits.ts';
-import type { Turn } from '../../core/turn.ts';
-import { type AttemptFacts, decideAfterAttempt, type TurnVerdict } from '../../core/turn-decision.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import type { Receipt, Tried } from '../../core/restore/receipt.ts';
+import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { Turn } from '../../core/turn/turn.ts';
+import { type AttemptFacts, decideAfterAttempt, type TurnVerdict } from '../../core/turn/turn-decision.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Changes } from '../reading/changes.ts';
 import { LockWait } from '../restore/lock-wait.ts';

@@ -1,6 +1,6 @@
-import type { Permission } from '../../core/permission.ts';
-import type { Turn } from '../../core/turn.ts';
-import type { TurnStop } from '../../core/turn-decision.ts';
+import type { Permission } from '../../core/turn/permission.ts';
+import type { Turn } from '../../core/turn/turn.ts';
+import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
 

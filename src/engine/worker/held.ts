@@ -1,5 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts';
-import type { SessionState } from '../../core/session.ts';
+import type { SessionState } from '../../core/restore/session.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';

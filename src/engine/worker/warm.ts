@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Receipt } from '../../core/receipt.ts';
-import { effectiveRestore, type RestoreOverride } from '../../core/restore-settings.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import { effectiveRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import { LockWait } from '../restore/lock-wait.ts';

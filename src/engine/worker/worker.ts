@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, isTransientFault, ThroughlineError } from '../../core/errors.ts';
-import { hasEnded, type Turn } from '../../core/turn.ts';
+import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, LeaseKeeper } from '../../leases/lease-keeper.ts';

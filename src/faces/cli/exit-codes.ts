@@ -1,5 +1,5 @@
 import type { ErrorCode, Failure } from '../../core/errors.ts';
-import type { TurnEnd } from '../../core/turn.ts';
+import type { TurnEnd } from '../../core/turn/turn.ts';
 
 /** Every other exit code is in the table, which does not compile while an error code is missing. */
 export const DONE = 0;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { ThroughlineError } from '../../core/errors.ts';
-import { isDay } from '../../core/usage-page.ts';
+import { isDay } from '../../core/input/usage-page.ts';
 
 /** What people give to a command: the values of its options, and text from stdin or from a file. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Receipt } from '../../core/receipt.ts';
-import { NO_USAGE } from '../../core/usage.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import { NO_USAGE } from '../../core/turn/usage.ts';
 import { receiptLine } from './lines.ts';
 
 const RECEIPT: Receipt = {

@@ -1,6 +1,6 @@
 import type { PublicReceipt } from '../../core/public/session.ts';
-import type { Tried } from '../../core/receipt.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { Tried } from '../../core/restore/receipt.ts';
+import type { Usage } from '../../core/turn/usage.ts';
 
 /** Values that many commands show, in words. */
 

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { isObject } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { isObject } from '../../core/turn/content.ts';
 import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
 import { Refusal } from './refusal.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Turn } from '../../core/turn.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Processes } from '../../ports/processes.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
-import { hasEnded, type Turn } from '../../core/turn.ts';
+import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Held } from './locks.ts';
 import { endRequest, giveSession, type TrackerContext } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';

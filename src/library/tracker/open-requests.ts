@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Session } from '../../core/session.ts';
-import { hasEnded, type Turn } from '../../core/turn.ts';
+import type { Session } from '../../core/restore/session.ts';
+import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
 import { notTracked, type TrackedRequests } from './tracked-requests.ts';
 import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracked-turn.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { parsePrompt } from '../../core/content.ts';
 import type { Failure } from '../../core/errors.ts';
-import type { TurnRecord } from '../../core/record.ts';
-import type { Session } from '../../core/session.ts';
-import type { Sent, Turn, TurnEnd } from '../../core/turn.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../core/usage.ts';
+import type { Session } from '../../core/restore/session.ts';
+import { parsePrompt } from '../../core/turn/content.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
+import type { Sent, Turn, TurnEnd } from '../../core/turn/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 

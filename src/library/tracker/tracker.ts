@@ -1,9 +1,9 @@
-import { parsePrompt, titleOf } from '../../core/content.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { checkName } from '../../core/names.ts';
+import { checkName } from '../../core/input/names.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
-import { hasEnded } from '../../core/turn.ts';
-import { parseUsage, type Usage } from '../../core/usage.ts';
+import { parsePrompt, titleOf } from '../../core/turn/content.ts';
+import { hasEnded } from '../../core/turn/turn.ts';
+import { parseUsage, type Usage } from '../../core/turn/usage.ts';
 import type { TrackerParts } from './locks.ts';
 import { TrackerLocks } from './locks.ts';
 import { type Asked, acceptRequest } from './new-requests.ts';

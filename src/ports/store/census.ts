@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { SessionState } from '../../core/session.ts';
+import type { SessionState } from '../../core/restore/session.ts';
 import type { TaskState } from '../../core/tasks/task.ts';
 
 /** What is stored of all owners, for finding what crashes left over. Reads everything: for rare use. */

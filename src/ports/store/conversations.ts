@@ -1,6 +1,6 @@
 import type { Conversation, TitleSource } from '../../core/conversation.ts';
-import type { TurnRecord } from '../../core/record.ts';
-import type { SessionOrigin } from '../../core/session.ts';
+import type { SessionOrigin } from '../../core/restore/session.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
 
 /** Making, finding, copying and erasing conversations. */
 export interface ConversationStore {

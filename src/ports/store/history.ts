@@ -1,6 +1,6 @@
 import type { ChainCheck, ConversationEvent } from '../../core/event.ts';
-import type { TurnRecord } from '../../core/record.ts';
 import type { Summary } from '../../core/summary.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
 
 /** Events as they came, and records of finished turns. */
 export interface HistoryStore {

@@ -1,6 +1,6 @@
 import type { Conversation, Driver } from '../../core/conversation.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Turn } from '../../core/turn.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 
 /** Who may write in a conversation (R2). */
 export interface LeaseStore {

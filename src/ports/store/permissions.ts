@@ -1,4 +1,4 @@
-import type { Permission, PermissionOption } from '../../core/permission.ts';
+import type { Permission, PermissionOption } from '../../core/turn/permission.ts';
 
 /** Questions that agents asked during turns. The holder of the lease asks and withdraws; anybody may answer. */
 export interface PermissionStore {

@@ -1,5 +1,5 @@
-import type { Receipt } from '../../core/receipt.ts';
-import type { Session } from '../../core/session.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import type { Session } from '../../core/restore/session.ts';
 
 /** The lineage: the agents' sessions that a conversation has used, and how each was restored. */
 export interface SessionStore {

@@ -1,3 +1,4 @@
+import type { UsagePage } from '../../core/input/usage-page.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type {
   Budget,
@@ -9,8 +10,7 @@ import type {
   TaskState,
   TaskTurn,
 } from '../../core/tasks/task.ts';
-import type { Usage } from '../../core/usage.ts';
-import type { UsagePage } from '../../core/usage-page.ts';
+import type { Usage } from '../../core/turn/usage.ts';
 import type { WorkerInfo } from './leases.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Prompt } from '../../core/content.ts';
-import type { Turn, TurnOptions } from '../../core/turn.ts';
+import type { Prompt } from '../../core/turn/content.ts';
+import type { Turn, TurnOptions } from '../../core/turn/turn.ts';
 
 /** Turns as everybody may write and read them: this needs the lock of the row, not the lease. */
 export interface TurnStore {

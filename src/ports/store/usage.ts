@@ -1,5 +1,5 @@
-import type { Usage } from '../../core/usage.ts';
-import type { UsagePage } from '../../core/usage-page.ts';
+import type { UsagePage } from '../../core/input/usage-page.ts';
+import type { Usage } from '../../core/turn/usage.ts';
 
 /** What was spent. */
 export interface UsageStore {

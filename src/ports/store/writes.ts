@@ -1,9 +1,9 @@
 import type { Failure } from '../../core/errors.ts';
 import type { EventDraft } from '../../core/event.ts';
-import type { Receipt } from '../../core/receipt.ts';
-import type { TurnRecord } from '../../core/record.ts';
-import type { Sent, TurnEnd } from '../../core/turn.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
+import type { Sent, TurnEnd } from '../../core/turn/turn.ts';
+import type { Usage } from '../../core/turn/usage.ts';
 import type { Fence } from './leases.ts';
 import type { NewPermission } from './permissions.ts';
 import type { NewSession, SessionChange } from './sessions.ts';

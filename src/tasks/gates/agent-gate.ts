@@ -1,5 +1,5 @@
 import { asSentence } from '../../core/errors.ts';
-import { asTitle } from '../../core/names.ts';
+import { asTitle } from '../../core/input/names.ts';
 import type { Gate, Task, TaskTurn } from '../../core/tasks/task.ts';
 import { type GateResult, parseVerdict } from '../../core/tasks/task-gate.ts';
 import { requestIdOf } from '../../core/tasks/task-progress.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
-import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore-settings.ts';
-import type { Usage as UsageValue } from '../../core/usage.ts';
+import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
+import type { Usage as UsageValue } from '../../core/turn/usage.ts';
 import { named } from '../registry.ts';
 
 /*

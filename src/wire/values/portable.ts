@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation as ExportedValue } from '../../core/portable.ts';
-import type { TurnRecord as RecordValue } from '../../core/record.ts';
+import type { TurnRecord as RecordValue } from '../../core/turn/record.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
 import { Session } from './session.ts';

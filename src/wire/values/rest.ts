@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { SCOPES } from '../../core/key.ts';
-import type { AgentTraits } from '../../core/traits.ts';
+import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
 import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { named } from '../registry.ts';

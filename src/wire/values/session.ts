@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { PublicReceipt, PublicSession } from '../../core/public/session.ts';
-import type { Tried as TriedValue } from '../../core/receipt.ts';
-import { RUNGS } from '../../core/restore-settings.ts';
-import { SESSION_ORIGINS, SESSION_STATES } from '../../core/session.ts';
+import type { Tried as TriedValue } from '../../core/restore/receipt.ts';
+import { RUNGS } from '../../core/restore/restore-settings.ts';
+import { SESSION_ORIGINS, SESSION_STATES } from '../../core/restore/session.ts';
 import { named } from '../registry.ts';
 import { Count, Time, Usage } from './common.ts';
 

@@ -1,8 +1,12 @@
 import * as z from 'zod';
-import type { ContentBlock as ContentBlockValue, EmbeddedResource, Prompt as PromptValue } from '../../core/content.ts';
-import type { PermissionOption as OptionValue } from '../../core/permission.ts';
 import type { PublicPermission, PublicSent, PublicTurn } from '../../core/public/turn.ts';
-import { TURN_ENDS, TURN_STATES } from '../../core/turn.ts';
+import type {
+  ContentBlock as ContentBlockValue,
+  EmbeddedResource,
+  Prompt as PromptValue,
+} from '../../core/turn/content.ts';
+import type { PermissionOption as OptionValue } from '../../core/turn/permission.ts';
+import { TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Time, Usage } from './common.ts';

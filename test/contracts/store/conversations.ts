@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import { ANN, allEvents, BOB, codeOf, enqueue, kinds, newConversation, prompt, spec, type World } from './world.ts';
 
 export function conversations(world: World): void {

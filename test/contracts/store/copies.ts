@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { TurnRecord } from '../../../src/core/record.ts';
-import type { Turn } from '../../../src/core/turn.ts';
+import type { TurnRecord } from '../../../src/core/turn/record.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   AGENT,
   ANN,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { withTurns } from '../../../src/core/tasks/task-progress.ts';
-import type { Turn } from '../../../src/core/turn.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
 import { added, claimTask, DONE, finish, taskTurn } from './task-world.ts';
 import {
   ANN,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Turn } from '../../../src/core/turn.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   AGENT,
   ANN,

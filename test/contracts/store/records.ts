@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { RecordPart } from '../../../src/core/record.ts';
-import type { Turn } from '../../../src/core/turn.ts';
+import type { RecordPart } from '../../../src/core/turn/record.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   ANN,
   begun,

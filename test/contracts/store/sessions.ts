@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NO_USAGE } from '../../../src/core/usage.ts';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import type { SessionChange } from '../../../src/ports/store/sessions.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import {

@@ -2,7 +2,7 @@
 import type { Decision, Task, TaskTurn } from '../../../src/core/tasks/task.ts';
 import { parsePlan } from '../../../src/core/tasks/task-plan.ts';
 import { withDecision } from '../../../src/core/tasks/task-progress.ts';
-import { NO_USAGE } from '../../../src/core/usage.ts';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import type { NewTask, TaskChange, TaskClaim, TaskClaimRequest } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { AGENT, ANN, fresh, WORKER } from './world.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inPages } from '../../../src/core/pages.ts';
+import { inPages } from '../../../src/core/input/pages.ts';
 import type { TaskTurn } from '../../../src/core/tasks/task.ts';
 import { withTurns } from '../../../src/core/tasks/task-progress.ts';
 import type { TaskClaim, TaskUsageRow } from '../../../src/ports/store/tasks.ts';

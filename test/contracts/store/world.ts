@@ -1,12 +1,12 @@
 // What the tests of the store contract work with. Nothing here knows which store it is.
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ConversationEvent } from '../../../src/core/event.ts';
-import type { PermissionOption } from '../../../src/core/permission.ts';
-import type { Receipt } from '../../../src/core/receipt.ts';
-import type { TurnRecord } from '../../../src/core/record.ts';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
-import type { Sent, Turn } from '../../../src/core/turn.ts';
-import { NO_USAGE, type Usage } from '../../../src/core/usage.ts';
+import type { Receipt } from '../../../src/core/restore/receipt.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
+import type { PermissionOption } from '../../../src/core/turn/permission.ts';
+import type { TurnRecord } from '../../../src/core/turn/record.ts';
+import type { Sent, Turn } from '../../../src/core/turn/turn.ts';
+import { NO_USAGE, type Usage } from '../../../src/core/turn/usage.ts';
 import type { NewConversation } from '../../../src/ports/store/conversations.ts';
 import type { Claim, ClaimRequest, Fence, WorkerInfo } from '../../../src/ports/store/leases.ts';
 import type { NewSession } from '../../../src/ports/store/sessions.ts';

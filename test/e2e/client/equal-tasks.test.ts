@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { inPages } from '../../../src/core/pages.ts';
+import { inPages } from '../../../src/core/input/pages.ts';
 import type { Task, TaskEvent } from '../../../src/index.ts';
 import type { TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';

@@ -1,6 +1,6 @@
 // Embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
 import { beforeAll, expect, test } from 'vitest';
-import { inPages } from '../../../src/core/pages.ts';
+import { inPages } from '../../../src/core/input/pages.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { allEvents, ended, event, run } from '../support/conversations.ts';

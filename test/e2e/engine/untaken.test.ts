@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
-import { promptText } from '../../../src/core/content.ts';
+import { promptText } from '../../../src/core/turn/content.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ended } from '../support/conversations.ts';

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import type { Turn } from '../../../src/core/turn.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { allEvents, ended, event, known, letGo, refusedWith, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';

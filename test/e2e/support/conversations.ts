@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../../src/core/errors.ts';
 import type { EventKind } from '../../../src/core/event.ts';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
 import type { PublicTurn } from '../../../src/core/public/turn.ts';
-import { hasEnded } from '../../../src/core/turn.ts';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { until } from '../../contracts/agent-sandbox.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
-import { SPENT, type Update } from '../../../src/core/update.ts';
+import { SPENT, type Update } from '../../../src/core/turn/update.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { promptText } from '../../../src/core/content.ts';
+import { promptText } from '../../../src/core/turn/content.ts';
 import type { Task, Throughline } from '../../../src/index.ts';
 
 /** The one task that there is. */

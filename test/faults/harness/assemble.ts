@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import {
   type ConfiguredAgent,

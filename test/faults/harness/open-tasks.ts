@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { inProcessAgent, said } from '../../../bench/support/in-process-agent.ts';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TurnEnd } from '../../../src/core/turn.ts';
+import type { TurnEnd } from '../../../src/core/turn/turn.ts';
 import type { AgentName } from '../harness/agents.ts';
 import type { Hook } from '../harness/hook.ts';
 import { marked } from '../harness/marked.ts';

@@ -1,4 +1,4 @@
-import { hasEnded } from '../../../src/core/turn.ts';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import type { ConversationFacts, TurnFact } from './facts.ts';
 import { codewordsIn } from './prompts.ts';
 

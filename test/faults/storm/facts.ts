@@ -1,4 +1,4 @@
-import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn.ts';
+import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn/turn.ts';
 import type { Place } from '../harness/place.ts';
 
 /** All that is left of one conversation after a storm, as the database has it. */

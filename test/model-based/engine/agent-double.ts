@@ -1,8 +1,8 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import { type Prompt, promptText } from '../../../src/core/content.ts';
 import type { ProcessIdentity } from '../../../src/core/process.ts';
-import type { AgentTraits } from '../../../src/core/traits.ts';
-import { renderTurn } from '../../../src/core/transcript.ts';
+import type { AgentTraits } from '../../../src/core/restore/traits.ts';
+import { renderTurn } from '../../../src/core/restore/transcript.ts';
+import { type Prompt, promptText } from '../../../src/core/turn/content.ts';
 import type {
   Agent,
   AgentEvent,

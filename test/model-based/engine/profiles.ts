@@ -1,4 +1,4 @@
-import type { AgentTraits } from '../../../src/core/traits.ts';
+import type { AgentTraits } from '../../../src/core/restore/traits.ts';
 import { TRAITS } from '../../values/plain.ts';
 
 /** A kind of agent: what it declares, and how it treats its sessions. */

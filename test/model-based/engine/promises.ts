@@ -1,7 +1,7 @@
-import { promptText } from '../../../src/core/content.ts';
-import type { TurnRecord } from '../../../src/core/record.ts';
-import { isUsable } from '../../../src/core/session.ts';
-import { hasEnded, type Turn } from '../../../src/core/turn.ts';
+import { isUsable } from '../../../src/core/restore/session.ts';
+import { promptText } from '../../../src/core/turn/content.ts';
+import type { TurnRecord } from '../../../src/core/turn/record.ts';
+import { hasEnded, type Turn } from '../../../src/core/turn/turn.ts';
 import { promptedBy } from './agent-double.ts';
 import { PROFILES } from './profiles.ts';
 import type { Delivery } from './witness.ts';

@@ -1,5 +1,5 @@
-import { isUsable } from '../../../src/core/session.ts';
-import { hasEnded } from '../../../src/core/turn.ts';
+import { isUsable } from '../../../src/core/restore/session.ts';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import type { Machine } from './machine.ts';
 

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ProcessIdentity } from '../../../src/core/process.ts';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
-import { hasEnded } from '../../../src/core/turn.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
 import type { Engine } from '../../../src/ports/engine.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { SESSION_STATES } from '../../../src/core/session.ts';
-import { TURN_ENDS } from '../../../src/core/turn.ts';
+import { SESSION_STATES } from '../../../src/core/restore/session.ts';
+import { TURN_ENDS } from '../../../src/core/turn/turn.ts';
 
 /*
  * What can happen to a store, as data. Numbers choose among what there is at that moment (modulo how much there is), so that

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../../src/core/errors.ts';
 import type { EventKind } from '../../../src/core/event.ts';
-import { type SessionState, USABLE_SESSION_STATES } from '../../../src/core/session.ts';
-import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn.ts';
+import { type SessionState, USABLE_SESSION_STATES } from '../../../src/core/restore/session.ts';
+import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn/turn.ts';
 
 /*
  * What a store does, in as few words as possible, written from the rules and not from the code: the store is held to it after

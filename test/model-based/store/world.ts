@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../src/core/errors.ts';
-import { DEFAULT_RESTORE } from '../../../src/core/restore-settings.ts';
-import { hasEnded } from '../../../src/core/turn.ts';
+import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
 import type { Fence } from '../../../src/ports/store/leases.ts';
 import type { NewTurn } from '../../../src/ports/store/turns.ts';
 import type { Write as StoreWrite } from '../../../src/ports/store/writes.ts';

@@ -1,7 +1,7 @@
-import type { Receipt } from '../../../src/core/receipt.ts';
-import type { TurnRecord } from '../../../src/core/record.ts';
-import type { Sent } from '../../../src/core/turn.ts';
-import { NO_USAGE } from '../../../src/core/usage.ts';
+import type { Receipt } from '../../../src/core/restore/receipt.ts';
+import type { TurnRecord } from '../../../src/core/turn/record.ts';
+import type { Sent } from '../../../src/core/turn/turn.ts';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import type { NewPermission } from '../../../src/ports/store/permissions.ts';
 import type { NewSession } from '../../../src/ports/store/sessions.ts';
 import type { EndOfTurn, Write as StoreWrite } from '../../../src/ports/store/writes.ts';

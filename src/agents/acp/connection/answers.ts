@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import type { ContentBlock, Prompt } from '../../../core/content.ts';
+import type { ContentBlock, Prompt } from '../../../core/turn/content.ts';
 import type { AgentOutcome, Opened } from '../../../ports/agent.ts';
 import type { Quirks } from '../known/description.ts';
 import { asObject, type Capabilities } from './capabilities.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 
 /** The name and version that an agent gives itself. */
 export interface AgentIdentity {

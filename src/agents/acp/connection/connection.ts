@@ -1,6 +1,6 @@
 import { type AnyMessage, type ClientConnection, client } from '@agentclientprotocol/sdk';
-import { isObject } from '../../../core/content.ts';
 import type { ProcessIdentity } from '../../../core/process.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import { runnable } from '../../shared/paths.ts';
 import type { KnownAgent } from './description.ts';
 import { KNOWN_AGENTS } from './known.ts';

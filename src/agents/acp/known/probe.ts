@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from '../../../core/content.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { Login, NativeSession } from '../../../ports/agent.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { isAuthRequired, wordsOf } from '../connection/answers.ts';

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Comparison, compareTold, type ToldTurn } from '../../../core/told.ts';
+import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { AcpConnection } from '../connection/connection.ts';

@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
 import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';

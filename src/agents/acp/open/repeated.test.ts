@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Update } from '../../../core/update.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import { quirksOf } from '../known/known.ts';
 import { RepeatedHistory } from './repeated.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { isObject } from '../../../core/content.ts';
-import type { RepeatedMessage } from '../../../core/repeated-exchange.ts';
-import type { Update } from '../../../core/update.ts';
+import type { RepeatedMessage } from '../../../core/restore/repeated-exchange.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import type { Quirks } from '../known/description.ts';
 
 const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;

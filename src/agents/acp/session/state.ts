@@ -1,4 +1,4 @@
-import type { Update } from '../../../core/update.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import type { Flight } from '../../shared/flight.ts';
 
 /*

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Update } from '../../../core/update.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import { TerminalTexts } from './terminal-texts.ts';
 
 const shows = (toolCallId: string, ...terminals: string[]): Update => ({

@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/content.ts';
-import type { Update } from '../../../core/update.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { Update } from '../../../core/turn/update.ts';
 
 /** The most calls without their terminals, and terminals without their calls, that are kept: the newest. */
 const MOST = 100;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Update } from '../../../core/update.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import { BetweenTurns } from './updates.ts';
 
 const chunk = (text: string): Update => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });

@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/content.ts';
-import { chunkText, type Update } from '../../../core/update.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import { chunkText, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { SessionState } from './state.ts';
 import { TerminalTexts } from './terminal-texts.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { RequestError } from '@agentclientprotocol/sdk';
-import { isObject } from '../../../core/content.ts';
-import type { PermissionKind, PermissionOption } from '../../../core/permission.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { PermissionKind, PermissionOption } from '../../../core/turn/permission.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
 

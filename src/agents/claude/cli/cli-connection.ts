@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { ClaudeMessage, ConnectRequest, PermissionDecision } from '../connection.ts';
 
 /*

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { Login } from '../../../ports/agent.ts';
 import { onPath } from '../../shared/paths.ts';
 import { NEUTRAL_FOLDER } from './find.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../../../core/content.ts';
-import type { PermissionOption } from '../../../core/permission.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { PermissionOption } from '../../../core/turn/permission.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import type { PermissionDecision, PermissionQuestion } from '../connection.ts';
 import { toolCallFields } from '../transcript/updates.ts';

@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/content.ts';
-import type { Usage } from '../../../core/usage.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { Usage } from '../../../core/turn/usage.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { PartsBuilder } from '../../../core/record.ts';
-import { SPENT } from '../../../core/update.ts';
+import { PartsBuilder } from '../../../core/turn/record.ts';
+import { SPENT } from '../../../core/turn/update.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import { TurnReader } from './turn-reader.ts';

@@ -1,6 +1,6 @@
-import { isObject } from '../../../core/content.ts';
-import { RETRACTED, SPENT, type Update } from '../../../core/update.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import { RETRACTED, SPENT, type Update } from '../../../core/turn/update.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import { LineReader, MAX_LINE_BYTES } from '../../shared/lines.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from '../../../core/content.ts';
+import { isObject } from '../../../core/turn/content.ts';
 import type { NativeSession } from '../../../ports/agent.ts';
 
 /** The first prompt is near the beginning. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { record } from '../../../../test/values/plain.ts';
-import { PartsBuilder, type RecordPart, type ToolPart, type TurnRecord } from '../../../core/record.ts';
+import { PartsBuilder, type RecordPart, type ToolPart, type TurnRecord } from '../../../core/turn/record.ts';
 import { ChainIndex, isWhole } from './chain.ts';
 import { blocksOf, type Entry, EntryReader } from './entries.ts';
 import { type SyntheticSession, synthesise } from './synthesise.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { isObject } from '../../../core/content.ts';
-import type { ToolPart, TurnRecord } from '../../../core/record.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { ToolPart, TurnRecord } from '../../../core/turn/record.ts';
 import type { ClaudeBlock } from '../connection.ts';
 import { promptBlocks } from '../user-message.ts';
 import { SYNTHETIC_MODEL } from './updates.ts';

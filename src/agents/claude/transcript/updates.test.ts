@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PartsBuilder } from '../../../core/record.ts';
+import { PartsBuilder } from '../../../core/turn/record.ts';
 import type { Entry } from './entries.ts';
 import { updatesOf } from './updates.ts';
 

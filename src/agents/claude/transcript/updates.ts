@@ -1,5 +1,5 @@
-import { isObject } from '../../../core/content.ts';
-import type { ToolCallFields, Update } from '../../../core/update.ts';
+import { isObject } from '../../../core/turn/content.ts';
+import type { ToolCallFields, Update } from '../../../core/turn/update.ts';
 import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entries.ts';
 
 /** The model of answers that Claude itself has written: errors of the API, "No response requested." */

@@ -2,7 +2,7 @@ import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSy
 import { dirname, join } from 'node:path';
 
 /** @import { Entry } from '../protocol.ts' */
-/** @import { Update } from '../../../core/update.ts' */
+/** @import { Update } from '../../../core/turn/update.ts' */
 
 /** The prompts and answers of a session, in order; also on disk, unless the session is to end with the process. */
 export class Memory {

@@ -2,9 +2,9 @@ import { answer } from './answers.js';
 import { COMMANDS, Ending, failed } from './commands.js';
 import { randomId } from './memory.js';
 
-/** @import { Prompt } from '../../../core/content.ts' */
-/** @import { PermissionOption } from '../../../core/permission.ts' */
-/** @import { Update } from '../../../core/update.ts' */
+/** @import { Prompt } from '../../../core/turn/content.ts' */
+/** @import { PermissionOption } from '../../../core/turn/permission.ts' */
+/** @import { Update } from '../../../core/turn/update.ts' */
 /** @import { AgentOutcome } from '../../../ports/agent.ts' */
 /** @import { ToProgram } from '../protocol.ts' */
 /** @import { Connection } from './connection.js' */

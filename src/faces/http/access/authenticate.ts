@@ -1,4 +1,4 @@
-import { checkText } from '../../../core/arguments.ts';
+import { checkText } from '../../../core/input/arguments.ts';
 import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
 import type { Store } from '../../../ports/store.ts';
 import { OWNER_HEADER } from '../../../wire/operations/operation.ts';

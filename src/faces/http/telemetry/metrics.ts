@@ -1,4 +1,4 @@
-import type { Receipt } from '../../../core/receipt.ts';
+import type { Receipt } from '../../../core/restore/receipt.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */

@@ -1,6 +1,6 @@
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import type { Receipt } from '../../../core/receipt.ts';
-import type { Turn } from '../../../core/turn.ts';
+import type { Receipt } from '../../../core/restore/receipt.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
 import type { EndedTurn, Telemetry } from '../../../ports/telemetry.ts';
 
 /** One span per turn, with the attributes of OpenTelemetry for generative AI. */

@@ -1,7 +1,7 @@
-import { type Prompt, titleOf } from '../../../core/content.ts';
 import { type Conversation, type Parent, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { NO_USAGE } from '../../../core/usage.ts';
+import { type Prompt, titleOf } from '../../../core/turn/content.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { NewConversation } from '../../../ports/store/conversations.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';

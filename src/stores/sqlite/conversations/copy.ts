@@ -1,9 +1,9 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
-import { promptText } from '../../../core/content.ts';
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { replyText, type TurnRecord } from '../../../core/record.ts';
-import { NO_USAGE } from '../../../core/usage.ts';
+import { promptText } from '../../../core/turn/content.ts';
+import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { countSession, countTurns, type EndedTurn } from '../turns/totals.ts';

@@ -1,10 +1,10 @@
 // From rows to values: for each table a SELECT, the type of its row, and the value made from it.
 import type { Conversation, Driver, TitleSource } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
-import type { Permission, PermissionState } from '../../../core/permission.ts';
-import type { TurnRecord } from '../../../core/record.ts';
-import type { Session, SessionOrigin, SessionState } from '../../../core/session.ts';
-import type { Turn, TurnState } from '../../../core/turn.ts';
+import type { Session, SessionOrigin, SessionState } from '../../../core/restore/session.ts';
+import type { Permission, PermissionState } from '../../../core/turn/permission.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
+import type { Turn, TurnState } from '../../../core/turn/turn.ts';
 import type { Database } from '../file/database.ts';
 import { readValue } from './content.ts';
 

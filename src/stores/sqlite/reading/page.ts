@@ -1,4 +1,4 @@
-import { sizeOf } from '../../../core/size.ts';
+import { sizeOf } from '../../../core/input/size.ts';
 
 /** A page ends with the value that reaches this size: a page is in memory as a whole. */
 const LARGEST_PAGE = 8 * 1024 * 1024;

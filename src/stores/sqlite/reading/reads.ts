@@ -1,9 +1,9 @@
 import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
-import type { Permission } from '../../../core/permission.ts';
-import type { TurnRecord } from '../../../core/record.ts';
-import type { Session } from '../../../core/session.ts';
-import type { Turn } from '../../../core/turn.ts';
+import type { Session } from '../../../core/restore/session.ts';
+import type { Permission } from '../../../core/turn/permission.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
 import type { NativeSession } from '../../../ports/store/sessions.ts';
 import { conversationNo, conversationRow } from '../conversations/conversations.ts';
 import {

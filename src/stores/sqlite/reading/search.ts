@@ -1,6 +1,6 @@
-import { promptText } from '../../../core/content.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { replyText } from '../../../core/record.ts';
+import { promptText } from '../../../core/turn/content.ts';
+import { replyText } from '../../../core/turn/record.ts';
 import type { SearchHit } from '../../../ports/store/history.ts';
 import { type RecordRow, recordOf } from '../conversations/rows.ts';
 import { type Database, LIMIT } from '../file/database.ts';

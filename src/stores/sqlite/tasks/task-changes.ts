@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { UsagePage } from '../../../core/input/usage-page.ts';
 import {
   ERASED,
   type Task,
@@ -9,8 +10,7 @@ import {
 } from '../../../core/tasks/task.ts';
 import { checkDecision } from '../../../core/tasks/task-decision.ts';
 import { retriedProgress } from '../../../core/tasks/task-progress.ts';
-import { addUsage, NO_USAGE } from '../../../core/usage.ts';
-import type { UsagePage } from '../../../core/usage-page.ts';
+import { addUsage, NO_USAGE } from '../../../core/turn/usage.ts';
 import type { LastTaskUsage, TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../../ports/store/tasks.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Turn } from '../../../core/turn.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence } from '../../../ports/store/leases.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { isErased, Ledger, leaseLost, noConversation } from '../conversations/ledger.ts';

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventPayloads } from '../../../core/event.ts';
-import { hasEnded } from '../../../core/turn.ts';
+import { hasEnded } from '../../../core/turn/turn.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Write } from '../../../ports/store/writes.ts';
 import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';

@@ -1,8 +1,8 @@
-import { promptText } from '../../../core/content.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { replyText, type TurnRecord } from '../../../core/record.ts';
-import { hasEnded, type Turn } from '../../../core/turn.ts';
-import { NO_USAGE } from '../../../core/usage.ts';
+import { promptText } from '../../../core/turn/content.ts';
+import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
+import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
 import { linkContents, readValue, storeValue } from '../conversations/content.ts';
 import { Ledger, type Stamp } from '../conversations/ledger.ts';

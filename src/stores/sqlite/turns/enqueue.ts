@@ -1,7 +1,7 @@
-import { titleOf } from '../../../core/content.ts';
 import { noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
-import type { Turn } from '../../../core/turn.ts';
-import { NO_USAGE } from '../../../core/usage.ts';
+import { titleOf } from '../../../core/turn/content.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
 import { titleFromPrompt } from '../conversations/conversations.ts';

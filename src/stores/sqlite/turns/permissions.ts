@@ -1,5 +1,5 @@
 import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
-import type { Permission, PermissionOption } from '../../../core/permission.ts';
+import type { Permission, PermissionOption } from '../../../core/turn/permission.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
 import { PERMISSION, type PermissionRow, permissionOf } from '../conversations/rows.ts';

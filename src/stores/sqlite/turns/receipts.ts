@@ -1,5 +1,5 @@
-import type { Receipt } from '../../../core/receipt.ts';
-import { NO_USAGE, type Usage } from '../../../core/usage.ts';
+import type { Receipt } from '../../../core/restore/receipt.ts';
+import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
 import { type Database, LIMIT } from '../file/database.ts';

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';

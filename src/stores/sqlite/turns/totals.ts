@@ -1,7 +1,7 @@
+import type { UsagePage } from '../../../core/input/usage-page.ts';
 import type { Summary } from '../../../core/summary.ts';
-import type { TurnEnd } from '../../../core/turn.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/usage.ts';
-import type { UsagePage } from '../../../core/usage-page.ts';
+import type { TurnEnd } from '../../../core/turn/turn.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AgentTraits } from '../../../../core/traits.ts';
+import type { AgentTraits } from '../../../../core/restore/traits.ts';
 import type { AgentInfo } from '../../../../ports/engine.ts';
 import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
 import { type Output, type Piece, styled } from '../../output.ts';

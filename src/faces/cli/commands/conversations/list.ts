@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/pages.ts';
+import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { promptText } from '../../../../core/content.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
+import { promptText } from '../../../../core/turn/content.ts';
 import type { ConversationView, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { receiptLine, time, turns } from '../../lines.ts';

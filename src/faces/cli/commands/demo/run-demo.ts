@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
-import { chunkText } from '../../../../core/update.ts';
+import { chunkText } from '../../../../core/turn/update.ts';
 import type { AgentSession, OpenHow } from '../../../../ports/agent.ts';
 import type { DemoParts } from '../../../../ports/demo.ts';
 import type { Engine } from '../../../../ports/engine.ts';

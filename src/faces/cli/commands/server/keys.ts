@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { checkName } from '../../../../core/input/names.ts';
 import { type ApiKey, isValid, SCOPES, type Scope } from '../../../../core/key.ts';
-import { checkName } from '../../../../core/names.ts';
 import { addHelp, type Cli, type KeyDesk } from '../../cli.ts';
 import { day } from '../../input.ts';
 import { time } from '../../lines.ts';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { given } from '../../../../core/given.ts';
+import { given } from '../../../../core/input/arguments.ts';
 import { SESSION_MODES } from '../../../../core/tasks/task.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';

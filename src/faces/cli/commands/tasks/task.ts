@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { inPages } from '../../../../core/pages.ts';
+import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../../core/usage.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
 import type { TaskUsageRow } from '../../../../ports/store/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { day, positiveNumber } from '../../input.ts';

@@ -1,4 +1,4 @@
-import { inPages } from '../../../../core/pages.ts';
+import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
 import { turns } from '../../lines.ts';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { PermissionOption } from '../../../../core/permission.ts';
+import type { PermissionOption } from '../../../../core/turn/permission.ts';
 import { Output } from '../../output.ts';
 import { askPermission, chooseOption } from './answers.ts';
 

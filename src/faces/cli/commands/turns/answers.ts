@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { denyOption, type PermissionOption } from '../../../../core/permission.ts';
-import type { PermissionMode } from '../../../../core/turn.ts';
+import { denyOption, type PermissionOption } from '../../../../core/turn/permission.ts';
+import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Output } from '../../output.ts';
 
 /** How people answer an agent's questions. */

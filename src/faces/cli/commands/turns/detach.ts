@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { isObject } from '../../../../core/content.ts';
 import { ERROR_CODES, ThroughlineError } from '../../../../core/errors.ts';
+import { isObject } from '../../../../core/turn/content.ts';
 import type { Cli } from '../../cli.ts';
 
 /**

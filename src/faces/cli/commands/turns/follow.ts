@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { EventKind } from '../../../../core/event.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
-import { chunkText, tokensSpent, type Update } from '../../../../core/update.ts';
+import { chunkText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';

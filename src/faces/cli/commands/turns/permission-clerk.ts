@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
-import type { PermissionMode } from '../../../../core/turn.ts';
+import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import type { Output } from '../../output.ts';
 import { askPermission, atTerminal, optionList } from './answers.ts';

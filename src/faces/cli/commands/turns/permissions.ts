@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/pages.ts';
+import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicPermission } from '../../../../core/public/turn.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { styled } from '../../output.ts';

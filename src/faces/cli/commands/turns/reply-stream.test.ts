@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PartsBuilder, replyText } from '../../../../core/record.ts';
-import type { Update } from '../../../../core/update.ts';
+import { PartsBuilder, replyText } from '../../../../core/turn/record.ts';
+import type { Update } from '../../../../core/turn/update.ts';
 import { ReplyStream } from './reply-stream.ts';
 
 const text = fc.string({ maxLength: 4 });

@@ -1,4 +1,4 @@
-import { chunkText, RETRACTED, type Update } from '../../../../core/update.ts';
+import { chunkText, RETRACTED, type Update } from '../../../../core/turn/update.ts';
 
 /**
  * Builds the answer from updates as they arrive, exactly as `replyText` does from the record afterwards: texts with something

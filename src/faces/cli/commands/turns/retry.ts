@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { given } from '../../../../core/given.ts';
-import type { PermissionMode } from '../../../../core/turn.ts';
+import { given } from '../../../../core/input/arguments.ts';
+import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { watchTurn } from './watch-turn.ts';

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { given } from '../../../../core/given.ts';
-import { POLICIES, type RestoreOverride, RUNGS } from '../../../../core/restore-settings.ts';
-import type { PermissionMode } from '../../../../core/turn.ts';
+import { given } from '../../../../core/input/arguments.ts';
+import { POLICIES, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
+import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { directory, readPrompt, wholeNumber } from '../../input.ts';

@@ -1,6 +1,6 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
-import type { ToolCallFields, Update } from '../../../../core/update.ts';
+import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
 import { receiptLine, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';

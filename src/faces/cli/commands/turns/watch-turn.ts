@@ -3,7 +3,7 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import { processLabel } from '../../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
-import type { PermissionMode } from '../../../../core/turn.ts';
+import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine, Submitted } from '../../../../ports/engine.ts';
 import type { Cli } from '../../cli.ts';
 import { EXIT, exitOfTurn } from '../../exit-codes.ts';

@@ -1,6 +1,6 @@
+import { ThroughlineError } from '../errors.ts';
+import { shown } from '../input/arguments.ts';
 import { isObject } from './content.ts';
-import { ThroughlineError } from './errors.ts';
-import { shown } from './shown.ts';
 
 /** What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total. */
 export interface Usage {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { faultOf } from '../../test/values/thrown.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { addUsage, NO_USAGE, parseUsage, type Usage } from './usage.ts';
 
 const amount = fc.nat(1_000_000);

@@ -1,5 +1,5 @@
+import type { Usage } from '../turn/usage.ts';
 import type { ReceiptRung, Rung } from './restore-settings.ts';
-import type { Usage } from './usage.ts';
 
 /**
  * How well it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and

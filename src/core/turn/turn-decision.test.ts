@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Failure } from './errors.ts';
+import type { Failure } from '../errors.ts';
 import { type AttemptFacts, decideAfterAttempt, type PromptFacts } from './turn-decision.ts';
 
 const FAILED: Failure = { code: 'agent_failed', message: 'Overloaded.' };

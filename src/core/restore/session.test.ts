@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { session } from '../../test/values/arbitrary.ts';
+import { session } from '../../../test/values/arbitrary.ts';
 import { isUsable, SESSION_STATES } from './session.ts';
 
 test('a session that diverged, was lost or was closed is never used again', () => {

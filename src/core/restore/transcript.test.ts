@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { history, text } from '../../test/values/arbitrary.ts';
-import { record } from '../../test/values/plain.ts';
+import { history, text } from '../../../test/values/arbitrary.ts';
+import { record } from '../../../test/values/plain.ts';
 import { DEFAULT_RESTORE } from './restore-settings.ts';
 import type { AgentTraits } from './traits.ts';
 import {

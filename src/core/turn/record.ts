@@ -1,6 +1,6 @@
+import type { Failure } from '../errors.ts';
+import { asTitle } from '../input/names.ts';
 import { isObject, type Prompt } from './content.ts';
-import type { Failure } from './errors.ts';
-import { asTitle } from './names.ts';
 import type { TurnEnd } from './turn.ts';
 import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';

@@ -1,5 +1,5 @@
+import { ThroughlineError } from '../errors.ts';
 import { a, checkText } from './arguments.ts';
-import { ThroughlineError } from './errors.ts';
 
 const LONGEST_NAME = 512;
 const CONTROL = /\p{Cc}/u;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultOf } from '../../test/values/thrown.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { checkUsagePage } from './usage-page.ts';
 
 test('a page of usage has a limit, said or not', () => {

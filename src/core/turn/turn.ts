@@ -1,7 +1,7 @@
+import type { Failure } from '../errors.ts';
+import type { ProcessIdentity } from '../process.ts';
+import type { ReceiptRung, RestoreOverride } from '../restore/restore-settings.ts';
 import type { Prompt } from './content.ts';
-import type { Failure } from './errors.ts';
-import type { ProcessIdentity } from './process.ts';
-import type { ReceiptRung, RestoreOverride } from './restore-settings.ts';
 import type { Usage } from './usage.ts';
 
 /*

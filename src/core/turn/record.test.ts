@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parts as anyParts, text } from '../../test/values/arbitrary.ts';
+import { parts as anyParts, text } from '../../../test/values/arbitrary.ts';
 import { mergeParts, PartsBuilder, type RecordPart, replyText, type ToolPart } from './record.ts';
 import { RETRACTED, type ToolStatus, type Update } from './update.ts';
 

@@ -1,6 +1,5 @@
-import { checkLimit } from './arguments.ts';
-import { ThroughlineError } from './errors.ts';
-import { shown } from './shown.ts';
+import { ThroughlineError } from '../errors.ts';
+import { checkLimit, shown } from './arguments.ts';
 
 /** A page of sums by day (UTC), the newest day first. */
 export interface UsagePage<Last extends { readonly day: string }> {

@@ -1,6 +1,6 @@
-import { isObject } from './content.ts';
-import { ThroughlineError } from './errors.ts';
-import { shown } from './shown.ts';
+import { ThroughlineError } from '../errors.ts';
+import { shown } from '../input/arguments.ts';
+import { isObject } from '../turn/content.ts';
 
 export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as const;
 

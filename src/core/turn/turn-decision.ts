@@ -1,4 +1,4 @@
-import type { Failure } from './errors.ts';
+import type { Failure } from '../errors.ts';
 
 /*
  * What becomes of a turn when one attempt at it is over. A turn may be attempted again only after a failure that was seen to

@@ -1,5 +1,5 @@
-import type { ProcessIdentity } from './process.ts';
-import type { Usage } from './usage.ts';
+import type { ProcessIdentity } from '../process.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /*
  * A session is one agent's own native context: a cache of the conversation, told up to its watermark.

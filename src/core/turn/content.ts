@@ -1,6 +1,6 @@
-import { ThroughlineError } from './errors.ts';
-import { asTitle } from './names.ts';
-import { shown } from './shown.ts';
+import { ThroughlineError } from '../errors.ts';
+import { shown } from '../input/arguments.ts';
+import { asTitle } from '../input/names.ts';
 
 /** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
 export type ContentBlock =

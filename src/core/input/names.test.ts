@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { text } from '../../test/values/arbitrary.ts';
-import { faultOf } from '../../test/values/thrown.ts';
+import { text } from '../../../test/values/arbitrary.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { asTitle, checkName } from './names.ts';
 
 describe('a name', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { restoreSettings, session, sessions, traits } from '../../test/values/arbitrary.ts';
-import { TRAITS } from '../../test/values/plain.ts';
+import { restoreSettings, session, sessions, traits } from '../../../test/values/arbitrary.ts';
+import { TRAITS } from '../../../test/values/plain.ts';
 import { planContinuity, type Situation } from './continuity.ts';
 import { DEFAULT_RESTORE } from './restore-settings.ts';
 import { isUsable, SESSION_STATES } from './session.ts';

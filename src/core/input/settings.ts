@@ -1,7 +1,7 @@
-import { isObject } from './content.ts';
-import { ThroughlineError } from './errors.ts';
-import { parseRestore, type RestoreOverride } from './restore-settings.ts';
-import { shown } from './shown.ts';
+import { ThroughlineError } from '../errors.ts';
+import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
+import { isObject } from '../turn/content.ts';
+import { shown } from './arguments.ts';
 
 /** The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). */
 export interface Settings {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { faultOf } from '../../test/values/thrown.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { parseSettings } from './settings.ts';
 
 test('settings may be empty', () => {

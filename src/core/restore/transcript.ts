@@ -1,5 +1,5 @@
-import { promptText } from './content.ts';
-import { replyText, type ToolPart, type TurnRecord } from './record.ts';
+import { promptText } from '../turn/content.ts';
+import { replyText, type ToolPart, type TurnRecord } from '../turn/record.ts';
 import type { RestoreSettings } from './restore-settings.ts';
 import type { AgentTraits } from './traits.ts';
 

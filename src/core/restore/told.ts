@@ -1,4 +1,4 @@
-import type { Prompt } from './content.ts';
+import type { Prompt } from '../turn/content.ts';
 import { type Exchange, exchangesOf, hasWords, type RepeatedMessage, unspaced } from './repeated-exchange.ts';
 
 /**

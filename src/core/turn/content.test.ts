@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { prompt } from '../../test/values/arbitrary.ts';
-import { faultOf } from '../../test/values/thrown.ts';
+import { prompt } from '../../../test/values/arbitrary.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
+import { checkName } from '../input/names.ts';
 import { isObject, parsePrompt, promptText, titleOf } from './content.ts';
-import { checkName } from './names.ts';
 
 const said = (text: string) => [{ type: 'text', text }] as const;
 

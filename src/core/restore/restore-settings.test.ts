@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { restoreSettings } from '../../test/values/arbitrary.ts';
-import { faultOf } from '../../test/values/thrown.ts';
+import { restoreSettings } from '../../../test/values/arbitrary.ts';
+import { faultOf } from '../../../test/values/thrown.ts';
 import { DEFAULT_RESTORE, effectiveRestore, parseRestore } from './restore-settings.ts';
 
 test('what is valid is taken unchanged; what is left out stays left out', () => {

@@ -1,0 +1,82 @@
+import { ThroughlineError } from '../errors.ts';
+
+/** Checks of arguments other than prompts and settings. Each throws `invalid` and says what is wrong. */
+
+const MOST = 10_000;
+
+/** How many of something to return. */
+export function checkLimit(value: unknown, otherwise: number): number {
+  if (value === undefined) return otherwise;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= MOST) return value;
+  throw new ThroughlineError('invalid', `A limit must be a whole number from 1 to ${MOST}, not ${shown(value)}.`);
+}
+
+/** The number of the event or turn to continue after. */
+export function checkAfter(value: unknown): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ThroughlineError('invalid', `"after" must be a whole number, 0 or more, not ${shown(value)}.`);
+}
+
+const LONGEST = 512;
+
+/** An id or a name: not empty, not too long, and well-formed Unicode. */
+export function checkText(value: unknown, what: string): string {
+  if (typeof value !== 'string' || value.trim() === '') {
+    throw new ThroughlineError('invalid', `${a(what)} must be a non-empty text, not ${shown(value)}.`);
+  }
+  if (value.length > LONGEST)
+    throw new ThroughlineError('invalid', `${a(what)} can have at most ${LONGEST} characters.`);
+  if (!value.isWellFormed()) throw new ThroughlineError('invalid', `The ${what} contains an unpaired surrogate.`);
+  return value;
+}
+
+/** "A key", "An agent id". */
+export function a(what: string): string {
+  return /^[aeiou]/.test(what) ? `An ${what}` : `A ${what}`;
+}
+
+/** Who acts: the owner on whose behalf, and the name that is recorded. */
+export interface Actor {
+  readonly owner: string;
+  readonly by: string;
+}
+
+/** Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character. */
+export function actor(owner: string, by = owner): Actor {
+  return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts') };
+}
+
+/** Removes undefined fields, so that "not set" and "set to undefined" are the same. */
+export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
+}
+
+/** The names of all options; does not compile while one is missing. */
+export type OptionNames<T> = Readonly<Record<keyof T, true>>;
+
+/** Throws `invalid` for an unknown option: a misspelt one would otherwise be ignored. */
+export function checkOptions<T extends object>(options: T, known: OptionNames<T>, what: string): void {
+  const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  throw new ThroughlineError('invalid', `${what} has no option "${unknown[0]}".`, {
+    hint: `Known options: ${Object.keys(known).join(', ')}.`,
+  });
+}
+
+const LONGEST_SHOWN = 80;
+
+/** Any value as text for a message: short, and never throws. */
+export function shown(value: unknown): string {
+  const text = value === undefined ? 'nothing' : (asJson(value) ?? `a ${typeof value}`);
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
+}
+
+/** Null: it has no JSON form (a bigint, a cycle, a function). */
+function asJson(value: unknown): string | null {
+  try {
+    return JSON.stringify(value) ?? null;
+  } catch {
+    return null;
+  }
+}
