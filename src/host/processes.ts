@@ -13,10 +13,11 @@ export function processesOf(
   table: ProcessTable,
   kill: Kill = (pid, signal) => process.kill(pid, signal),
 ): Processes & { identify(pid: number): ProcessIdentity | null; endMarked(mark: string): void } {
-  // Neither changes while we live, and reading them costs a system call or even a program.
+  // None of these changes while we live, and reading them costs a system call or even a program.
   let boot: string | undefined;
   let namespace: string | undefined;
   let self: ProcessIdentity | undefined;
+  const marked = markedProcesses(table, kill);
   const thisBoot = () => (boot ??= table.boot());
   const thisNamespace = () => (namespace ??= table.namespace());
 
@@ -35,8 +36,37 @@ export function processesOf(
     return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
   }
 
-  /** One that was killed starts nothing any more: when a look shows nobody new, nobody is left. */
-  function endAllMarked(marks: ReadonlySet<string>): void {
+  return {
+    identify,
+    status,
+    endMarked: (mark) => marked.end(new Set([mark])),
+    self() {
+      self ??= identify(process.pid) ?? undefined;
+      if (self === undefined) throw new Error('the operating system does not show us our own process');
+      return self;
+    },
+    async end(identity) {
+      const before = status(identity);
+      if (before === 'unknown') return before;
+      const { mark } = identity;
+      if (before === 'dead') {
+        if (mark !== undefined && identity.boot === thisBoot()) await marked.endTogether(mark);
+        return 'ended';
+      }
+      // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
+      if (identity.pid === process.pid) return 'unknown';
+      const leadsGroup = table.look(identity.pid)?.group === identity.pid;
+      if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
+      if (mark !== undefined) await marked.endTogether(mark);
+      return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
+    },
+  };
+}
+
+/** Ends the processes that have a mark in their environment. */
+function markedProcesses(table: ProcessTable, kill: Kill) {
+  /** A killed process starts nothing any more: when a look shows no new process, none is left. */
+  function end(marks: ReadonlySet<string>): void {
     const ended = new Set<number>([process.pid]);
     for (;;) {
       const found = table.marked(marks).filter((pid) => !ended.has(pid));
@@ -48,14 +78,14 @@ export function processesOf(
     }
   }
 
-  /** A look at every process there is costs the same for one mark as for many: those who ask at the same time share it. */
+  /** A look at all processes costs the same for one mark as for many: callers of the same moment share it. */
   let gathering: { readonly marks: Set<string>; readonly ended: Promise<void> } | null = null;
-  function endMarkedTogether(mark: string): Promise<void> {
+  function endTogether(mark: string): Promise<void> {
     if (gathering === null) {
       const marks = new Set<string>();
       const ended = immediate().then(() => {
         gathering = null;
-        endAllMarked(marks);
+        end(marks);
       });
       gathering = { marks, ended };
     }
@@ -63,31 +93,7 @@ export function processesOf(
     return gathering.ended;
   }
 
-  return {
-    identify,
-    status,
-    endMarked: (mark) => endAllMarked(new Set([mark])),
-    self() {
-      self ??= identify(process.pid) ?? undefined;
-      if (self === undefined) throw new Error('the operating system does not show us our own process');
-      return self;
-    },
-    async end(identity) {
-      const before = status(identity);
-      if (before === 'unknown') return before;
-      const { mark } = identity;
-      if (before === 'dead') {
-        if (mark !== undefined && identity.boot === thisBoot()) await endMarkedTogether(mark);
-        return 'ended';
-      }
-      // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
-      if (identity.pid === process.pid) return 'unknown';
-      const leadsGroup = table.look(identity.pid)?.group === identity.pid;
-      if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
-      if (mark !== undefined) await endMarkedTogether(mark);
-      return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
-    },
-  };
+  return { end, endTogether };
 }
 
 /** This machine's processes. */

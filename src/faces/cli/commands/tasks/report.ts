@@ -59,6 +59,12 @@ export function reportLines(report: TaskReport): string[] {
     `- lock waits: ${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`,
     ...(progress.decision === null ? [] : [`- ${progress.decision.decision}: ${cell(progress.decision.reason)}`]),
     '',
+    ...tables(report),
+  ];
+}
+
+function tables(report: TaskReport): string[] {
+  return [
     ...table(
       'Turns',
       ['turn', 'for', 'agent', 'outcome', 'session', 'context', 'tokens', 'USD', 'lock waits'],
