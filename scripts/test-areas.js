@@ -49,8 +49,8 @@ export const AREAS = {
 };
 
 /**
- * What `npm run test:quick` leaves out: tests that start real agents, that kill and restart processes many times, and that repeat the
- * tests of the engine over a connection, or requests at random.
+ * What `npm run test:quick` leaves out, to stay below two minutes on two cores: tests that start real agents or kill processes many
+ * times, that repeat the tests of the engine over a connection or send random requests, and that start our program a hundred times.
  */
 export const NOT_QUICK = [
   'test/agents/',
@@ -59,6 +59,12 @@ export const NOT_QUICK = [
   'test/faults/',
   'test/e2e/client/engine-by',
   'test/e2e/http/generated',
+  'test/e2e/client/cli',
+  'test/e2e/cli-commands',
+  'test/e2e/cli-send',
+  'test/e2e/cli-signals',
+  'test/e2e/cli-tasks',
+  'test/e2e/http/serve.',
 ];
 
 /**

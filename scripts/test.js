@@ -3,7 +3,7 @@
 //   npm test                       everything
 //   npm test -- engine             only the tests of an area (scripts/test-areas.js)
 //   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
-//   npm run test:quick             without real agents, without tests of faults, and with fewer random sequences
+//   npm run test:quick             without real agents, without the longest tests, and with fewer random sequences
 //   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
 //   npm test -- --record           everything, and records how long each file took (scripts/test-order.js)
 //
