@@ -27,7 +27,7 @@ export class Access {
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
     this.queue = new WriteQueue(db, {
       busyMs,
-      times: () => ({ now: clock.now(), monotonic: clock.monotonic() }),
+      clock,
       committed: (news) => this.bell.notify(news),
     });
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import {
   ANN,
@@ -14,20 +14,39 @@ import {
   prompt,
   update,
 } from '../../../../test/contracts/store/world.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { storeOn } from '../store.ts';
 import { openDatabase } from './open.ts';
 
 async function opened(busyMs = 10_000) {
   const file = join(temporaryFolder(), 'store.db');
-  const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs });
-  const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs });
+  const clock = new TestClock();
+  const db = await openDatabase({ file, boot: 'boot-1', monotonic: clock.monotonic(), busyMs });
+  const { store, queue } = storeOn(db, { file, clock, busyMs });
   onTestFinished(() => store.close());
-  return { store, queue, file, db };
+  return { store, queue, file, db, clock };
 }
 
-/** On a busy machine a batch may take so long that it is split: while this is held, none takes any time. */
-function noTimePasses(): Disposable {
-  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+/** Real time, until a test sets how much of it passes with every look. */
+class TestClock implements Clock {
+  #step: number | null = null;
+  #time = 0;
+
+  now(): number {
+    return CLOCK.now();
+  }
+
+  monotonic(): number {
+    if (this.#step === null) return CLOCK.monotonic();
+    this.#time += this.#step;
+    return this.#time;
+  }
+
+  /** With 0, a batch takes no time and is not split, however busy the machine is. */
+  step(ms: number): void {
+    this.#time = CLOCK.monotonic();
+    this.#step = ms;
+  }
 }
 
 /** Holds the lock as another process would. */
@@ -41,10 +60,10 @@ function lock(file: string): () => void {
 }
 
 test('verbs of the same moment share one commit', async () => {
-  const { store, queue } = await opened();
+  const { store, queue, clock } = await opened();
   const ids = await Promise.all(Array.from({ length: 10 }, () => newConversation(store)));
   const before = queue.commits;
-  using _ = noTimePasses();
+  clock.step(0);
   const turns = await Promise.all(ids.flatMap((id) => Array.from({ length: 10 }, () => enqueue(store, id))));
   expect(turns).toHaveLength(100);
   expect(queue.commits - before).toBe(1);
@@ -59,10 +78,10 @@ test('one after the other, each has its own commit', async () => {
 });
 
 test('a refused verb costs the others of its commit nothing', async () => {
-  const { store, queue } = await opened();
+  const { store, queue, clock } = await opened();
   const id = await newConversation(store);
   const before = queue.commits;
-  using _ = noTimePasses();
+  clock.step(0);
   const codes = await Promise.all(
     [enqueue(store, id), enqueue(store, fresh('nothing')), enqueue(store, id)].map(codeOf),
   );
@@ -72,15 +91,11 @@ test('a refused verb costs the others of its commit nothing', async () => {
 });
 
 test('a flood of verbs is not one commit that stops everything else', async () => {
-  const { store, queue } = await opened();
+  const { store, queue, clock } = await opened();
   const { turn, fence } = await begun(store);
   const before = queue.commits;
   // Every look at the time takes two milliseconds, and so does every verb: five of them are as many as a batch takes.
-  let time = performance.now();
-  using _ = vi.spyOn(performance, 'now').mockImplementation(() => {
-    time += 2;
-    return time;
-  });
+  clock.step(2);
   const all = Promise.all(Array.from({ length: 40 }, (_, i) => store.commit(fence, 1 + i, [update(turn.id, 'x')])));
   let turns = 0;
   let running = true;
@@ -95,7 +110,7 @@ test('a flood of verbs is not one commit that stops everything else', async () =
 });
 
 test('while another process holds the lock nothing blocks, and what comes meanwhile shares one commit', async () => {
-  const { store, queue, file } = await opened(600_000);
+  const { store, queue, file, clock } = await opened(600_000);
   const id = await newConversation(store);
   const unlock = lock(file);
   const before = queue.commits;
@@ -105,7 +120,7 @@ test('while another process holds the lock nothing blocks, and what comes meanwh
     expect((await store.turns(ANN, id, { after: 0, limit: 99 })).length).toBe(0);
     await sleep(5);
   }
-  using _ = noTimePasses();
+  clock.step(0);
   unlock();
   const turns = await Promise.all(waiting);
   expect(turns.map(({ n }) => n)).toEqual(turns.map((_, index) => index + 1));
@@ -125,12 +140,12 @@ test('a lock that is held too long is storage_busy for all who wait, and work go
 });
 
 test('when there is no room all of a commit are refused, reading goes on, and writing when there is room', async () => {
-  const { store, db } = await opened();
+  const { store, db, clock } = await opened();
   const id = await newConversation(store);
   const pages = db.one<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0;
   db.script(`PRAGMA max_page_count = ${pages + 4}`);
   const big = { prompt: prompt('x'.repeat(100_000)) };
-  using _ = noTimePasses();
+  clock.step(0);
   const codes = await Promise.all([enqueue(store, id), enqueue(store, id, big)].map(codeOf));
   expect(codes).toEqual(['storage_full', 'storage_full']);
   expect(await store.turns(ANN, id, { after: 0, limit: 9 })).toEqual([]);

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import type { Database } from './database.ts';
 import { isBusy, storageFault, whileBusy } from './faults.ts';
 
@@ -49,7 +50,7 @@ const BUSY_MS = 5;
 
 export interface QueueOptions {
   readonly busyMs: number;
-  readonly times: () => { now: number; monotonic: number };
+  readonly clock: Clock;
   readonly committed: (news: News) => void;
 }
 
@@ -101,7 +102,7 @@ export class WriteQueue {
 
   /** Under load, all verbs of this turn of the event loop share a commit. A single verb does not wait. */
   async #collected(): Promise<void> {
-    if (performance.now() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
+    if (this.#monotonic() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
   }
 
   /** One transaction. Throws only when it cannot begin or is locked at its commit; then its verbs still wait. */
@@ -114,7 +115,7 @@ export class WriteQueue {
       const results = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
-      this.#committedAt = performance.now();
+      this.#committedAt = this.#monotonic();
       this.#withSavepoints = false;
       for (const [index, result] of results.entries()) answer(taken[index], result);
     } catch (error) {
@@ -144,10 +145,10 @@ export class WriteQueue {
   }
 
   #verbs(taken: Waiting[], news: BatchNews): Result[] {
-    const { now, monotonic } = this.#options.times();
-    const start = performance.now();
+    const now = this.#options.clock.now();
+    const monotonic = this.#monotonic();
     const results: Result[] = [];
-    while (this.#waiting.length > 0 && (taken.length === 0 || performance.now() - start < BATCH_MS)) {
+    while (this.#waiting.length > 0 && (taken.length === 0 || this.#monotonic() - monotonic < BATCH_MS)) {
       const waiting = this.#waiting.shift() as Waiting;
       taken.push(waiting);
       const run = { db: this.#db, now, monotonic };
@@ -158,6 +159,10 @@ export class WriteQueue {
       );
     }
     return results;
+  }
+
+  #monotonic(): number {
+    return this.#options.clock.monotonic();
   }
 
   /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
