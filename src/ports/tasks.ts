@@ -1,9 +1,8 @@
 import type { UsagePage } from '../core/input/usage-page.ts';
-import type { PublicTask, PublicTaskEvent } from '../core/public/task.ts';
+import type { PublicTask, PublicTaskEvent, PublicTaskUsageRow } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
-import type { LastTaskUsage, TaskUsageRow } from './store/tasks.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
@@ -36,7 +35,7 @@ export interface Tasks {
   /** Everything about one task. */
   report(idOrName: string): Promise<TaskReport>;
   /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
-  usage(page?: UsagePage<LastTaskUsage>): Promise<TaskUsageRow[]>;
+  usage(page?: UsagePage<Pick<PublicTaskUsageRow, 'day' | 'taskId'>>): Promise<PublicTaskUsageRow[]>;
   /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
   lastSeq(): Promise<number>;
   /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */

@@ -146,7 +146,10 @@ class EmbeddedTasks implements Tasks {
   }
 
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {
-    return this.#store.usage(this.owner, checkUsagePage(page));
+    const { before, ...rest } = checkUsagePage(page);
+    const last = before && { before: { day: before.day, task: before.taskId } };
+    const rows = await this.#store.usage(this.owner, { ...rest, ...last });
+    return rows.map(({ task, ...row }) => ({ taskId: task, ...row }));
   }
 
   lastSeq() {

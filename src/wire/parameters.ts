@@ -42,10 +42,10 @@ export const LastUsage = z.codec(z.string().regex(LAST_ROW), z.strictObject({ da
 });
 export const LastTaskUsage = z.codec(
   z.string().regex(LAST_ROW),
-  z.strictObject({ day: z.string(), task: z.string() }),
+  z.strictObject({ day: z.string(), taskId: z.string() }),
   {
-    decode: (text) => ({ day: text.slice(0, 10), task: text.slice(11) }),
-    encode: ({ day, task }) => `${day}_${task}`,
+    decode: (text) => ({ day: text.slice(0, 10), taskId: text.slice(11) }),
+    encode: ({ day, taskId }) => `${day}_${taskId}`,
   },
 );
 

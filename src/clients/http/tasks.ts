@@ -102,7 +102,7 @@ export class HttpTasks implements Tasks {
 
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {
     const { before, ...query } = checkUsagePage(page);
-    const last = before && `${before.day}_${before.task}`;
+    const last = before && `${before.day}_${before.taskId}`;
     return (await this.#caller.ask('taskUsage', { query: { ...query, before: last } })).usage;
   }
 

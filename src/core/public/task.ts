@@ -105,6 +105,16 @@ export type PublicTaskEvent = {
   };
 }[TaskEventKind];
 
+/** What a task has spent on one day (UTC). */
+export interface PublicTaskUsageRow {
+  readonly day: string;
+  readonly taskId: string;
+  readonly name: string | null;
+  readonly milestone: string | null;
+  readonly turns: number;
+  readonly usage: Usage;
+}
+
 /** Without what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
 export function toPublicTask(stored: Task): PublicTask {
   const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../../core/public/task.ts';
+import type { PublicTask, PublicTaskEvent, PublicTaskTurn, PublicTaskUsageRow } from '../../core/public/task.ts';
 import {
   DECISION_CODES,
   DECISIONS,
@@ -9,7 +9,6 @@ import {
 } from '../../core/tasks/task.ts';
 import { type GateResult as GateResultValue, VERDICTS } from '../../core/tasks/task-gate.ts';
 import type { TaskReport as TaskReportValue } from '../../core/tasks/task-report.ts';
-import type { TaskUsageRow as TaskUsageRowValue } from '../../ports/store/tasks.ts';
 import { named } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Session } from './session.ts';
@@ -125,10 +124,10 @@ export const TaskUsageRow = named(
   'TaskUsageRow',
   z.strictObject({
     day: text,
-    task: text,
+    taskId: text,
     name: text.nullable(),
     milestone: text.nullable(),
     turns: Count,
     usage: Usage,
   }),
-) satisfies z.ZodType<TaskUsageRowValue>;
+) satisfies z.ZodType<PublicTaskUsageRow>;

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inPages } from '../../../src/core/input/pages.ts';
+import type { PublicTaskUsageRow } from '../../../src/core/public/task.ts';
 import type { Task, TaskEvent } from '../../../src/index.ts';
-import type { TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';
 import { Home } from '../support/home.ts';
@@ -74,7 +74,7 @@ async function story(tasks: Tasks, home: string) {
   const ofUsage = events.findLast(({ taskId }) => taskId === usage?.id);
   const all = await tasks.list();
   const other = tasks.as('Zoë');
-  const spentAfter = (last?: TaskUsageRow) => tasks.usage({ limit: 1, ...(last && { before: last }) });
+  const spentAfter = (last?: PublicTaskUsageRow) => tasks.usage({ limit: 1, ...(last && { before: last }) });
   return {
     ...{ owner: tasks.owner, added, settled, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
     ...{ cancelled, all, left: left.map(({ name }) => name) },
@@ -131,7 +131,7 @@ async function faults(tasks: Tasks, home: string) {
     'a strange state': () => tasks.list({ states: ['done', 'lost' as 'done'] }),
     'no limit': () => tasks.list({ limit: 0 }),
     'usage of a day that is none': () => tasks.usage({ since: 'today' }),
-    'usage before no task': () => tasks.usage({ before: { day: '2026-01-31', task: 'nope' } }),
+    'usage before no task': () => tasks.usage({ before: { day: '2026-01-31', taskId: 'nope' } }),
     'a page after nothing': () => tasks.list({ before: 'nope' }),
     'nothing said': () => tasks.retry('usage', { say: ' ' }),
     'a budget of what': () => tasks.retry('usage', { budget: '5' }),

@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { inPages } from '../../../../core/input/pages.ts';
-import type { PublicTask } from '../../../../core/public/task.ts';
+import type { PublicTask, PublicTaskUsageRow } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
-import type { TaskUsageRow } from '../../../../ports/store/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { day, positiveNumber } from '../../input.ts';
 import { time, turns, usageLine } from '../../lines.ts';
@@ -117,9 +116,9 @@ async function cancel(ids: readonly string[], { output, withTasks }: Cli): Promi
 }
 
 const BY = {
-  task: ({ name, task }: TaskUsageRow) => name ?? task,
-  milestone: ({ milestone }: TaskUsageRow) => milestone ?? '(none)',
-  day: (row: TaskUsageRow) => row.day,
+  task: ({ name, taskId }: PublicTaskUsageRow) => name ?? taskId,
+  milestone: ({ milestone }: PublicTaskUsageRow) => milestone ?? '(none)',
+  day: (row: PublicTaskUsageRow) => row.day,
 };
 
 interface UsageFlags {
@@ -143,7 +142,7 @@ async function usage({ since, by }: UsageFlags, { output, withTasks }: Cli): Pro
   await withTasks(async ({ tasks }) => {
     const sums = new Map<string, { turns: number; usage: Usage }>();
     const filter = since === undefined ? {} : { since };
-    const rows = inPages<TaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));
+    const rows = inPages<PublicTaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));
     for await (const row of rows) {
       const sum = sums.get(BY[by](row)) ?? { turns: 0, usage: NO_USAGE };
       sums.set(BY[by](row), { turns: sum.turns + row.turns, usage: addUsage(sum.usage, row.usage) });
