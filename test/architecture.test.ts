@@ -7,6 +7,7 @@ import { faultsOfDecisions } from './architecture/decisions.ts';
 import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
+import { longFunctions } from './architecture/long-functions.ts';
 import { changeRequests, pathsIn } from './architecture/paths.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
 import { straySmallFiles } from './architecture/small-files.ts';
@@ -48,6 +49,11 @@ describe('a reader', () => {
     const paths = sources.map(([path]) => path);
     expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
+  });
+
+  test('reads every function on one screen', () => {
+    const own = sources.filter(([path]) => !isTest(path));
+    expect(report(own, longFunctions)).toEqual([]);
   });
 
   test('opens no small file that belongs into the one that imports it', () => {
