@@ -44,7 +44,7 @@ function sent(begin: Begin, body: string | null): Promise<Incoming> {
         chunks: () => response,
       });
     });
-    // Also after the answer has begun: then whoever reads it hears of it.
+    // An error after the answer has begun reaches its reader.
     request.on('error', reject);
     request.end(body ?? undefined);
   });
