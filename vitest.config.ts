@@ -1,18 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { NOT_QUICK } from './scripts/test-areas.js';
+import { ALONE, NOT_QUICK } from './scripts/test-areas.js';
 import LongestFirst from './scripts/test-order.js';
 
 // Tests start hundreds of Node processes. Each of them would compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/throughline-tests');
 
-/**
- * Files that get a process of their own: these run for long, change the working directory, or mock a module. All other files share
- * a few processes, because starting one takes longer than most of them. They must put back what they change; test/shared-process.ts checks it.
- */
-const ALONE = ['test/agents/**/*.test.ts', 'test/faults/**/*.test.ts', 'src/host/data-home.test.ts'];
-
+const ALONE_FILES = ALONE.map((start) => (start.endsWith('/') ? `${start}**/*.test.ts` : `${start}.test.ts`));
 const LEFT_OUT = process.env.THROUGHLINE_QUICK ? NOT_QUICK.map((start) => `${start}**`) : [];
 
 export default defineConfig({
@@ -30,7 +25,7 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000 } },
     globals: false,
     projects: [
-      { extends: true, test: { name: 'alone', include: ALONE, exclude: ['**/node_modules/**', ...LEFT_OUT] } },
+      { extends: true, test: { name: 'alone', include: ALONE_FILES, exclude: ['**/node_modules/**', ...LEFT_OUT] } },
       {
         extends: true,
         test: {
@@ -38,7 +33,7 @@ export default defineConfig({
           isolate: false,
           setupFiles: ['test/shared-process.ts'],
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...ALONE, ...LEFT_OUT],
+          exclude: ['**/node_modules/**', ...ALONE_FILES, ...LEFT_OUT],
         },
       },
     ],

@@ -1,4 +1,4 @@
-// The areas of `npm test -- AREA`: by name, how the paths of its test files begin. `test/areas.test.ts` checks that every test file is
+// Which test files run when, and how. The areas of `npm test -- AREA`: by name, how the paths of its test files begin. `test/areas.test.ts` checks that every test file is
 // in an area, and that every path still exists.
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
@@ -47,6 +47,13 @@ export const AREAS = {
     'test/e2e/examples',
   ],
 };
+
+/**
+ * Files that get a process of their own: these run for long, change the working directory, mock a module, import other test files, or
+ * choose how all tests reach the engine (`reachBy`). All other files share a few processes, because starting one takes longer than most
+ * of them. They must put back what they change; test/shared-process.ts checks it.
+ */
+export const ALONE = ['test/agents/', 'test/faults/', 'test/e2e/client/', 'src/host/data-home'];
 
 /**
  * What `npm run test:quick` leaves out, to stay below two minutes on two cores: tests that start real agents or kill processes many
