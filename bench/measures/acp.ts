@@ -51,11 +51,11 @@ const measure: Measure = async ({ quick }) => {
     const log = new LogWrite(home.path, Math.round(warm.bytes / warm.commits));
     for (let i = 0; i < (quick ? 20 : 500); i += 1) {
       turns.push(await turn('Hello.'));
-      await settled();
+      await quiet();
       alone.push((await bare.ask('Hello.')).first);
-      await settled();
+      await quiet();
       writes.push(log.once());
-      await settled();
+      await quiet();
     }
     log.close();
     const [first, direct, write] = [median(turns.map((one) => one.first)), median(alone), median(writes)];
@@ -77,11 +77,11 @@ const measure: Measure = async ({ quick }) => {
     const theirs: number[] = [];
     for (let i = 0; i < (quick ? 2 : 15); i += 1) {
       ours.push(CHUNKS / (await turn(prompt)).ended);
-      await settled();
+      await quiet();
       const { ended, chunks } = await bare.ask(prompt);
       if (chunks !== CHUNKS) throw new Error(`the bare client saw ${chunks} chunks`);
       theirs.push(CHUNKS / ended);
-      await settled();
+      await quiet();
     }
     const [rate, direct] = [median(ours), median(theirs)];
     return [
@@ -108,7 +108,7 @@ async function restored(engine: Engine, quick: boolean): Promise<Finding> {
 }
 
 /** Whatever the last step left to do is done before the next one is measured. */
-async function settled(): Promise<void> {
+async function quiet(): Promise<void> {
   for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
 }
 

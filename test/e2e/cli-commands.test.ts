@@ -278,7 +278,7 @@ test('agents lists every one with what it can do', async () => {
 test('verify tells a whole conversation from one that somebody has changed', async () => {
   await home.ok('send', 'tampered', 'The codeword is osprey');
   expect(await home.lines('verify', 'tampered')).toMatchObject([
-    { whole: true, firstBroken: null, events: expect.any(Number), head: expect.stringMatching(/^\d+:[0-9a-f]{64}$/) },
+    { intact: true, firstBroken: null, events: expect.any(Number), head: expect.stringMatching(/^\d+:[0-9a-f]{64}$/) },
   ]);
   const { conversation } = await home.show('tampered');
   const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'));
@@ -292,18 +292,18 @@ test('verify tells a whole conversation from one that somebody has changed', asy
   expect(changed.changes).toBe(1);
   const { code, stdout, stderr } = await home.run('verify', 'tampered');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/Event \d+ is not as it was written/);
+  expect(stderr).toMatch(/Event \d+ was changed after it was written/);
 });
 
 test('verify checks a head that was kept, also after the conversation went on and was erased', async () => {
   await home.ok('send', 'kept', 'The codeword is osprey');
   const [, head = ''] = /^head: (.*)$/m.exec(await home.ok('verify', 'kept')) ?? [];
   await home.ok('send', 'kept', 'And more');
-  expect(await home.ok('verify', 'kept', '--head', head)).toMatch(/^whole: /);
+  expect(await home.ok('verify', 'kept', '--head', head)).toMatch(/^intact: /);
   const { conversation } = await home.show('kept');
   await home.ok('erase', 'kept', '--yes');
   expect(await home.lines('verify', conversation.id, '--head', head)).toMatchObject([
-    { conversation: conversation.id, whole: true, kept: true },
+    { conversation: conversation.id, intact: true, kept: true },
   ]);
   const other = await home.run('verify', conversation.id, '--head', `1${head.slice(head.indexOf(':'))}`);
   expect(other).toMatchObject({ code: 1, stdout: '' });

@@ -55,8 +55,8 @@ describe('without a terminal', () => {
     expect((await running.ended).code).toBe(0);
     expect(await toolRan(key)).toBe(allowed);
     expect((await home.run('answer', id, 'allow')).code).toBe(1);
-    const [settled] = await home.lines('permissions', key, '--all');
-    expect(settled).toMatchObject({ id, state: 'answered', answeredBy: 'local' });
+    const [answered] = await home.lines('permissions', key, '--all');
+    expect(answered).toMatchObject({ id, state: 'answered', answeredBy: 'local' });
   });
 
   test('an answer counts only for its owner', async () => {

@@ -208,7 +208,7 @@ describe('several processes', () => {
     const { turns } = await home.show('shared');
     expect(turns.map((turn: { n: number }) => turn.n)).toEqual([1, 2, 3, 4]);
     expect(turns.map((turn: { reply: string }) => turn.reply).sort()).toEqual(words.toSorted());
-    expect(await home.ok('verify', 'shared')).toMatch(/^whole: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
+    expect(await home.ok('verify', 'shared')).toMatch(/^intact: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
   });
 
   test('say why a turn waits: another process holds the conversation', async () => {

@@ -35,7 +35,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   const knownAs = options.agent ?? (Object.hasOwn(KNOWN_AGENTS, settings.name) ? settings.name : null);
   if (options.agent !== null && !Object.hasOwn(KNOWN_AGENTS, options.agent)) {
     throw new ThroughlineError('invalid', `No agent is known by the name "${options.agent}".`, {
-      hint: `Known are ${Object.keys(KNOWN_AGENTS).join(', ')}. Any other agent needs a "command".`,
+      hint: `Known agents: ${Object.keys(KNOWN_AGENTS).join(', ')}. Any other agent needs a "command".`,
     });
   }
   return new AcpAgent(settings, options, knownAs);
@@ -93,7 +93,7 @@ class AcpAgent implements Agent {
     const missing = whyNotReopened(await this.#learn());
     if (missing === null) return null;
     const { file } = this.#memoryOf(this.#find().command);
-    return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To have it asked once more, delete ${file}.`;
+    return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To try again, delete ${file}.`;
   }
 
   async login(signal: AbortSignal): Promise<Login> {

@@ -6,7 +6,7 @@ import type { FromProgram } from './protocol.ts';
 export interface Listener {
   message(message: FromProgram): void;
   /** Resolves when more messages may come. */
-  room(): Promise<void> | undefined;
+  ready(): Promise<void> | undefined;
   /** Called once, after the last message, when the process has ended. `how`: exit code or signal, and the end of stderr. */
   gone(how: string): void;
 }
@@ -32,7 +32,7 @@ export class ProgramProcess extends LineProcess {
         tooLong: () => {
           this.noise += 1;
         },
-        room: () => listener.room(),
+        ready: () => listener.ready(),
         gone: ({ text }) => listener.gone(text),
       },
       { closeStepMs: CLOSE_STEP_MS, maxLineBytes: MAX_LINE_BYTES },

@@ -42,7 +42,7 @@ export class ScriptedSession implements AgentSession {
     this.#answer.promise.catch(() => {}); // it may come when nobody waits for it
     this.#program = new ProgramProcess(child, {
       message: (message) => this.#receive(message),
-      room: () => this.#flight?.events.room(),
+      ready: () => this.#flight?.events.ready(),
       gone: (how) => this.#gone(how),
     });
   }

@@ -31,16 +31,16 @@ test('a producer waits for a slow consumer, and no longer once it is released', 
   const inbox = new Inbox<number>();
   for (let n = 0; n < 1_000; n += 1) inbox.push(n);
   let waits = true;
-  const room = inbox.room().then(() => {
+  const ready = inbox.ready().then(() => {
     waits = false;
   });
   await new Promise((resolve) => setTimeout(resolve, 10));
   expect(waits).toBe(true);
   await inbox[Symbol.asyncIterator]().next();
-  await room;
+  await ready;
   for (let n = 0; n < 2_000; n += 1) inbox.push(n);
   inbox.release();
-  await inbox.room();
+  await inbox.ready();
 });
 
 test('after discard nothing is kept', async () => {
@@ -48,6 +48,6 @@ test('after discard nothing is kept', async () => {
   inbox.push(1);
   inbox.discard();
   for (let n = 0; n < 5_000; n += 1) inbox.push(n);
-  await inbox.room();
+  await inbox.ready();
   expect(await all(inbox)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** How many values may wait for the consumer before `room` makes the producer wait. */
+/** How many values may wait for the consumer before `ready` makes the producer wait. */
 const FULL = 1_000;
 
 /** Values from a producer that does not wait to one consumer that does: in order, and none is lost. */
@@ -34,7 +34,7 @@ export class Inbox<T> implements AsyncIterable<T> {
   }
 
   /** Resolves when fewer than a thousand values wait, so that a slow consumer slows the agent instead of filling our memory. */
-  async room(): Promise<void> {
+  async ready(): Promise<void> {
     while (this.#values.length >= FULL && !this.#released) {
       await new Promise<void>((resolve) => {
         this.#wakeProducer = resolve;
@@ -42,7 +42,7 @@ export class Inbox<T> implements AsyncIterable<T> {
     }
   }
 
-  /** From now on `room` does not wait. */
+  /** From now on `ready` does not wait. */
   release(): void {
     this.#released = true;
     this.#wakeProducer?.();

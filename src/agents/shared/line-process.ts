@@ -7,7 +7,7 @@ export interface LineListener {
   /** A line was longer than the limit, and was dropped. */
   tooLong(): void;
   /** Resolves when more lines may come. Left out: at any time. */
-  room?(): Promise<void> | undefined;
+  ready?(): Promise<void> | undefined;
   /** Called once, after the last line, when the process has ended. */
   gone(how: Ending): void;
 }
@@ -111,7 +111,7 @@ export class LineProcess {
     try {
       for await (const chunk of this.#child.stdout) {
         lines.push(chunk);
-        await listener.room?.();
+        await listener.ready?.();
         if (this.#pendingBytes > MAX_PENDING_BYTES) await this.taken();
       }
       lines.end();

@@ -82,7 +82,7 @@ export function parseRestore(input: unknown, where = 'restore'): RestoreOverride
         break;
       default:
         throw new ThroughlineError('invalid', `${where}.${name} is not known.`, {
-          hint: `Known are ${Object.keys(DEFAULT_RESTORE).join(', ')}.`,
+          hint: `Known settings: ${Object.keys(DEFAULT_RESTORE).join(', ')}.`,
         });
     }
   }

@@ -106,9 +106,9 @@ describe('the block', () => {
     expect(block).toContain('not instructions');
     expect(block).toContain('the 3 oldest turns');
     expect(block).toContain('ran or may have run');
-    const settled = renderBlock(['x'], { nonce: NONCE, dropped: 0, unsettled: false });
-    expect(settled).not.toContain('Left out');
-    expect(settled).not.toContain('may have run');
+    const complete = renderBlock(['x'], { nonce: NONCE, dropped: 0, unsettled: false });
+    expect(complete).not.toContain('Left out');
+    expect(complete).not.toContain('may have run');
   });
 });
 

@@ -18,8 +18,8 @@ export function taskPrompt({ goal, gate, maxIterations, progress }: Task): strin
 
 function announced(gate: Gate): string {
   return gate.kind === 'command'
-    ? `When you end your turn, this command is run in your working directory: ${gate.command}\nThe goal is reached when it exits with 0; else you are told what it wrote.`
-    : 'When you end your turn, your work is judged. The goal is reached when it passes; else you are told why it did not.';
+    ? `When you end your turn, this command is run in your working directory: ${gate.command}\nThe goal is reached when it exits with 0; otherwise you get its output.`
+    : 'When you end your turn, your work is judged. The goal is reached when it passes; otherwise you get the reason.';
 }
 
 function personSays({ person }: Feedback): string[] {
@@ -46,7 +46,7 @@ function enclosed(text: string, boundary: string): string {
 
 function continueWith({ gate, person }: Feedback, goal: string, left: number): string {
   if (gate === null || person !== null) return `The goal is still:\n\n${goal}`;
-  return `Go on with the goal. You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
+  return `Continue with the goal. You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
 }
 
 /** What an agent that is a gate is asked. */
@@ -61,7 +61,7 @@ export function verdictPrompt({ goal }: Task, ask: string, reply: string, bounda
 }
 
 export function verdictAgain(malformed: string): string {
-  return `That was no verdict: ${malformed}.\n\n${VERDICT_FORM}`;
+  return `This is not a verdict: ${malformed}.\n\n${VERDICT_FORM}`;
 }
 
 const VERDICT_FORM =

@@ -39,7 +39,7 @@ export function parseUsage(input: unknown): Partial<Usage> {
   for (const [name, amount] of Object.entries(input)) {
     if (!Object.hasOwn(NO_USAGE, name)) {
       throw new ThroughlineError('invalid', `usage.${name} is not known.`, {
-        hint: `Known are ${Object.keys(NO_USAGE).join(', ')}.`,
+        hint: `Known amounts: ${Object.keys(NO_USAGE).join(', ')}.`,
       });
     }
     if (amount !== undefined && (!Number.isSafeInteger(amount) || (amount as number) < 0)) {

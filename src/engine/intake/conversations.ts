@@ -69,7 +69,7 @@ export async function checkFreeKey(store: Store, owner: string, key: string | un
 export function checkDriver({ driver, key, id }: Conversation): void {
   if (driver !== 'tracker') return;
   throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {
-    hint: 'Use another key, or fork it to go on here.',
+    hint: 'Use another key, or fork it to continue here.',
   });
 }
 

@@ -77,7 +77,7 @@ function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOpti
   if (session !== undefined && parsed?.policy === 'off') {
     throw new ThroughlineError(
       'invalid',
-      'A turn that names its session goes on in it: that is not the policy "off".',
+      'A turn that names a session continues in it. The policy "off" always starts a fresh one.',
       {
         hint: 'Leave one of them out.',
       },
@@ -85,7 +85,7 @@ function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOpti
   }
   if (session !== undefined && parsed?.rung) {
     throw new ThroughlineError('invalid', `A turn names either its session or its rung, not both.`, {
-      hint: 'A session that is named is resumed; leave the rung out.',
+      hint: 'A named session is always resumed; leave out the rung.',
     });
   }
   return given({ session, restore: parsed, permissions });

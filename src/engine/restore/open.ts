@@ -28,7 +28,8 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
     return { failure: moved };
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
-  if (isTooWeak(proof, request)) return { failure: 'nothing shows that it has the context, or takes it along' };
+  if (isTooWeak(proof, request))
+    return { failure: 'nothing shows that it has the context, or passes it to the next session' };
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
@@ -39,7 +40,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   await held.endLive(agent);
   if (row.process) await held.parts.processes.end(row.process);
   if (traits.position) {
-    if (row.position === null) return { failure: 'where it stood was never recorded' };
+    if (row.position === null) return { failure: 'its position was never recorded' };
     const position = await agent.position(row.id, await held.openSandbox());
     if (position === null) return putAside(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) {
@@ -59,7 +60,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   const proof = await proveOpened(opened, position, request);
   if (proof === 'refuted') {
     await opened.session.close();
-    return putAside(row, 'lost', 'after opening, it was not where we left it', request);
+    return putAside(row, 'lost', 'after opening, its position was not the recorded one', request);
   }
   if (isTooWeak(proof, request)) {
     await opened.session.close();
@@ -90,8 +91,8 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
   if (proof === 'refuted' || isTooWeak(proof, request)) {
     await session.close();
     return proof === 'refuted'
-      ? { failure: 'after opening, it was not where its storage stood' }
-      : { failure: 'nothing shows what it knows; the policy "auto" takes it all the same' };
+      ? { failure: 'after opening, its position was not the one in its storage' }
+      : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
   const unknown = { watermark: 0, dropped: 0, mirrored: 0 };
@@ -198,7 +199,7 @@ export async function neverOpened(ref: string | null, failure: StepFailure, { he
 /** Somebody else used the session: it is never used again and never merged (R10). */
 function movedByOthers(row: Session, found: string | null, request: RestoreRequest): Promise<StepFailure> {
   if (found === null) return putAside(row, 'lost', 'the agent no longer has it', request);
-  return putAside(row, 'diverged', 'somebody else has used it since: it is not where we left it', request);
+  return putAside(row, 'diverged', 'somebody else has used it since: its position is not the recorded one', request);
 }
 
 /** What the agent did by itself since its last turn, without anybody's prompt; null: it was not the agent alone. */

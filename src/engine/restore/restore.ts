@@ -218,6 +218,6 @@ function refusal({ explicit, agent }: RestoreRequest, reason: string): Failure {
   return {
     code: 'refused',
     message: `The session ${explicit} of ${agent.name} cannot be used: ${reason}.`,
-    hint: 'Nothing was sent. Leave the session out to let the conversation go on in its own.',
+    hint: 'Nothing was sent. Leave out the session, and the conversation continues in its own.',
   };
 }

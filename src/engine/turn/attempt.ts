@@ -93,7 +93,7 @@ class Attempt {
     const startedAt = held.parts.clock.now();
     const stop = () => this.#abort.abort(signal.stop);
     signal.signal.addEventListener('abort', stop, { once: true });
-    let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without a word.' };
+    let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without an answer.' };
     const sent = await this.#recordSent();
     try {
       if (signal.stop) stop();
@@ -117,7 +117,7 @@ class Attempt {
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
       const unproved = finalProof(restored.receipt, this.#after) === 'none';
-      // After an attempt before it, which the session may have seen, an untaken prompt settles nothing.
+      // After an attempt before it, which the session may have seen, an untaken prompt says nothing about the session.
       const unsettled = outcome.kind !== 'completed' && !(isUntaken(outcome) && turn.attempt === 1);
       held.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
     } else held.live.delete(agent.name);
@@ -211,7 +211,7 @@ class Attempt {
     const { carried, delivered } = restored.receipt;
     if (traits.position || carried === delivered) return;
     this.#after = 'none';
-    const message = `The agent went on as the session ${id}, and nothing shows that it took the conversation along.`;
+    const message = `The agent changed to the session ${id}, and nothing shows that this session has the conversation.`;
     if (required) this.#stopBecause({ code: 'context_refuted', message });
   }
 
@@ -284,7 +284,7 @@ function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null
   return {
     code: 'agent_died',
     message: asSentence(outcome.message),
-    hint: 'What it had done is kept. "throughline retry" asks again.',
+    hint: 'The part that it did is kept. "throughline retry" sends the prompt again.',
   };
 }
 

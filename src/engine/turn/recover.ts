@@ -65,6 +65,6 @@ function interrupted(processEnded: boolean): Failure {
   return {
     code: 'interrupted',
     message: `The program that ran this turn ended in the middle of it. ${unknown}`,
-    hint: 'What is known of it is kept, and the next turn is told of it. "throughline retry" asks again.',
+    hint: 'The part that is known is kept, and the next turn gets it. "throughline retry" sends the prompt again.',
   };
 }

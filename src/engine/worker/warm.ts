@@ -25,7 +25,7 @@ export async function warm(
   const name = named ?? newest?.agent ?? held.conversation.agent ?? settings.defaultAgent;
   const agent = name === null ? undefined : agents.get(name)?.agent;
   if (agent === undefined)
-    throw new ThroughlineError('refused', 'It is not known which agent to warm up.', { hint: 'Name one.' });
+    throw new ThroughlineError('refused', 'There is no agent to warm up.', { hint: 'Name one.' });
   const signal = AbortSignal.any([held.lease.lost, shutdown]);
   const restored = await restore({
     held,

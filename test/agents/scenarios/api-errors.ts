@@ -89,7 +89,7 @@ export function apiErrors(adapter: ClaudeAdapter): void {
     const times = words.map((word) => request.split(codeword(word)).length - 1);
     expect(times).toEqual([3, 2, 1, 1, 1]);
     home.expectCodewords('amber', ...words, 'grape');
-    // Settled: nothing is told again, also after a death.
+    // Nothing is told again, also after a death.
     const [session] = await tl.engine.sessions('chat');
     expect(session).toMatchObject({ id: before?.id, state: 'live', watermark: 7 });
     killAgent(home);

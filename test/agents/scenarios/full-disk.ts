@@ -9,7 +9,7 @@ import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND } from 
 
 const RECALL = 'Which codewords have you seen?';
 
-/** A disk of 16 MB, of its own; skips the test where none can be had. */
+/** A disk of 16 MB, of its own; skips the test if that is not possible. */
 class SmallDisk {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-disk-')));
 

@@ -112,7 +112,7 @@ export function sessions(world: World): void {
   });
 
   test.each(['diverged', 'lost', 'closed'] as const)(
-    'a session that is %s may be had by another, and does not come back',
+    'a session that is %s may be used by another conversation, and does not come back',
     async (state) => {
       const { store } = world;
       const [a, b] = [await begun(store), await begun(store)];

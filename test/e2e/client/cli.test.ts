@@ -34,7 +34,7 @@ test('the server does the work, and keeps the session warm for the next command'
 });
 
 test('what only looks, and what copies, is done there as well', async () => {
-  expect(await home.ok('verify', 'notes')).toMatch(/^whole: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
+  expect(await home.ok('verify', 'notes')).toMatch(/^intact: (\d+) events\nhead: \1:[0-9a-f]{64}\n$/);
   expect(await home.lines('search', 'osprey')).toHaveLength(2);
   const exported = await home.ok('export', 'notes');
   expect(await home.start(['import', '-', '--key', 'copy'], { input: exported }).ended).toMatchObject({ code: 0 });

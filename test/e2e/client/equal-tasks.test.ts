@@ -53,7 +53,7 @@ async function story(tasks: Tasks, home: string) {
   };
   const options = { requestId: 'nightly', base: home };
   const added = await tasks.add(plan, options);
-  const settled = await tasks.waitFor(added.tasks.map(({ id }) => id));
+  const ended = await tasks.waitFor(added.tasks.map(({ id }) => id));
   const again = await tasks.add(plan, options);
   const ran = await tasks.run({ name: '..', goal: 'hello' });
   const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
@@ -76,7 +76,7 @@ async function story(tasks: Tasks, home: string) {
   const other = tasks.as('Zoë');
   const spentAfter = (last?: PublicTaskUsageRow) => tasks.usage({ limit: 1, ...(last && { before: last }) });
   return {
-    ...{ owner: tasks.owner, added, settled, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
+    ...{ owner: tasks.owner, added, ended, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
     ...{ cancelled, all, left: left.map(({ name }) => name) },
     pages: [await tasks.list({ limit: 2 }), await tasks.list({ limit: 2, before: (all[1] as Task).id })],
     named: [await tasks.task('second/é?'), await tasks.task('..'), await tasks.task('usage')],

@@ -59,8 +59,8 @@ test('the next turn is told of the interrupted one, and that the session may alr
   expect(block).toContain('You may already have a part of these turns');
   expect(block).toContain('[turn 2] tool write effects.log: unknown');
   expect(block).toContain('[turn 2] did not complete: interrupted.');
-  const settled = await engine.sessions('chat');
-  expect(settled).toMatchObject([{ state: 'live', watermark: 4 }]);
+  const sessions = await engine.sessions('chat');
+  expect(sessions).toMatchObject([{ state: 'live', watermark: 4 }]);
 });
 
 test('trying again is a new turn that names the old one, and only when it is asked for', async () => {

@@ -129,12 +129,12 @@ test('closing ends a warm-up that hangs', async () => {
   await ending;
 });
 
-test('what is set together and cannot be had together is refused', async () => {
+test('settings that contradict each other are refused', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
   const off = { restore: { policy: 'off' } } as const;
-  await refusedWith('invalid', engine.submit('chat', WHICH, { session: 'x', ...off }), /goes on in it/);
+  await refusedWith('invalid', engine.submit('chat', WHICH, { session: 'x', ...off }), /continues in it/);
   const both = { restore: { policy: 'off', rung: 'replay' } } as const;
   await refusedWith('invalid', engine.submit('chat', WHICH, both), /goes with no rung/);
 });

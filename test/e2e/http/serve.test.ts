@@ -178,7 +178,7 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has already begun') });
 });
 
-test('another link is had from the server that runs, and from no key to it', async () => {
+test('the running server gives another link, but not to a key', async () => {
   expect(await home.run('link')).toMatchObject({ code: 1, stderr: expect.stringContaining('"throughline serve"') });
   const { url, link, token } = await serveProcess(home);
   const enter = async (address: string) => (await fetch(address, { redirect: 'manual' })).status;

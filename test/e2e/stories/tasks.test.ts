@@ -123,7 +123,7 @@ test('a session named for a turn beats the setting that starts every turn afresh
   expect(named.receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
 });
 
-test('a session that cannot be had is refused with the reason, and nothing is sent', async () => {
+test('a session that cannot be used is refused with the reason, and nothing is sent', async () => {
   await using home = new Home({ claude: { ids: 'assigned' } });
   const tl = await home.open();
   const task = tl.conversation('task');

@@ -410,7 +410,7 @@ export class World {
 
   /** Both do it; both must give the same answer, or refuse for the same reason. */
   async #expect<T>(what: string, expected: () => T, actual: () => Promise<T>): Promise<void> {
-    const left = settle(expected);
+    const left = resultOf(expected);
     const right = await actual().then(
       (value) => ({ value }),
       (error: unknown) => {
@@ -466,7 +466,7 @@ export class World {
   }
 }
 
-function settle<T>(call: () => T): { value: T } | { refused: string } {
+function resultOf<T>(call: () => T): { value: T } | { refused: string } {
   try {
     return { value: call() };
   } catch (error) {

@@ -72,7 +72,7 @@ export class AcpConnection {
         line: (line) => this.#receive(line),
         // It may have been an answer that somebody waits for.
         tooLong: () => this.stop('it printed a line that is too long'),
-        room: () => (this.#open < MOST_OPEN ? listener.ready() : this.#answeredSome()),
+        ready: () => (this.#open < MOST_OPEN ? listener.ready() : this.#answeredSome()),
         gone: (ending) => this.#gone(ending),
       },
       { closeStepMs: CLOSE_STEP_MS },

@@ -66,7 +66,7 @@ export class AcpSession implements AgentSession {
         if (method === 'session/prompt') this.state.answered();
       },
       request: (method, params) => this.#asked(method, params),
-      ready: () => this.state.flight?.events.room(),
+      ready: () => this.state.flight?.events.ready(),
       gone: (how) => this.#gone(how),
     });
   }

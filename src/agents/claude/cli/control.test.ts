@@ -21,7 +21,7 @@ function setUp() {
     });
   return { control, sent, asked, answers, question };
 }
-const settled = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 test('our requests are answered by id, also with an error', async () => {
   const { control, sent } = setUp();
@@ -47,7 +47,7 @@ test('a permission is asked for, and the answer goes back under the same id', as
   question('q1', { tool_use_id: 'toolu_1', permission_suggestions: [{ type: 'addRules' }], title: 'May I?' });
   expect(asked[0]).toMatchObject({ toolName: 'Bash', toolUseId: 'toolu_1', title: 'May I?', suggestions: [{}] });
   answers[0]?.({ behavior: 'allow', updatedInput: { command: 'ls' } });
-  await settled();
+  await nextTick();
   expect(sent[0]).toEqual({
     type: 'control_response',
     response: {
@@ -63,7 +63,7 @@ test('a question may lack the id of its call and suggestions', async () => {
   question('q1');
   expect(asked[0]).toMatchObject({ toolUseId: null, suggestions: [], title: null });
   answers[0]?.({ behavior: 'deny', message: 'no' });
-  await settled();
+  await nextTick();
   expect(sent[0]?.response?.response).toEqual({ behavior: 'deny', message: 'no' });
 });
 
@@ -73,7 +73,7 @@ test('a question that Claude withdraws is aborted and not answered', async () =>
   control.read({ type: 'control_cancel_request', request_id: 'q1' });
   expect(asked[0]?.signal.aborted).toBe(true);
   answers[0]?.({ behavior: 'allow', updatedInput: {} });
-  await settled();
+  await nextTick();
   expect(sent).toEqual([]);
 });
 

@@ -58,7 +58,7 @@ function queueNext(tx: Tx, done: TaskRow): void {
   for (const row of tx.db.all<TaskRow>(WAITING, done.no)) {
     if (tx.db.one(NOT_DONE, row.no) !== undefined) continue;
     tx.db.run(QUEUE, row.no);
-    appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason: 'What it comes after is done.' } });
+    appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason: 'The tasks it waited for are done.' } });
   }
 }
 

@@ -73,7 +73,7 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
 
 function nobodyWaits(): ThroughlineError {
   return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
-    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then asks again.',
+    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then sends the prompt again.',
   });
 }
 

@@ -25,17 +25,17 @@ async function verify(key: string, flags: VerifyFlags, { output, withEngine }: C
   await withEngine(async (engine) => {
     const { broken, head, kept } = await engine.verify(key, flags);
     const events = seqOf(head);
-    const whole = broken === null && kept !== false;
+    const intact = broken === null && kept !== false;
     if (output.json) {
       // An erased conversation is known by its id alone.
       const conversation = await engine.conversation(key).then(
         ({ id }) => id,
         () => key,
       );
-      output.value({ conversation, events, whole, firstBroken: broken, head, ...(kept !== undefined && { kept }) });
+      output.value({ conversation, events, intact, firstBroken: broken, head, ...(kept !== undefined && { kept }) });
     }
     if (broken !== null) {
-      throw new ThroughlineError('storage_damaged', `Event ${broken} is not as it was written.`, {
+      throw new ThroughlineError('storage_damaged', `Event ${broken} was changed after it was written.`, {
         hint: 'Restore the data home from a backup, or export what can still be read.',
       });
     }
@@ -44,6 +44,6 @@ async function verify(key: string, flags: VerifyFlags, { output, withEngine }: C
         hint: 'If it is a head of this conversation, somebody changed or removed events and computed the chain again.',
       });
     }
-    if (!output.json) output.line(`whole: ${events} events\nhead: ${head}`);
+    if (!output.json) output.line(`intact: ${events} events\nhead: ${head}`);
   });
 }

@@ -17,6 +17,7 @@ export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
   const creating = command
     .command('create')
+    .summary('create a key')
     .description('Create a key. It is shown only once.')
     .argument('<name>', 'what it is for')
     .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
@@ -30,10 +31,12 @@ export function define(command: Command, cli: Cli): void {
   });
   command
     .command('list', { isDefault: true })
+    .summary('list keys, newest first')
     .description('List keys, newest first.')
     .action(() => list(cli));
   const revoking = command
     .command('revoke')
+    .summary('revoke a key at once')
     .description('Revoke a key at once. Streams that it opened end within a second.')
     .argument('<id>', 'the part of the key between "tl_" and the dot')
     .action((id: string) => revoke(id, cli));

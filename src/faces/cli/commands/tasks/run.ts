@@ -165,6 +165,7 @@ interface RetryFlags {
 export function defineRetry(task: Command, cli: Cli): void {
   const command = task
     .command('retry')
+    .summary('continue a task that asks, has failed or was cancelled')
     .description('Continue a task that asks, has failed or was cancelled, in the same conversation.')
     .argument('<task>', 'its id or name')
     .option('--say <text>', 'a message for the agent')

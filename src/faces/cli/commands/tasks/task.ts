@@ -38,6 +38,7 @@ interface ListFlags {
 function defineList(task: Command, cli: Cli): void {
   const command = task
     .command('list')
+    .summary('list tasks, newest first')
     .description('List tasks, newest first.')
     .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
     .option('--milestone <name>', 'only tasks of this milestone')
@@ -98,6 +99,7 @@ const WAIT_MS = 10_000;
 function defineCancel(task: Command, cli: Cli): void {
   const command = task
     .command('cancel')
+    .summary('stop tasks, with their agents and gates')
     .description('Stop tasks, with their agents and gates.')
     .argument('<task...>', 'ids or names')
     .action((ids: string[]) => cancel(ids, cli));
@@ -129,6 +131,7 @@ interface UsageFlags {
 function defineUsage(task: Command, cli: Cli): void {
   const command = task
     .command('usage')
+    .summary('show what the tasks of an owner have spent')
     .description('Show what the tasks of an owner (--as) have spent.')
     .addOption(new Option('--by <what>', 'sum up by this').choices(Object.keys(BY)).default('task'))
     .option('--since <day>', 'from this day on (UTC), such as 2026-01-31', day)
