@@ -8,7 +8,7 @@ import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { longFunctions } from './architecture/long-functions.ts';
-import { changeRequests, pathsIn } from './architecture/paths.ts';
+import { changeRequests, pairsBeforeAndAfter, pathsIn } from './architecture/paths.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
 import { straySmallFiles } from './architecture/small-files.ts';
 
@@ -80,6 +80,10 @@ describe('a reader', () => {
     const requests = changeRequests(read('CONTRIBUTING.md'));
     expect(requests.length).toBeGreaterThanOrEqual(10);
     expect(requests.filter(({ paths }) => paths.length === 0)).toEqual([]);
+  });
+
+  test('finds in CONTRIBUTING.md at least twenty sentences before and after', () => {
+    expect(pairsBeforeAndAfter(read('CONTRIBUTING.md'))).toBeGreaterThanOrEqual(20);
   });
 
   test('finds every decision in the index, under numbers without holes', () => {

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
-import { crowdedFolders, MOST_FILES, meaninglessFolders } from './folders.ts';
+import { crowdedFolders, MOST_FILES, MOST_FILES_OF_ENGINE, meaninglessFolders } from './folders.ts';
 
 const folder = (name: string, files: number) => Array.from({ length: files }, (_, n) => `${name}/file-${n}.ts`);
 
 test('a folder with too many files is named; tests and the files of its subfolders do not count', () => {
-  const full = [...folder('engine/turn', MOST_FILES), 'engine/turn/file-1.test.ts', ...folder('engine/turn/open', 2)];
+  const full = [...folder('core/turn', MOST_FILES), 'core/turn/file-1.test.ts', ...folder('core/turn/open', 2)];
   expect(crowdedFolders(full)).toEqual([]);
-  expect(crowdedFolders([...full, 'engine/turn/one-more.ts'])).toEqual(['engine/turn holds 13 files, and may hold 12']);
+  expect(crowdedFolders([...full, 'core/turn/one-more.ts'])).toEqual(['core/turn holds 13 files, and may hold 12']);
+  const room = folder('engine/turn', MOST_FILES_OF_ENGINE);
+  expect(crowdedFolders(room)).toEqual([]);
+  expect(crowdedFolders([...room, 'engine/turn/one-more.ts'])).toEqual(['engine/turn holds 11 files, and may hold 10']);
 });
 
 test('a folder that is named after nothing is found at any depth', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changeRequests, pathsIn } from './paths.ts';
+import { changeRequests, pairsBeforeAndAfter, pathsIn } from './paths.ts';
 
 test('paths in backticks and links are found, other code is not', () => {
   const text = [
@@ -23,4 +23,11 @@ test('questions are found with the files of their answers', () => {
     { question: '1. … a store?', paths: ['src/stores', 'src/compose.ts'] },
     { question: '2. … a joke?', paths: [] },
   ]);
+});
+
+test('pairs are counted in their section, without the heads of the tables', () => {
+  const table = ['| before | after | why |', '|---|---|---|', '| a | b | c |', '| d | e | f |'].join('\n');
+  const text = `# C\n\n## Plain English\n\n${table}\n\n### Names\n\n${table}\n\n## Style\n${table}`;
+  expect(pairsBeforeAndAfter(text)).toBe(4);
+  expect(pairsBeforeAndAfter(`# C\n\n## Style\n${table}`)).toBe(0);
 });

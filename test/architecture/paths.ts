@@ -1,4 +1,4 @@
-// Files that a document names exist.
+// Files that a document names exist, and CONTRIBUTING.md answers what newcomers ask.
 
 const FOLDERS = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
 
@@ -25,4 +25,11 @@ export function changeRequests(contributing: string): { question: string; paths:
     .split(/^(?=\*\*\d+\. )/m)
     .slice(1)
     .map((answer) => ({ question: answer.split('**', 2)[1] ?? '', paths: pathsIn(answer) }));
+}
+
+/** How many sentences and names "Plain English" of CONTRIBUTING.md shows before and after. */
+export function pairsBeforeAndAfter(contributing: string): number {
+  const section = contributing.split('\n## ').find((part) => part.startsWith('Plain English')) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('| '));
+  return rows.filter((row) => !row.startsWith('| before')).length;
 }
