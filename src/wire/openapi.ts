@@ -4,6 +4,8 @@ import { OPERATIONS } from './operations.ts';
 import { Problem } from './problem.ts';
 import { PROBLEM_TYPE } from './problem-codes.ts';
 import { NAMED } from './registry.ts';
+import { type OperationName, ROUTES } from './routes.ts';
+import { Id } from './values/common.ts';
 
 const REFERENCE = '#/components/schemas/';
 const BEARER = `A key, or the token of the data home. The token may name the owner it acts for (\`${OWNER_HEADER}\`, percent-encoded).`;
@@ -12,9 +14,9 @@ const COOKIE = 'Set by the one-time link. Its name ends with the port of the ser
 /** The OpenAPI 3.1 document, made from the schemas that check requests. */
 export function openApi(version: string): OpenApi {
   const paths: OpenApi['paths'] = {};
-  for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
-    const path = `${BASE_PATH}${operation.path}`;
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described(name, operation) };
+  for (const name of Object.keys(ROUTES) as OperationName[]) {
+    const path = `${BASE_PATH}${ROUTES[name].path}`;
+    paths[path] = { ...paths[path], [ROUTES[name].method.toLowerCase()]: described(name, OPERATIONS[name]) };
   }
   return {
     openapi: '3.1.0',
@@ -62,9 +64,9 @@ interface Parameter {
   readonly schema: object;
 }
 
-function described(name: string, operation: Operation): DescribedOperation {
-  const { summary, params, query, body, stream, status, answer, scope } = operation;
-  const parameters = [...parametersIn('path', params), ...parametersIn('query', query)];
+function described(name: OperationName, operation: Operation): DescribedOperation {
+  const { summary, query, body, stream, status = 200, answer, scope } = operation;
+  const parameters = [...pathParameters(ROUTES[name].path), ...queryParameters(query)];
   if (stream) parameters.push({ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } });
   const type = stream ? 'text/event-stream' : 'application/json';
   return {
@@ -90,14 +92,19 @@ function described(name: string, operation: Operation): DescribedOperation {
   };
 }
 
-function parametersIn(place: 'path' | 'query', fields: z.ZodObject | undefined) {
+function pathParameters(path: string): Parameter[] {
+  const names = path.matchAll(/\{(\w+)\}/g);
+  return Array.from(names, ([, name = '']) => ({ name, in: 'path', required: true, schema: parameterSchema(Id) }));
+}
+
+function queryParameters(fields: z.ZodObject | undefined): Parameter[] {
   if (fields === undefined) return [];
   const needed = new Set(z.toJSONSchema(fields, { io: 'input' }).required);
-  return Object.entries(fields.shape).map(([name, field]): Parameter => {
+  return Object.entries(fields.shape).map(([name, field]) => {
     const schema = parameterSchema(field as z.ZodType);
     // Several values are one text, separated by commas.
     const listed = (schema as { type?: string }).type === 'array' && { style: 'form' as const, explode: false };
-    return { name, in: place, required: needed.has(name), ...listed, schema };
+    return { name, in: 'query', required: needed.has(name), ...listed, schema };
   });
 }
 

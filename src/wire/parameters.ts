@@ -49,7 +49,5 @@ export const LastTaskUsage = z.codec(
   },
 );
 
-/** Its id or its key. */
-export const InConversation = z.strictObject({ conversation: Id });
-export const InTurn = z.strictObject({ turn: Id });
-export const InPermission = z.strictObject({ permission: Id });
+/** Parameters in the path. */
+export const PathParameters = z.record(z.string(), Id);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { PROBLEM_CODES, type ProblemCode } from './problem-codes.ts';
-import { named } from './registry.ts';
+import { namedObject } from './registry.ts';
 
 /** A new code does not compile until it has a status. */
 export const STATUS: Readonly<Record<ProblemCode, number>> = {
@@ -37,17 +37,14 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
 };
 
 /** RFC 9457, with what happened (`detail`) and what to do (`hint`). */
-export const Problem = named(
-  'Problem',
-  z.strictObject({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    code: z.enum(PROBLEM_CODES),
-    detail: z.string(),
-    hint: z.exactOptional(z.string()),
-  }),
-);
+export const Problem = namedObject('Problem', {
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.enum(PROBLEM_CODES),
+  detail: z.string(),
+  hint: z.exactOptional(z.string()),
+});
 export type Problem = z.infer<typeof Problem>;
 
 export function problem(code: ProblemCode, detail: string, hint?: string): Problem {

@@ -8,3 +8,7 @@ export function named<T extends z.ZodType>(id: string, schema: T): T {
   NAMED.add(schema, { id });
   return schema;
 }
+
+export function namedObject<T extends z.ZodRawShape>(id: string, fields: T) {
+  return named(id, z.strictObject(fields));
+}

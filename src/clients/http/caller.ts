@@ -1,13 +1,10 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { checkText } from '../../core/input/arguments.ts';
-import type { AnswerOf } from '../../wire/operations/operation.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
-import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
+import type { PartOf } from '../../wire/operations.ts';
+import { type OperationName, ROUTES } from '../../wire/routes.ts';
 import type { Connection, Request } from './connection/connection.ts';
 import { messages } from './connection/event-stream.ts';
-import { ROUTES } from './routes.ts';
-
-type Answer<N extends OperationName> = AnswerOf<(typeof OPERATIONS)[N]>;
 
 /** Who we are to the server. */
 export interface Identity {
@@ -53,8 +50,8 @@ export class Caller {
     return new Caller(this.#connection, { ...this.#identity, owner });
   }
 
-  async ask<N extends OperationName>(name: N, asked: Asked): Promise<Answer<N>> {
-    return (await this.#connection.ask(this.#request(name, asked))) as Answer<N>;
+  async ask<N extends OperationName>(name: N, asked: Asked): Promise<PartOf<N, 'answer'>> {
+    return (await this.#connection.ask(this.#request(name, asked))) as PartOf<N, 'answer'>;
   }
 
   /** For operations with a request id. When we made the id ourselves, a duplicate is our own repetition after a lost reply. */

@@ -1,12 +1,11 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { AnswerOf } from '../../wire/operations/operation.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
-import type { OPERATIONS } from '../../wire/operations.ts';
+import type { PartOf } from '../../wire/operations.ts';
+import { ROUTES } from '../../wire/routes.ts';
 import { Caller } from './caller.ts';
 import { Connection, TIMING, type Timing } from './connection/connection.ts';
 import type { Transport } from './connection/transport.ts';
 import { HttpEngine } from './engine.ts';
-import { ROUTES } from './routes.ts';
 
 export interface ConnectOptions {
   readonly transport: Transport;
@@ -28,7 +27,7 @@ export async function connect({ transport, token, owner, timing }: ConnectOption
     };
     const { firstAnswerMs } = connection.timing;
     const asked = await connection.ask({ ...ROUTES.whoAmI, headers, withinMs: firstAnswerMs, repeatable: true });
-    const me = asked as AnswerOf<(typeof OPERATIONS)['whoAmI']>;
+    const me = asked as PartOf<'whoAmI', 'answer'>;
     return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers: me.by === 'token' }));
   } catch (error) {
     connection.close();

@@ -3,12 +3,12 @@ import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER, type Operation } from '../../wire/operations/operation.ts';
-import { OPERATIONS, type OperationName } from '../../wire/operations.ts';
+import { OPERATIONS } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
+import { type OperationName, ROUTES } from '../../wire/routes.ts';
 import { authenticate, checkScope, checkToken, type Gatekeeper, type Principal } from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';
 import type { Link } from './access/sign-in.ts';
-import type { Call } from './call.ts';
 import { HANDLERS } from './handlers.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
@@ -131,15 +131,17 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   const { mostReaders: most, stream, shutdown } = parts;
   const readers = new Readers({ most, checkMs: stream.checkMs, shutdown });
   const methods = new Map<string, string[]>();
-  for (const [name, operation] of Object.entries(OPERATIONS) as [OperationName, Operation][]) {
-    const path = `${BASE_PATH}${operation.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    methods.set(path, [...(methods.get(path) ?? []), operation.method]);
-    app.on(operation.method, path, async (c) => {
+  for (const name of Object.keys(ROUTES) as OperationName[]) {
+    const operation: Operation = OPERATIONS[name];
+    const { method } = ROUTES[name];
+    const path = `${BASE_PATH}${ROUTES[name].path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+    methods.set(path, [...(methods.get(path) ?? []), method]);
+    app.on(method, path, async (c) => {
       c.set('operation', name);
       const call = await readCall(c, parts, name, operation);
-      const answer = await HANDLERS[name](call as Call<never>);
+      const answer = await HANDLERS[name](call as never);
       if (operation.stream) return streamed(answer as Feed, call.principal, { parts, readers, begin: c.env.begin });
-      return c.body(JSON.stringify(answer), operation.status as 200, { 'content-type': 'application/json' });
+      return c.body(JSON.stringify(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
     });
   }
   for (const [path, allowed] of methods) {

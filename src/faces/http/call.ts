@@ -2,8 +2,8 @@ import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Tasks } from '../../ports/tasks.ts';
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../../wire/operations/operation.ts';
-import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
+import type { PartOf } from '../../wire/operations.ts';
+import type { OperationName, ParamsOf } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import type { Link } from './access/sign-in.ts';
 
@@ -16,15 +16,15 @@ export interface Call<N extends OperationName> {
   /** Throws `forbidden` for another owner than that of this server. */
   readonly newLink: (owner: string) => Link;
   readonly principal: Principal;
-  readonly params: ParamsOf<(typeof OPERATIONS)[N]>;
-  readonly query: QueryOf<(typeof OPERATIONS)[N]>;
-  readonly body: BodyOf<(typeof OPERATIONS)[N]>;
+  readonly params: ParamsOf<N>;
+  readonly query: PartOf<N, 'query'>;
+  readonly body: PartOf<N, 'body'>;
   /** The number of the last event that the reader has; null: it does not say. */
   readonly lastEventId: number | null;
 }
 
 /** What an operation answers: the value of its schema. Public values are read-only, and so is this. */
-export type Answer<N extends OperationName> = ReadOnly<AnswerOf<(typeof OPERATIONS)[N]>>;
+export type Answer<N extends OperationName> = ReadOnly<PartOf<N, 'answer'>>;
 
 type ReadOnly<T> = T extends readonly (infer Item)[]
   ? readonly ReadOnly<Item>[]

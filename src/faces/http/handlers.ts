@@ -1,8 +1,8 @@
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';
-import type { OperationName } from '../../wire/operations.ts';
 import { Cursor } from '../../wire/parameters.ts';
+import type { OperationName } from '../../wire/routes.ts';
 import { type Answer, type Call, checkMachine } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';

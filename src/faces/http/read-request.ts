@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { ThroughlineError } from '../../core/errors.ts';
 import { isObject } from '../../core/turn/content.ts';
 import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
+import { PathParameters } from '../../wire/parameters.ts';
 import { Refusal } from './refusal.ts';
 
 /** No valid body is deeper. Protects recursive code from very deep values. */
@@ -21,17 +22,16 @@ export async function readRequest(
 ): Promise<Asked> {
   const search = new URL(request.url).searchParams;
   return {
-    params: checked(operation.params, params, 'path') as never,
+    params: checked(PathParameters, params, 'path') as never,
     query: checked(operation.query, fieldsOf(search), 'query') as never,
     body: checked(operation.body, await readBody(operation, request), 'body') as never,
   };
 }
 
-function checked(schema: z.ZodObject | undefined, value: object, where: string): unknown {
+function checked(schema: z.ZodType | undefined, value: object, where: string): unknown {
   if (schema === undefined) {
     const [field] = Object.keys(value);
-    if (field !== undefined && where !== 'path')
-      throw invalid(`${where}: unknown field "${field}"; this operation takes none`);
+    if (field !== undefined) throw invalid(`${where}: unknown field "${field}"; this operation takes none`);
     return {};
   }
   const { success, data, error } = schema.safeParse(value);

@@ -1,5 +1,5 @@
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
-import type { OperationName } from '../../wire/operations.ts';
+import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import { type Answer, type Call, checkAbsolute } from './call.ts';
 import type { Feed } from './streams/event-stream.ts';

@@ -3,14 +3,10 @@ import type { Scope } from '../../core/key.ts';
 
 /** One operation of the HTTP interface: what is checked, what is answered, and what the OpenAPI document says. */
 export interface Operation {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below the base path, with parameters in braces. */
-  readonly path: string;
   readonly summary: string;
   readonly scope: Scope;
   /** Needs the token of the data home: a key is not enough, whatever its scopes. */
   readonly tokenOnly?: boolean;
-  readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Left out: there is no body. An absent body stands for `{}`. */
   readonly body?: z.ZodObject;
@@ -18,7 +14,8 @@ export interface Operation {
   readonly mostBytes?: number;
   /** Begins work: refused while the server is stopping. */
   readonly begins?: boolean;
-  readonly status: number;
+  /** Of a success; left out: 200. */
+  readonly status?: number;
   readonly answer: z.ZodType;
   /** The answer is a stream of server-sent events, each with this as its data. */
   readonly stream?: boolean;
@@ -34,10 +31,3 @@ export const INTERFACE_HEADER = 'throughline-interface';
 /** With the token of the data home: the owner to act for, percent-encoded. */
 export const OWNER_HEADER = 'throughline-owner';
 export const MEBIBYTE = 1_048_576;
-
-export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
-  ? z.infer<O['params']>
-  : Record<never, never>;
-export type QueryOf<O extends Operation> = O['query'] extends z.ZodObject ? z.infer<O['query']> : Record<never, never>;
-export type BodyOf<O extends Operation> = O['body'] extends z.ZodObject ? z.infer<O['body']> : Record<never, never>;
-export type AnswerOf<O extends Operation> = z.infer<O['answer']>;

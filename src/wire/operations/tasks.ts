@@ -1,18 +1,16 @@
 import * as z from 'zod';
 import { After, Day, LastTaskUsage, Limit, States } from '../parameters.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
+import type { OperationName } from '../routes.ts';
 import { Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
 const Amounts = z.strictObject({ usd: optional(z.number()), tokens: optional(z.number()) });
-const inOne = { params: z.strictObject({ task: Id }) } as const;
 
 export const tasks = {
   listTasks: {
-    method: 'GET',
-    path: '/tasks',
     summary:
       'Lists tasks, newest first. `state`: one or more, with commas. `before`: the id of the last task of the previous page; ' +
       'continue until a page is empty. Follow events after `seq` to miss nothing.',
@@ -23,89 +21,61 @@ export const tasks = {
       limit: optional(Limit),
       before: optional(Id),
     }),
-    status: 200,
-    answer: named('Tasks', z.strictObject({ tasks: z.array(Task), seq: z.int().min(0) })),
+    answer: namedObject('Tasks', { tasks: z.array(Task), seq: z.int().min(0) }),
   },
   addTasks: {
-    method: 'POST',
-    path: '/tasks',
     summary:
       'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A command ' +
       'gate, a directory, a native session and `parallel` need the scope admin.',
     scope: 'prompt',
-    body: named('NewTasks', z.strictObject({ plan: z.unknown(), requestId: optional(Id) })),
+    body: namedObject('NewTasks', { plan: z.unknown(), requestId: optional(Id) }),
     mostBytes: 8 * MEBIBYTE,
     begins: true,
     status: 202,
-    answer: named('AddedTasks', z.strictObject({ tasks: z.array(Task), duplicate: z.boolean() })),
+    answer: namedObject('AddedTasks', { tasks: z.array(Task), duplicate: z.boolean() }),
   },
-  // Before the operations of one task, because paths are matched in this order.
   followTasks: {
-    method: 'GET',
-    path: '/tasks/events',
     summary:
       'Streams events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and new ones as they come. ' +
       '`task`: only those of one task.',
     scope: 'read',
     query: z.strictObject({ after: optional(After), task: optional(Id) }),
     stream: true,
-    status: 200,
     answer: TaskEvent,
   },
   taskUsage: {
-    method: 'GET',
-    path: '/tasks/usage',
     summary:
       'Returns usage by day (UTC) and task, newest first. `before`: the last row of the previous page, as DAY_TASK. ' +
       'Continue until a page is empty.',
     scope: 'read',
     query: z.strictObject({ since: optional(Day), limit: optional(Limit), before: optional(LastTaskUsage) }),
-    status: 200,
-    answer: named('TaskUsage', z.strictObject({ usage: z.array(TaskUsageRow) })),
+    answer: namedObject('TaskUsage', { usage: z.array(TaskUsageRow) }),
   },
   getTask: {
-    method: 'GET',
-    path: '/tasks/{task}',
     summary: 'Returns one task, by its id, or the newest with this name.',
     scope: 'read',
-    ...inOne,
-    status: 200,
     answer: Task,
   },
   reportTask: {
-    method: 'GET',
-    path: '/tasks/{task}/report',
     summary: 'Returns how a task went: turns, sessions, lock waits, gate results and decisions.',
     scope: 'read',
-    ...inOne,
-    status: 200,
     answer: TaskReport,
   },
   cancelTask: {
-    method: 'POST',
-    path: '/tasks/{task}/cancel',
     summary: 'Cancels a task, with its agent and its gate. A running one ends a little later.',
     scope: 'prompt',
-    ...inOne,
-    status: 200,
     answer: Task,
   },
   retryTask: {
-    method: 'POST',
-    path: '/tasks/{task}/retry',
     summary: 'Retries a task that asks a person, has failed or was cancelled.',
     scope: 'prompt',
-    ...inOne,
-    body: named(
-      'TaskRetry',
-      z.strictObject({
-        say: optional(z.string().min(1).max(100_000)),
-        budget: optional(z.union([z.string().min(1).max(100), Amounts])),
-        maxIterations: optional(z.int().min(1).max(10_000)),
-      }),
-    ),
+    body: namedObject('TaskRetry', {
+      say: optional(z.string().min(1).max(100_000)),
+      budget: optional(z.union([z.string().min(1).max(100), Amounts])),
+      maxIterations: optional(z.int().min(1).max(10_000)),
+    }),
     begins: true,
     status: 202,
     answer: Task,
   },
-} as const satisfies Record<string, Operation>;
+} as const satisfies Partial<Record<OperationName, Operation>>;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
 
 /*
  * Schemas of the public values (`core/public/`). `satisfies` checks each schema against its type: a field that is added there
@@ -14,30 +14,25 @@ export const Count = z.int().min(0);
 export const Time = z.int().min(0);
 export const Id = z.string().min(1).max(512);
 
-export const Failure = named(
-  'Failure',
-  z.strictObject({ code: z.enum(ERROR_CODES), message: z.string(), hint: z.exactOptional(z.string()) }),
-) satisfies z.ZodType<FailureValue>;
+export const Failure = namedObject('Failure', {
+  code: z.enum(ERROR_CODES),
+  message: z.string(),
+  hint: z.exactOptional(z.string()),
+}) satisfies z.ZodType<FailureValue>;
 
-export const Usage = named(
-  'Usage',
-  z.strictObject({
-    inputTokens: z.number(),
-    outputTokens: z.number(),
-    cacheReadTokens: z.number(),
-    cacheWriteTokens: z.number(),
-    costMicros: z.number(),
-    modelCalls: z.number(),
-  }),
-) satisfies z.ZodType<UsageValue>;
+export const Usage = namedObject('Usage', {
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  costMicros: z.number(),
+  modelCalls: z.number(),
+}) satisfies z.ZodType<UsageValue>;
 
-export const RestoreOverride = named(
-  'RestoreOverride',
-  z.strictObject({
-    policy: z.exactOptional(z.enum(POLICIES)),
-    rung: z.exactOptional(z.enum(RUNGS).nullable()),
-    budgetTokens: z.exactOptional(Count.nullable()),
-    lastTurns: z.exactOptional(Count.nullable()),
-    allowTools: z.exactOptional(z.boolean()),
-  }),
-) satisfies z.ZodType<RestoreOverrideValue>;
+export const RestoreOverride = namedObject('RestoreOverride', {
+  policy: z.exactOptional(z.enum(POLICIES)),
+  rung: z.exactOptional(z.enum(RUNGS).nullable()),
+  budgetTokens: z.exactOptional(Count.nullable()),
+  lastTurns: z.exactOptional(Count.nullable()),
+  allowTools: z.exactOptional(z.boolean()),
+}) satisfies z.ZodType<RestoreOverrideValue>;

@@ -2,58 +2,49 @@ import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { SearchHit as HitValue } from '../../ports/engine.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
 import { Count, RestoreOverride, Time, Usage } from './common.ts';
 
 export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
-export const Conversation = named(
-  'Conversation',
-  z.strictObject({
-    id: z.string(),
-    owner: z.string(),
-    key: z.string().nullable(),
-    title: z.string(),
-    titleSource: z.enum(TITLE_SOURCES),
-    agent: z.string().nullable(),
-    driver: z.enum(['worker', 'tracker']),
-    cwd: z.string().nullable(),
-    restore: RestoreOverride,
-    parent: Parent.nullable(),
-    head: Count,
-    historyCount: Count,
-    lastSeq: Count,
-    createdAt: Time,
-    updatedAt: Time,
-  }),
-) satisfies z.ZodType<PublicConversation>;
+export const Conversation = namedObject('Conversation', {
+  id: z.string(),
+  owner: z.string(),
+  key: z.string().nullable(),
+  title: z.string(),
+  titleSource: z.enum(TITLE_SOURCES),
+  agent: z.string().nullable(),
+  driver: z.enum(['worker', 'tracker']),
+  cwd: z.string().nullable(),
+  restore: RestoreOverride,
+  parent: Parent.nullable(),
+  head: Count,
+  historyCount: Count,
+  lastSeq: Count,
+  createdAt: Time,
+  updatedAt: Time,
+}) satisfies z.ZodType<PublicConversation>;
 
 const Moment = z.strictObject({ n: Count, at: Time });
 
-export const Summary = named(
-  'Summary',
-  z.strictObject({
-    conversationId: z.string(),
-    key: z.string().nullable(),
-    title: z.string(),
-    contexts: Count,
-    first: Moment.nullable(),
-    last: Moment.nullable(),
-    sessions: Count,
-    changes: Count,
-    open: Count,
-    lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
-    usage: Usage,
-  }),
-) satisfies z.ZodType<PublicSummary>;
+export const Summary = namedObject('Summary', {
+  conversationId: z.string(),
+  key: z.string().nullable(),
+  title: z.string(),
+  contexts: Count,
+  first: Moment.nullable(),
+  last: Moment.nullable(),
+  sessions: Count,
+  changes: Count,
+  open: Count,
+  lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
+  usage: Usage,
+}) satisfies z.ZodType<PublicSummary>;
 
-export const SearchHit = named(
-  'SearchHit',
-  z.strictObject({
-    conversationId: z.string(),
-    key: z.string().nullable(),
-    title: z.string(),
-    n: Count,
-    snippet: z.string(),
-  }),
-) satisfies z.ZodType<HitValue>;
+export const SearchHit = namedObject('SearchHit', {
+  conversationId: z.string(),
+  key: z.string().nullable(),
+  title: z.string(),
+  n: Count,
+  snippet: z.string(),
+}) satisfies z.ZodType<HitValue>;

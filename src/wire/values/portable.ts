@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation as ExportedValue } from '../../core/portable.ts';
 import type { TurnRecord as RecordValue } from '../../core/turn/record.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
 import { Session } from './session.ts';
 import { Prompt, TurnEnd } from './turn.ts';
@@ -21,35 +21,29 @@ const RecordPart = z.union([
   }),
 ]);
 
-export const TurnRecord = named(
-  'TurnRecord',
-  z.strictObject({
-    version: z.literal(1),
-    n: Count,
-    agent: z.string(),
-    sessionId: z.string().nullable(),
-    outcome: TurnEnd,
-    prompt: Prompt,
-    parts: z.array(RecordPart),
-    failure: Failure.nullable(),
-    usage: Usage,
-    startedAt: z.number(),
-    endedAt: z.number(),
-  }),
-) satisfies z.ZodType<RecordValue>;
+export const TurnRecord = namedObject('TurnRecord', {
+  version: z.literal(1),
+  n: Count,
+  agent: z.string(),
+  sessionId: z.string().nullable(),
+  outcome: TurnEnd,
+  prompt: Prompt,
+  parts: z.array(RecordPart),
+  failure: Failure.nullable(),
+  usage: Usage,
+  startedAt: z.number(),
+  endedAt: z.number(),
+}) satisfies z.ZodType<RecordValue>;
 
-export const ExportedConversation = named(
-  'ExportedConversation',
-  z.strictObject({
-    format: z.literal(EXPORT_FORMAT),
-    version: z.literal(EXPORT_VERSION),
-    conversation: z.strictObject({
-      key: z.string().nullable(),
-      title: z.string(),
-      agent: z.string().nullable(),
-      restore: RestoreOverride,
-    }),
-    records: z.array(TurnRecord),
-    sessions: z.array(Session.pick({ id: true, agent: true, origin: true, parent: true, watermark: true })),
+export const ExportedConversation = namedObject('ExportedConversation', {
+  format: z.literal(EXPORT_FORMAT),
+  version: z.literal(EXPORT_VERSION),
+  conversation: z.strictObject({
+    key: z.string().nullable(),
+    title: z.string(),
+    agent: z.string().nullable(),
+    restore: RestoreOverride,
   }),
-) satisfies z.ZodType<ExportedValue>;
+  records: z.array(TurnRecord),
+  sessions: z.array(Session.pick({ id: true, agent: true, origin: true, parent: true, watermark: true })),
+}) satisfies z.ZodType<ExportedValue>;

@@ -3,16 +3,18 @@ import { SCOPES } from '../../core/key.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
 import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
 import { Count, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
 import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
 
-export const UsageRow = named(
-  'UsageRow',
-  z.strictObject({ day: z.string(), agent: z.string(), turns: Count, usage: Usage }),
-) satisfies z.ZodType<UsageRowValue>;
+export const UsageRow = namedObject('UsageRow', {
+  day: z.string(),
+  agent: z.string(),
+  turns: Count,
+  usage: Usage,
+}) satisfies z.ZodType<UsageRowValue>;
 
 const Traits = z.strictObject({
   version: z.string(),
@@ -27,37 +29,28 @@ const Traits = z.strictObject({
   window: z.number(),
 }) satisfies z.ZodType<AgentTraits>;
 
-export const Agent = named(
-  'Agent',
-  z.strictObject({
-    name: z.string(),
-    adapter: z.string(),
-    isDefault: z.boolean(),
-    where: z.string().nullable(),
-    traits: Traits.nullable(),
-    problem: z.string().nullable(),
-    login: z.strictObject({ loggedIn: z.boolean().nullable(), hint: z.string().nullable() }).nullable(),
-  }),
-) satisfies z.ZodType<AgentValue>;
+export const Agent = namedObject('Agent', {
+  name: z.string(),
+  adapter: z.string(),
+  isDefault: z.boolean(),
+  where: z.string().nullable(),
+  traits: Traits.nullable(),
+  problem: z.string().nullable(),
+  login: z.strictObject({ loggedIn: z.boolean().nullable(), hint: z.string().nullable() }).nullable(),
+}) satisfies z.ZodType<AgentValue>;
 
-export const ConversationView = named(
-  'ConversationView',
-  z.strictObject({
-    conversation: Conversation,
-    turns: z.array(TurnView),
-    sessions: z.array(Session),
-    receipts: z.array(Receipt),
-  }),
-) satisfies z.ZodType<ViewValue>;
+export const ConversationView = namedObject('ConversationView', {
+  conversation: Conversation,
+  turns: z.array(TurnView),
+  sessions: z.array(Session),
+  receipts: z.array(Receipt),
+}) satisfies z.ZodType<ViewValue>;
 
 /** Which conversation has changed; null: any may have. */
-export const Hint = named(
-  'Hint',
-  z.strictObject({ conversationId: z.string().nullable(), seq: Count.nullable() }),
-) satisfies z.ZodType<HintValue>;
+export const Hint = namedObject('Hint', {
+  conversationId: z.string().nullable(),
+  seq: Count.nullable(),
+}) satisfies z.ZodType<HintValue>;
 
 /** `by`: `token`, `page`, or `key ID`. Only the token can act for other owners. */
-export const Caller = named(
-  'Caller',
-  z.strictObject({ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) }),
-);
+export const Caller = namedObject('Caller', { owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) });

@@ -3,7 +3,7 @@ import type { PublicReceipt, PublicSession } from '../../core/public/session.ts'
 import type { Tried as TriedValue } from '../../core/restore/receipt.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES } from '../../core/restore/session.ts';
-import { named } from '../registry.ts';
+import { namedObject } from '../registry.ts';
 import { Count, Time, Usage } from './common.ts';
 
 export const SessionState = z.enum(SESSION_STATES);
@@ -11,23 +11,20 @@ export const SessionOrigin = z.enum(SESSION_ORIGINS);
 export const ReceiptRung = z.enum([...RUNGS, 'new', 'fresh', 'none']);
 const Proof = z.enum(['proved', 'consistent', 'counted', 'none', 'refuted']);
 
-export const Session = named(
-  'Session',
-  z.strictObject({
-    id: z.string(),
-    conversationId: z.string(),
-    agent: z.string(),
-    origin: SessionOrigin,
-    parent: z.string().nullable(),
-    watermark: Count,
-    dropped: Count,
-    state: SessionState,
-    turns: Count,
-    usage: Usage,
-    openedAt: Time,
-    usedAt: Time,
-  }),
-) satisfies z.ZodType<PublicSession>;
+export const Session = namedObject('Session', {
+  id: z.string(),
+  conversationId: z.string(),
+  agent: z.string(),
+  origin: SessionOrigin,
+  parent: z.string().nullable(),
+  watermark: Count,
+  dropped: Count,
+  state: SessionState,
+  turns: Count,
+  usage: Usage,
+  openedAt: Time,
+  usedAt: Time,
+}) satisfies z.ZodType<PublicSession>;
 
 export const Tried = z.strictObject({
   rung: ReceiptRung,
@@ -35,27 +32,24 @@ export const Tried = z.strictObject({
   failure: z.string(),
 }) satisfies z.ZodType<TriedValue>;
 
-export const Receipt = named(
-  'Receipt',
-  z.strictObject({
-    turn: Count.nullable(),
-    attempt: Count,
-    agent: z.string(),
-    rung: ReceiptRung,
-    sessionId: z.string().nullable(),
-    carried: Count,
-    dropped: Count,
-    delivered: Count,
-    deliveredTokens: z.number(),
-    unsettled: z.boolean(),
-    modelCalls: Count,
-    usage: Usage,
-    toolsRan: z.array(z.string()),
-    proof: Proof,
-    before: Proof,
-    after: Proof.nullable(),
-    tried: z.array(Tried),
-    lockWaits: z.strictObject({ count: Count, ms: z.number() }),
-    ms: z.number(),
-  }),
-) satisfies z.ZodType<PublicReceipt>;
+export const Receipt = namedObject('Receipt', {
+  turn: Count.nullable(),
+  attempt: Count,
+  agent: z.string(),
+  rung: ReceiptRung,
+  sessionId: z.string().nullable(),
+  carried: Count,
+  dropped: Count,
+  delivered: Count,
+  deliveredTokens: z.number(),
+  unsettled: z.boolean(),
+  modelCalls: Count,
+  usage: Usage,
+  toolsRan: z.array(z.string()),
+  proof: Proof,
+  before: Proof,
+  after: Proof.nullable(),
+  tried: z.array(Tried),
+  lockWaits: z.strictObject({ count: Count, ms: z.number() }),
+  ms: z.number(),
+}) satisfies z.ZodType<PublicReceipt>;

@@ -9,7 +9,7 @@ import {
 } from '../../core/tasks/task.ts';
 import { type GateResult as GateResultValue, VERDICTS } from '../../core/tasks/task-gate.ts';
 import type { TaskReport as TaskReportValue } from '../../core/tasks/task-report.ts';
-import { named } from '../registry.ts';
+import { named, namedObject } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Session } from './session.ts';
 import { PermissionMode, TurnEnd } from './turn.ts';
@@ -19,73 +19,70 @@ const State = z.enum(TASK_STATES);
 const Waits = z.strictObject({ count: Count, ms: Count });
 const Step = { round: Count, iteration: Count };
 
-export const GateResult = named(
-  'GateResult',
-  z.strictObject({ verdict: z.enum(VERDICTS), summary: text, output: text, cut: Count, ms: z.number() }),
-) satisfies z.ZodType<GateResultValue>;
+export const GateResult = namedObject('GateResult', {
+  verdict: z.enum(VERDICTS),
+  summary: text,
+  output: text,
+  cut: Count,
+  ms: z.number(),
+}) satisfies z.ZodType<GateResultValue>;
 
 const decision = { decision: z.enum(DECISIONS), code: z.enum(DECISION_CODES), reason: text };
 export const Decision = named('Decision', z.strictObject(decision)) satisfies z.ZodType<DecisionValue>;
 
-export const TaskTurn = named(
-  'TaskTurn',
-  z.strictObject({
-    purpose: z.enum(TURN_PURPOSES),
-    ...Step,
-    turnId: text.nullable(),
-    conversationId: text,
-    agent: text,
-    outcome: TurnEnd,
-    failure: Failure.nullable(),
-    sessionId: text.nullable(),
-    rung: text.nullable(),
-    usage: Usage,
-    lockWaits: Waits,
-    endedAt: Time,
-  }),
-) satisfies z.ZodType<PublicTaskTurn>;
+export const TaskTurn = namedObject('TaskTurn', {
+  purpose: z.enum(TURN_PURPOSES),
+  ...Step,
+  turnId: text.nullable(),
+  conversationId: text,
+  agent: text,
+  outcome: TurnEnd,
+  failure: Failure.nullable(),
+  sessionId: text.nullable(),
+  rung: text.nullable(),
+  usage: Usage,
+  lockWaits: Waits,
+  endedAt: Time,
+}) satisfies z.ZodType<PublicTaskTurn>;
 
 const Gate = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('command'), command: text, timeoutMs: Count }),
   z.strictObject({ kind: z.literal('agent'), agent: text, ask: text }),
 ]);
 
-export const Task = named(
-  'Task',
-  z.strictObject({
-    id: text,
-    owner: text,
-    planId: text,
-    name: text.nullable(),
-    goal: text,
-    gate: Gate.nullable(),
-    milestone: text.nullable(),
-    agent: text,
-    sessions: z.enum(['kept', 'fresh']),
-    session: text.nullable(),
-    maxIterations: Count,
-    budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),
-    after: z.array(text),
-    retryInterrupted: Count,
-    cwd: text.nullable(),
-    sandbox: text.nullable(),
-    permissions: PermissionMode,
-    state: State,
-    progress: z.strictObject({
-      conversationId: text.nullable(),
-      ...Step,
-      tries: Count,
-      turns: Count,
-      spent: Usage,
-      lockWaits: Waits,
-      decision: Decision.nullable(),
-    }),
-    cancelRequested: z.boolean(),
-    createdAt: Time,
-    startedAt: Time.nullable(),
-    endedAt: Time.nullable(),
+export const Task = namedObject('Task', {
+  id: text,
+  owner: text,
+  planId: text,
+  name: text.nullable(),
+  goal: text,
+  gate: Gate.nullable(),
+  milestone: text.nullable(),
+  agent: text,
+  sessions: z.enum(['kept', 'fresh']),
+  session: text.nullable(),
+  maxIterations: Count,
+  budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),
+  after: z.array(text),
+  retryInterrupted: Count,
+  cwd: text.nullable(),
+  sandbox: text.nullable(),
+  permissions: PermissionMode,
+  state: State,
+  progress: z.strictObject({
+    conversationId: text.nullable(),
+    ...Step,
+    tries: Count,
+    turns: Count,
+    spent: Usage,
+    lockWaits: Waits,
+    decision: Decision.nullable(),
   }),
-) satisfies z.ZodType<PublicTask>;
+  cancelRequested: z.boolean(),
+  createdAt: Time,
+  startedAt: Time.nullable(),
+  endedAt: Time.nullable(),
+}) satisfies z.ZodType<PublicTask>;
 
 const event = <K extends string, P extends z.ZodType>(kind: K, payload: P) =>
   z.strictObject({ seq: Count, taskId: text, kind: z.literal(kind), at: Time, payload });
@@ -109,25 +106,19 @@ export const TaskEvent = named(
   ]),
 ) satisfies z.ZodType<PublicTaskEvent>;
 
-export const TaskReport = named(
-  'TaskReport',
-  z.strictObject({
-    task: Task,
-    turns: z.array(TaskTurn),
-    gates: z.array(z.strictObject({ ...Step, result: GateResult, at: Time })),
-    decisions: z.array(z.strictObject({ ...decision, ...Step, state: State, at: Time })),
-    sessions: z.array(Session.pick({ id: true, agent: true, origin: true, state: true, watermark: true, turns: true })),
-  }),
-) satisfies z.ZodType<TaskReportValue>;
+export const TaskReport = namedObject('TaskReport', {
+  task: Task,
+  turns: z.array(TaskTurn),
+  gates: z.array(z.strictObject({ ...Step, result: GateResult, at: Time })),
+  decisions: z.array(z.strictObject({ ...decision, ...Step, state: State, at: Time })),
+  sessions: z.array(Session.pick({ id: true, agent: true, origin: true, state: true, watermark: true, turns: true })),
+}) satisfies z.ZodType<TaskReportValue>;
 
-export const TaskUsageRow = named(
-  'TaskUsageRow',
-  z.strictObject({
-    day: text,
-    taskId: text,
-    name: text.nullable(),
-    milestone: text.nullable(),
-    turns: Count,
-    usage: Usage,
-  }),
-) satisfies z.ZodType<PublicTaskUsageRow>;
+export const TaskUsageRow = namedObject('TaskUsageRow', {
+  day: text,
+  taskId: text,
+  name: text.nullable(),
+  milestone: text.nullable(),
+  turns: Count,
+  usage: Usage,
+}) satisfies z.ZodType<PublicTaskUsageRow>;

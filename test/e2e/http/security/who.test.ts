@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Scope } from '../../../../src/core/key.ts';
 import type { Operation } from '../../../../src/wire/operations/operation.ts';
 import { OPERATIONS } from '../../../../src/wire/operations.ts';
+import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
 import { Caller } from '../support/caller.ts';
 import { ServedHome, TOKEN } from '../support/served-home.ts';
 
@@ -24,7 +25,7 @@ describe('who', () => {
   test('no operation is served to nobody', async () => {
     await using home = await ServedHome.start();
     const nobody = new Caller(home.url, {});
-    for (const { method, path } of Object.values<Operation>(OPERATIONS)) {
+    for (const { method, path } of Object.values(ROUTES)) {
       const filled = path.replaceAll(/\{\w+\}/g, 'x');
       expect({ path, status: (await nobody.ask(method, filled)).status }).toEqual({ path, status: 401 });
     }
@@ -49,11 +50,12 @@ describe('who', () => {
     await using home = await ServedHome.start();
     for (const scope of ['read', 'prompt', 'approve', 'admin'] as const satisfies Scope[]) {
       const { caller } = await home.key('ann', [scope]);
-      for (const operation of Object.values<Operation>(OPERATIONS)) {
+      for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
+        const { method, path } = ROUTES[name as OperationName];
         if (operation.stream && operation.scope === scope) continue;
-        const { status } = await caller.ask(operation.method, operation.path.replaceAll(/\{\w+\}/g, 'x'));
-        expect({ path: operation.path, scope, refused: status === 403 }).toEqual({
-          ...{ path: operation.path, scope, refused: operation.scope !== scope || operation.tokenOnly === true },
+        const { status } = await caller.ask(method, path.replaceAll(/\{\w+\}/g, 'x'));
+        expect({ path, scope, refused: status === 403 }).toEqual({
+          ...{ path, scope, refused: operation.scope !== scope || operation.tokenOnly === true },
         });
       }
     }

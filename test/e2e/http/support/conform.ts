@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
 import { openApi } from '../../../../src/wire/openapi.ts';
-import { BASE_PATH, type Operation } from '../../../../src/wire/operations/operation.ts';
-import { OPERATIONS, type OperationName } from '../../../../src/wire/operations.ts';
+import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
+import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
 
 /** The document as the server hands it out: what every answer in these tests is held to. */
 export const DOCUMENT = JSON.parse(JSON.stringify(openApi('test')));
@@ -14,17 +14,18 @@ const validators = new Map<string, ReturnType<typeof ajv.compile>>();
 /** The operation that an address and a method are for; null: none of the document. */
 export function operationAt(method: string, path: string): OperationName | null {
   const [plain = ''] = path.split('?', 1);
-  const found = (Object.entries(OPERATIONS) as [OperationName, Operation][]).find(([, operation]) => {
-    const pattern = `${BASE_PATH}${operation.path}`.replaceAll(/\{\w+\}/g, '[^/]+');
-    return operation.method === method && new RegExp(`^${pattern}$`).test(plain);
+  const names = Object.keys(ROUTES) as OperationName[];
+  const found = names.find((name) => {
+    const pattern = `${BASE_PATH}${ROUTES[name].path}`.replaceAll(/\{\w+\}/g, '[^/]+');
+    return ROUTES[name].method === method && new RegExp(`^${pattern}$`).test(plain);
   });
-  return found?.[0] ?? null;
+  return found ?? null;
 }
 
 /** Fails unless the document has exactly such an answer. `body` is the value, or of a stream the data of one event. */
 export function expectConform(name: OperationName, status: number, type: string, body: unknown): void {
-  const operation: Operation = OPERATIONS[name];
-  const described = DOCUMENT.paths[`${BASE_PATH}${operation.path}`][operation.method.toLowerCase()];
+  const { method, path } = ROUTES[name];
+  const described = DOCUMENT.paths[`${BASE_PATH}${path}`][method.toLowerCase()];
   const [plain = ''] = type.split(';', 1);
   const response = described.responses[String(status)] ?? described.responses.default;
   const schema = response.content[plain]?.schema;

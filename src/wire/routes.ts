@@ -1,14 +1,8 @@
-import type { OPERATIONS, OperationName } from '../../wire/operations.ts';
-
-type Table = typeof OPERATIONS;
-
 /**
- * Method and path of each operation, the same as in the table of the wire, or this does not compile. Repeated here because that
- * table loads the schema library, which browsers and short commands do not need.
+ * Method and path of each operation. Paths are matched in this order. In a file of its own because `operations.ts` loads the
+ * schema library, which browsers and short commands do not need.
  */
-export const ROUTES: {
-  readonly [N in OperationName]: { readonly method: Table[N]['method']; readonly path: Table[N]['path'] };
-} = {
+export const ROUTES = {
   listConversations: { method: 'GET', path: '/conversations' },
   ensureConversation: { method: 'POST', path: '/conversations' },
   getConversation: { method: 'GET', path: '/conversations/{conversation}' },
@@ -29,6 +23,9 @@ export const ROUTES: {
   answerOf: { method: 'GET', path: '/turns/{turn}/answer' },
   cancel: { method: 'POST', path: '/turns/{turn}/cancel' },
   retry: { method: 'POST', path: '/turns/{turn}/retry' },
+  listPermissions: { method: 'GET', path: '/permissions' },
+  getPermission: { method: 'GET', path: '/permissions/{permission}' },
+  answer: { method: 'POST', path: '/permissions/{permission}' },
   listTasks: { method: 'GET', path: '/tasks' },
   addTasks: { method: 'POST', path: '/tasks' },
   followTasks: { method: 'GET', path: '/tasks/events' },
@@ -37,13 +34,17 @@ export const ROUTES: {
   reportTask: { method: 'GET', path: '/tasks/{task}/report' },
   cancelTask: { method: 'POST', path: '/tasks/{task}/cancel' },
   retryTask: { method: 'POST', path: '/tasks/{task}/retry' },
-  listPermissions: { method: 'GET', path: '/permissions' },
-  getPermission: { method: 'GET', path: '/permissions/{permission}' },
-  answer: { method: 'POST', path: '/permissions/{permission}' },
   whoAmI: { method: 'GET', path: '/me' },
   newLink: { method: 'POST', path: '/links' },
   hints: { method: 'GET', path: '/events' },
   search: { method: 'GET', path: '/search' },
   usage: { method: 'GET', path: '/usage' },
   listAgents: { method: 'GET', path: '/agents' },
-};
+} as const;
+
+export type OperationName = keyof typeof ROUTES;
+
+/** Parameters in the path: each is an id, a key or a name. No path has more than one. */
+export type ParamsOf<N extends OperationName> = (typeof ROUTES)[N]['path'] extends `${string}{${infer Name}}${string}`
+  ? { readonly [P in Name]: string }
+  : Record<never, never>;
