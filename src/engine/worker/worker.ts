@@ -215,8 +215,6 @@ export class Worker {
     } catch (error) {
       return this.#drop(held, 'running turns', error);
     }
-    if (held.state.is === 'warm') this.#keepWarm(held);
-    else await this.#leave(held);
   }
 
   /** Null: none is open here, or the rest is left to other processes. */
@@ -249,12 +247,14 @@ export class Worker {
     this.#unwant(held.conversation.id, turn.id);
   }
 
-  /** False: something has come meanwhile, and there is more to do. */
+  /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
   async #rests(held: Held): Promise<boolean> {
     const keep = await this.#isWorthKeeping(held);
     if (held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
-    if (state.is === 'gone') this.#forget(held);
+    // At once: a notification after this finds it warm, or does not find it.
+    if (state.is === 'warm') this.#keepWarm(held);
+    if (state.is === 'gone') await this.#leave(held);
     return state.is !== 'working';
   }
 

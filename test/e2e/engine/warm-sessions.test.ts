@@ -69,6 +69,35 @@ test('an agent is not kept when its lease turns out to be lost in the moment bef
   await until('its process is gone', () => !isAlive(pid));
 });
 
+test('a notification in the moment in which a session comes to rest does not end it', async () => {
+  await using home = new Home();
+  const listeners: ((moved: readonly string[]) => void)[] = [];
+  let rests = 0;
+  const store = (real: Store): Store => ({
+    ...real,
+    listen(listener) {
+      listeners.push(listener);
+      return real.listen(listener);
+    },
+    async summary(owner, conversation) {
+      const summary = await real.summary(owner, conversation);
+      // Each time a little later: 0, 1, 2 … steps after the worker has read this.
+      if (rests <= 12) void notifyAfter(rests++, conversation);
+      return summary;
+    },
+  });
+  async function notifyAfter(steps: number, conversation: string) {
+    for (let i = 0; i < steps; i += 1) await null;
+    for (const listener of listeners) listener([conversation]);
+  }
+  const engine = await home.engine({ store });
+  await engine.ensure({ key: 'one' });
+  const { turn } = await run(engine, 'one', 'Hello.');
+  await until('it has rested often', () => rests > 12);
+  const again = await run(engine, 'one', 'Hello again.');
+  expect(sentTo(home, again.turn.id).pid).toBe(sentTo(home, turn.id).pid);
+});
+
 test('that a conversation is erased in the moment in which its turn has ended is no fault of this program', async () => {
   await using home = new Home(); // which looks for faults at its end
   const asked = Promise.withResolvers<void>();
