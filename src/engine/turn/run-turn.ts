@@ -102,6 +102,8 @@ async function prepare(
 /** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
 async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
+  // The sessions belong to the next holder then: a restore would end its processes.
+  held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
   const explicit = turn.options.session ?? null;
   const known = { held, agent, traits, turn, explicit, lock, tried, settings: restoring, signal: signal.signal };

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
+import type { Agent } from '../../../src/ports/agent.ts';
+import type { Store } from '../../../src/ports/store.ts';
 import { allEvents, ended, expectSound, known, letGo, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
 
 const prompt = (word: string) => `The codeword is ${word}. ${WHICH}`;
 
@@ -108,3 +111,46 @@ test('a prompt whose agent nobody here knows is refused, and does not wait for e
   expect((await engine.summary('chat')).open).toBe(0);
   expect((await run(engine, 'chat', 'Hello.', { agent: 'a' })).turn.state).toBe('completed');
 });
+
+test('a worker that loses its lease before it restores leaves the agent of the next holder alone', async () => {
+  await using home = new Home();
+  const [asked, answered, noticed, dropped] = [0, 1, 2, 3].map(() => Promise.withResolvers<void>()) as Gates;
+  let isSlow = false;
+  let renews = false;
+  const agent = (real: Agent): Agent => ({
+    ...real,
+    async traits() {
+      if (isSlow) asked.resolve();
+      if (isSlow) await answered.promise;
+      return real.traits();
+    },
+  });
+  const store = (real: Store): Store => ({
+    ...real,
+    async renew(...args) {
+      const lost = renews ? await real.renew(...args) : [];
+      if (lost.length > 0) setImmediate(noticed.resolve);
+      return lost;
+    },
+    async release(...args) {
+      await real.release(...args);
+      dropped.resolve();
+    },
+  });
+  const engine = await home.engine({ agent, store }, { leaseMs: 300 });
+  await engine.ensure({ key: 'chat' });
+  isSlow = true;
+  const { turn } = await engine.submit('chat', 'Hello.');
+  await asked.promise;
+  const next = await home.host({ claims: 'all' });
+  expect((await ended(engine, turn)).state).toBe('completed');
+  renews = true;
+  await noticed.promise;
+  answered.resolve();
+  await dropped.promise;
+  const again = await next.calls.ask('chat', 'Hello again.');
+  expect(sentTo(home, again.turn.id).pid).toBe(sentTo(home, turn.id).pid);
+});
+
+type Gate = PromiseWithResolvers<void>;
+type Gates = [Gate, Gate, Gate, Gate];
