@@ -91,12 +91,12 @@ class Attempt {
   async run(): Promise<AttemptResult> {
     const { held, turn, signal, restored, agent } = this.#request;
     const startedAt = held.parts.clock.now();
-    const stop = () => this.#abort.abort(signal.stop);
-    signal.signal.addEventListener('abort', stop, { once: true });
     let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without an answer.' };
     const sent = await this.#recordSent();
+    const stop = () => this.#abort.abort(signal.stop);
+    signal.signal.addEventListener('abort', stop, { once: true });
     try {
-      if (signal.stop) stop();
+      if (signal.signal.aborted) stop();
       const content = [...restored.preface, ...turn.prompt];
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
