@@ -198,7 +198,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async answer(permission: string, optionId: string) {
-    // That whoever asked has died nobody may have noticed yet; then there is none to hear the answer.
+    // The process that asked may have died unnoticed. Then nobody would get the answer.
     await freeDead(conversationLeases(this.#store), this.#parts.processes);
     return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#by));
   }
@@ -242,7 +242,7 @@ class EmbeddedEngine implements Engine {
     return this.#machinery.close(Math.min(options.graceMs ?? 5_000, LONGEST_TIMER_MS));
   }
 
-  /** As it is stored; what callers are given is made from it. */
+  /** The stored value. Callers get the public value that is made from it. */
   #find(idOrKey: string): Promise<Conversation> {
     return findConversation(this.#store, this.owner, idOrKey);
   }

@@ -15,9 +15,9 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: EngineSettings;
-  /** Told of faults of this program itself; they are never thrown at a caller. */
+  /** Gets bugs of this program; they are never thrown at a caller. */
   readonly onBug: (error: unknown, where: string) => void;
-  /** Told that the storage takes nothing just now, again and again for as long as that lasts: what was accepted waits. */
+  /** Called again and again while the storage cannot be written. Accepted turns wait. */
   readonly onTrouble: (error: ThroughlineError) => void;
 }
 
@@ -38,20 +38,20 @@ export interface EngineSettings {
   /** How many conversations keep their sessions open between turns, and for how long. */
   readonly maxWarm: number;
   readonly idleMs: number;
-  /** How often a turn is tried within itself when the agent failed without having done anything. */
+  /** How many attempts a turn has when the agent fails without having done anything. */
   readonly attempts: number;
   readonly retryMs: number;
-  /** Waits for a locked session: the first, doubling up to the longest, and all of them together at most. */
+  /** Waits for a locked session: the first, the longest (each is twice the one before), and the limit for all together. */
   readonly lock: { readonly firstMs: number; readonly longestMs: number; readonly totalMs: number };
-  /** What a permission question meets when the turn does not say. */
+  /** How permission questions are handled when the turn does not say. */
   readonly permissions: PermissionMode;
-  /** An unanswered question is a no after this long. */
+  /** An unanswered question is denied after this time. */
   readonly permissionMs: number;
-  /** Text is gathered for at most this long before it is stored. */
+  /** Text is collected for at most this time before it is stored. */
   readonly flushMs: number;
-  /** How long a full or busy disk is waited for in the middle of a turn. */
+  /** How long a running turn waits for a full or busy disk. */
   readonly storageMs: number;
-  /** How often a reader looks for itself, should every bell be lost. */
+  /** How often a reader looks by itself, in case every notification is lost. */
   readonly pollMs: number;
 }
 
@@ -74,7 +74,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
 /** A longer timer fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Whoever sets a time without end gets the longest that there is, and not none. */
+/** An endless time becomes the longest possible one. */
 export function withinTimers<T extends object>(settings: T): T {
   const fitting = (value: unknown) => (typeof value === 'number' ? Math.min(value, LONGEST_TIMER_MS) : value);
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, fitting(value)])) as T;

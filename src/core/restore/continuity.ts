@@ -94,7 +94,7 @@ function candidate({ sessions }: Situation): Session | null {
   return newest !== undefined && isUsable(newest) ? newest : null;
 }
 
-/** A session that saw one or two failed turns is worth more than the few words that are repeated to it. */
+/** After one or two failed turns it is cheaper to repeat a little text than to replace the session. */
 const MOST_REPEATS = 2;
 
 /** Whether a session would be told so many turns again that it is rewound or replaced instead. */

@@ -5,7 +5,7 @@ import type { EngineParts } from '../parts.ts';
 
 const PROBE_MS = 30_000;
 
-/** Probes every configured agent; one that is missing is listed with what is wrong. */
+/** Probes every configured agent. A missing one is listed with the reason. */
 export function listAgents(
   { agents, settings }: Pick<EngineParts, 'agents'> & { settings: Pick<EngineParts['settings'], 'defaultAgent'> },
   { login = false }: { login?: boolean } = {},

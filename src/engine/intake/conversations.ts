@@ -15,12 +15,12 @@ export async function findConversation(store: Store, owner: string, idOrKey: str
   return found;
 }
 
-/** Throws `agent_unavailable` where a caller names one that there is not. */
+/** Throws `agent_unavailable` when a caller names an agent that does not exist. */
 export function checkAgent({ agents }: Pick<EngineParts, 'agents'>, name: string | undefined): void {
   if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
 }
 
-/** Finds the conversation by its key, or makes it. */
+/** Finds the conversation by its key, or creates it. */
 export async function ensureConversation(
   parts: EngineParts,
   owner: string,
@@ -29,7 +29,7 @@ export async function ensureConversation(
   const { store } = parts;
   checkAgent(parts, spec.agent);
   const fresh = await newConversation(parts, owner, spec);
-  // Our id serves as well as the key: what a fork printed must not become the key of an empty conversation.
+  // Our id works like a key: the id that a fork printed must not become the key of an empty conversation.
   const known = spec.key === undefined ? null : await store.findConversation(owner, spec.key);
   const { conversation, created } =
     known === null ? await store.ensureConversation(owner, fresh) : { conversation: known, created: false };
@@ -38,7 +38,7 @@ export async function ensureConversation(
   return fresh.title === null ? conversation : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
 }
 
-/** Copies the records up to a turn, the last one when none is named, into a conversation of its own. */
+/** Copies the records up to a turn into a new conversation. No turn named: up to the last one. */
 export async function forkConversation(
   parts: EngineParts,
   source: Conversation,
@@ -65,7 +65,7 @@ export async function checkFreeKey(store: Store, owner: string, key: string | un
   });
 }
 
-/** Turns of one that a program drives itself are not ours to run. */
+/** We do not run turns of a conversation that a program drives itself. */
 export function checkDriver({ driver, key, id }: Conversation): void {
   if (driver !== 'tracker') return;
   throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {
@@ -73,7 +73,7 @@ export function checkDriver({ driver, key, id }: Conversation): void {
   });
 }
 
-/** What an existing conversation has pinned cannot be set otherwise (R8), and is not ignored either (R7). */
+/** A caller cannot change what is pinned (R8); a different value is refused, not ignored (R7). */
 function refuseOtherwisePinned(existing: Conversation, spec: ConversationSpec, asked: NewConversation): void {
   const refuse = (what: string, hint: string) => {
     throw new ThroughlineError('refused', `The conversation "${existing.key}" exists with another ${what}.`, { hint });
@@ -87,7 +87,7 @@ function refuseOtherwisePinned(existing: Conversation, spec: ConversationSpec, a
   }
 }
 
-/** A conversation as a caller describes it, checked, with everything decided that is pinned when it is made (R8). */
+/** Checks what the caller gives, and decides everything that is pinned when the conversation is created (R8). */
 export async function newConversation(
   parts: EngineParts,
   owner: string,
@@ -107,7 +107,7 @@ export async function newConversation(
   };
 }
 
-/** A name is for people; the path of a sandbox is made from an id, so that no name can reach outside of it. */
+/** The path of a sandbox is made from an id, not from its name, so that no name leads outside of the root. */
 function sharedSandbox(owner: string, name: string): string {
   return createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
 }

@@ -30,7 +30,7 @@ export async function exportConversation(
   };
 }
 
-/** The history comes along; its sessions only for the record: a native session of elsewhere is never used here. */
+/** Imports the history. The sessions are imported only as information: a native session from elsewhere is never used here. */
 export async function importConversation(
   parts: EngineParts,
   owner: string,

@@ -16,7 +16,7 @@ interface Intake {
   readonly worker: Worker;
 }
 
-/** Has a prompt accepted, durably (R3). What can never be honoured is refused here, and nothing is stored. */
+/** Stores a prompt durably (R3). What can never work is refused here, and nothing is stored. */
 export async function submit(
   by: Intake,
   owner: string,
@@ -36,7 +36,7 @@ export async function submit(
   return submitted;
 }
 
-/** The same for the prompt of a turn that has ended. The session that it named is not named again. */
+/** The same for the prompt of an ended turn. A session that the turn named is not used again. */
 export async function retry(by: Intake, owner: string, ended: Turn, requestId: string | null): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
@@ -63,7 +63,7 @@ function newTurn(
   return { id: randomUUIDv7(), conversation, ...known, ...asked };
 }
 
-/** This process runs the turn, unless another one does before. */
+/** This process runs the turn, unless another one is faster. */
 function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
   if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }

@@ -115,7 +115,7 @@ export class Watch {
           signal?.removeEventListener('abort', done);
           this.#wake = null;
           this.#onWait(-1);
-          // The writer goes on first: a prompt is sent before its followers read that it was.
+          // The writer continues first: a prompt is sent before its followers read that it was.
           process.nextTick(resolve);
         };
         signal?.addEventListener('abort', done);

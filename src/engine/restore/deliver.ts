@@ -14,8 +14,8 @@ import type { TurnRecord } from '../../core/turn/record.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
 
 /**
- * All that the session lacks, as one block before the prompt. Always as text: agents show their model an embedded resource after
- * the person's words, or only its address (docs/acp-agents.md). The hash is of what lies between the marks, these included.
+ * Everything that the session lacks, as one block before the prompt. Always as text: some agents show an embedded resource
+ * to their model after the person's words, or only its address (docs/acp-agents.md). The hash covers the text from mark to mark, marks included.
  */
 export async function deliverBlock(
   { rung }: Step,
@@ -26,7 +26,7 @@ export async function deliverBlock(
   const first = records[0];
   const last = records.at(-1);
   if (first === undefined || last === undefined) {
-    // With the policy "auto" a session that knows a part may go on; one that would know nothing is no restore at all.
+    // With the policy "auto", a session that gets a part of the history may continue. One that gets nothing is not a restore.
     if (request.settings.policy === 'auto' && after > 0) return { ...NOTHING_DELIVERED, dropped, unsettled };
     const lacking =
       dropped === 1 ? 'the turn that it lacks does not fit' : `none of the ${dropped} turns that it lacks fits`;
@@ -70,7 +70,7 @@ export async function recordsWithin(
   return { records: records.reverse(), rendered: filler.turns(), dropped: lacking - records.length };
 }
 
-/** Of a prompt that was refused as too long only the beginning is told: the whole would be refused again, and for ever. */
+/** Only the beginning of a prompt that was refused as too long: the whole prompt would be refused every time. */
 function render(record: TurnRecord): string {
   const said = promptText(record.prompt);
   if (record.failure?.code !== 'too_long' || said.length <= LONGEST_REFUSED) return renderTurn(record);
@@ -78,7 +78,7 @@ function render(record: TurnRecord): string {
   return renderTurn({ ...record, prompt: [{ type: 'text', text }] });
 }
 
-/** Tells whoever follows how far a restore is. */
+/** Tells followers how far the restore is. */
 export async function progress(
   rung: RestoreProgress['rung'],
   done: number,

@@ -11,14 +11,14 @@ export class LockWait {
     this.#lock = lock;
   }
 
-  /** How long the next wait is; null: it was waited for long enough. */
+  /** How long the next wait is; null: the limit is reached. */
   get nextMs(): number | null {
     const { firstMs, longestMs, totalMs } = this.#lock;
     const next = Math.min(firstMs * 2 ** this.count, longestMs, totalMs - this.ms);
     return next > 0 ? next : null;
   }
 
-  /** False: it was waited for long enough, or the signal aborted. */
+  /** False: the limit is reached, or the signal aborted. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const wait = this.nextMs;
     if (wait === null) return false;

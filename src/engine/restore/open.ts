@@ -10,11 +10,11 @@ import { toldTo } from './told.ts';
 
 /*
  * One function for each way to open a session: the living process, the agent's own session again, a native session that the caller
- * named, a new one. Each proves, as far as the agent allows, that the session stands where we left it. (rehydrate.ts puts the agent's
- * own file back first.)
+ * named, a new one. Each proves, as far as the agent allows, that the session is at the recorded position.
+ * (rehydrate.ts first restores the agent's own file.)
  */
 
-/** The process that we hold, as long as its storage is where we left it. */
+/** The process that we hold, if its storage is at the recorded position. */
 export async function openLive(step: Step, row: Session, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   const live = held.living(agent.name);
@@ -23,7 +23,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   if (traits.position && position !== row.position) {
     const moved = await movedByAgent(row, position, request);
     if (moved === null) return movedByOthers(row, position, request);
-    // What it did is in its storage; in its process there may be more to come that nobody asked for.
+    // What it did by itself is in its storage. Its process may still do more that nobody asked for.
     await held.endLive(agent);
     return { failure: moved };
   }
@@ -33,7 +33,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
-/** The agent opens its own session again, once its storage is where we left it, or only the agent itself has gone on. */
+/** The agent reopens its own session, if its storage is at the recorded position, or if only the agent itself moved it. */
 export async function openResumed(recorded: Session, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   let row = recorded;
@@ -46,7 +46,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
     if (position !== row.position) {
       const moved = await movedByAgent(row, position, request);
       if (moved === null) return movedByOthers(row, position, request);
-      // It knows more than the history does: the lineage and the receipt say so.
+      // It has more than the history: the lineage and the receipt say so.
       await held.putAside(agent, { ref: row.ref, state: 'unsettled', reason: moved, change: { position } });
       row = { ...row, state: 'unsettled', position, process: null };
     }
@@ -78,7 +78,7 @@ function notResumed(row: Session, { reason, message }: Opened & { ok: false }, r
   return reason === 'not_found' ? putAside(row, 'lost', failure, request) : { failure };
 }
 
-/** A native session that somebody else made: read first, and taken into the lineage when the prompt is sent. */
+/** A native session that somebody else made. It is read first, and enters the lineage when the prompt is sent. */
 export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
@@ -99,7 +99,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
   return { open: { session, ref: null, origin: 'adopted', parent, position, ...unknown }, proof };
 }
 
-/** An id that we assign is recorded before the agent hears of it, and opens a session once (R1). */
+/** An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
 export async function openNew(step: Step, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
@@ -118,7 +118,7 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
   return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 
-/** An id that is in use, and that nobody but us can know, was opened by an earlier attempt: from then on it is resumed (R1). */
+/** Only we know an assigned id. If it is in use, an earlier attempt opened it, and now it is resumed (R1). */
 async function openAssigned(id: string | null, noTools: boolean, request: RestoreRequest) {
   const opened = await openWithLockRetry({ kind: 'new', id }, request, noTools);
   if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
@@ -162,7 +162,7 @@ export function whyNotOpen(opened: Extract<Opened, { ok: false }> | StepFailure)
   return 'failure' in opened ? opened : { failure: `the agent refused: ${opened.message}` };
 }
 
-/** Whether it stands, opened, where it should; where that cannot be seen, as far as its agent can tell. */
+/** Whether the opened session is at the expected position. If the position cannot be read, the agent's own word counts. */
 async function proveOpened(
   opened: Opened & { ok: true },
   expected: string | null,
@@ -172,7 +172,7 @@ async function proveOpened(
   return (await opened.session.position()) === expected ? 'proved' : 'refuted';
 }
 
-/** A step with no proof is taken under the policy "auto" only. */
+/** A step without proof is used only with the policy "auto". */
 function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
   return proof === 'none' && settings.policy !== 'auto';
 }
@@ -190,7 +190,7 @@ export async function putAside(
   return { failure: reason, aside: ref };
 }
 
-/** An assigned id (`ref`) whose session never came to be. */
+/** An assigned id (`ref`) whose session was never opened. */
 export async function neverOpened(ref: string | null, failure: StepFailure, { held, agent }: RestoreRequest) {
   if (ref !== null) await held.putAside(agent, { ref, state: 'lost', reason: failure.failure });
   return failure;
@@ -202,7 +202,7 @@ function movedByOthers(row: Session, found: string | null, request: RestoreReque
   return putAside(row, 'diverged', 'somebody else has used it since: its position is not the recorded one', request);
 }
 
-/** What the agent did by itself since its last turn, without anybody's prompt; null: it was not the agent alone. */
+/** What the agent did since its last turn without a prompt; null: somebody else used the session as well. */
 async function movedByAgent(
   row: Session,
   position: string | null,
@@ -218,14 +218,14 @@ async function movedByAgent(
   return `it went on by itself after its last turn, unasked; ${ran}`;
 }
 
-/** The session that a new one follows in the lineage: the last of the conversation, whoever's it was. */
+/** The session that a new one follows in the lineage: the last of the conversation, of any agent. */
 export async function previousSession({ held }: RestoreRequest): Promise<string | null> {
   const { owner, id } = held.conversation;
   const [newest] = await held.parts.store.sessions(owner, id, { limit: 1 });
   return newest?.ref ?? null;
 }
 
-/** Written before the agent hears of the id. Returns our reference of it. */
+/** Written before the agent gets the id. Returns our reference to the session. */
 export async function recordAssigned(
   id: string,
   parent: string | null,

@@ -15,11 +15,11 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   const named = explicit === null ? [] : await held.parts.store.findSessions(owner, explicit);
   const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
   const sessions = [...newest, ...own];
-  // A process has the failed prompt in its context for as long as it lives.
+  // A running process keeps the failed prompt in its context.
   const living = rewind === null ? held.living(agent.name) : null;
   const { ref: live, unproved } = living ?? { ref: null, unproved: false };
   const [last] = newest;
-  // A warm-up tells nothing: whether to go on in this session, and from where, is for the turn to say.
+  // A warm-up delivers nothing. The turn decides whether to continue in this session, and from where.
   const repeats = last === undefined || turn === null ? 0 : await countRepeats(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
   const known = { head, sessions, live, unproved, repeats, rewinds };
@@ -41,17 +41,17 @@ async function countRepeats(held: Held, session: Session): Promise<number> {
   return last === undefined ? lacking : lacking - (await store.countRecordsAfter(owner, id, last.n));
 }
 
-/** A session that was away for longer is told so much that is new that repeats hardly matter: it is taken to know all of it. */
+/** A session that missed more turns than this gets so much new text that repeats hardly matter: all turns count as known. */
 const MOST_LOOKED_AT = 20;
 
-// ── going back before a failed prompt ──────────────────────────────────────────────────────────────────────────────────
+// ── rewinding before a failed prompt ──────────────────────────────────────────────────────────────────────────────────
 
-/** Back to before a prompt: the model must not be told it twice because the first time came to nothing. */
+/** Where to rewind to, so that the model does not get a failed prompt twice; null: not possible. */
 export function rewindOf(ref: string | null, { position, prompt }: Sent): RewindTo | null {
   return ref === null || position === null || prompt === null ? null : { ref, position, drops: prompt };
 }
 
-/** Where the session goes back to before the first attempt at a turn; null: it stays where it is. */
+/** Where the session is rewound to before the first attempt of a turn; null: it is not rewound. */
 export async function rewindAtFirst(
   held: Held,
   turn: Turn,
@@ -60,13 +60,13 @@ export async function rewindAtFirst(
 ): Promise<RewindTo | null> {
   if (!traits.rewind) return null;
   const earlier = turn.attempt === 1 ? null : await rewindOfEarlier(held, turn);
-  // A process that the caller insists on cannot go back: it has the failed prompt for as long as it lives.
+  // The caller asked for the running process. It cannot be rewound: it keeps the failed prompt in its context.
   return earlier ?? (rung === 'live' ? null : rewindOfFailed(held, turn.agent));
 }
 
 /**
- * After an attempt of an earlier holder of the lease, which then died. A turn that is begun and was sent before was given up in good
- * order, or it would have come back as unfinished.
+ * After an attempt of an earlier holder of the lease, which then died. A started turn that was sent before had a failed attempt that
+ * was recorded; otherwise it would have been ended as interrupted.
  */
 async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null> {
   const { store } = held.parts;
@@ -78,13 +78,13 @@ async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null>
   if (last === null) return null;
   const sessions = await store.sessions(owner, id, { agent: turn.agent });
   const session = sessions.find(({ ref }) => ref === last.session);
-  // One that stands where it stood has not seen the prompt.
+  // A session whose position has not moved has not seen the prompt.
   return session === undefined || session.position === last.position ? null : rewindOf(session.ref, last);
 }
 
 /**
- * After a turn that has failed and done nothing: where many turns in a row fail, each goes back to the same place, and the context
- * does not grow with every one of them. A session without a watermark has nothing to go back to that it would not be told again.
+ * After a turn that failed without doing anything. When many turns in a row fail, each is rewound to the same place, so the context
+ * does not grow with every failure. A session without a watermark would get the whole history again, so it is not rewound.
  */
 async function rewindOfFailed(held: Held, agent: string): Promise<RewindTo | null> {
   const { store } = held.parts;

@@ -12,13 +12,13 @@ import {
 } from './open.ts';
 import type { OpenResult, RestoreRequest } from './request.ts';
 
-/** The agent's own file as it was, when our copy of it reaches the head; else one made from the records. */
+/** The agent's own file as it was, if our copy reaches the head; otherwise a file made from the records. */
 export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
   await request.held.endLive(request.agent);
   return (await openMirrored(request)) ?? openSynthesised(request);
 }
 
-/** Null: there is no copy that would do. */
+/** Null: there is no usable copy. */
 async function openMirrored(request: RestoreRequest): Promise<OpenResult | null> {
   const { held, agent } = request;
   const { owner, id: conversation, head } = held.conversation;

@@ -14,7 +14,7 @@ import {
 import { toldByReplay } from './told.ts';
 
 /**
- * The earlier prompts of the person, one by one. Only where no tool can run, or where the caller accepted that: the answers
+ * The earlier prompts of the person, one by one. Only if no tool can run, or if the caller accepted that tools run. The answers
  * belong to the restore and never become turns.
  */
 export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
@@ -41,7 +41,7 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   return { ...NOTHING_DELIVERED, ...spent, turns: records.length, dropped, session, parent: passed.last };
 }
 
-/** Sessions that the agent named during a replay and left again: recorded when seen, for the record only (R1). */
+/** Sessions that the agent named during a replay and left again. They are recorded when seen, and never used (R1). */
 class PassedSessions {
   readonly #open: OpenSession;
   readonly #request: RestoreRequest;
@@ -51,7 +51,7 @@ class PassedSessions {
   constructor(open: OpenSession, request: RestoreRequest) {
     this.#open = open;
     this.#request = request;
-    // One that is in the lineage already needs no second entry.
+    // It is already in the lineage.
     this.#current = open.ref === null ? open.session.id : null;
   }
 
@@ -105,7 +105,7 @@ async function withTools(
   const how = { kind: 'resume', id, told } as const;
   const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools: false, signal });
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
-  // What was replayed into one process says nothing of the next one: it is proved like any session that is reopened.
+  // A replay into one process proves nothing about the next process. This is proved like any reopened session.
   const known = traits.position && position !== null;
   const proof = known ? ((await opened.session.position()) === position ? 'proved' : 'refuted') : opened.proof;
   if (proof !== 'refuted' && (proof !== 'none' || settings.policy === 'auto')) return opened.session;

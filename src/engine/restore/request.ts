@@ -10,7 +10,7 @@ import type { Agent, AgentSession, Rewind } from '../../ports/agent.ts';
 import type { Held } from '../worker/held.ts';
 import type { LockWait } from './lock-wait.ts';
 
-/** What a restore is asked for, and what its parts tell each other. */
+/** What a restore is asked for, and the values that its parts exchange. */
 export interface RestoreRequest {
   readonly held: Held;
   readonly agent: Agent;
@@ -21,7 +21,7 @@ export interface RestoreRequest {
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
   readonly attempt: number;
-  /** After an attempt, or a turn, that failed: where its session goes back to; null: it stays where it is. */
+  /** After a failed attempt or turn: where its session is rewound to; null: it is not rewound. */
   readonly rewind: RewindTo | null;
   /** How often the block was already refused as too long. */
   readonly shrink: number;
@@ -31,7 +31,7 @@ export interface RestoreRequest {
   readonly signal: AbortSignal;
 }
 
-/** A session of the lineage, and the prompt that it is to forget. */
+/** A session of the lineage, and the prompt to remove from it. */
 export type RewindTo = Rewind & { readonly ref: string };
 
 /** A session at the head, and what goes out before the prompt. */
@@ -40,7 +40,7 @@ export interface Restored {
   readonly receipt: Receipt;
   readonly preface: readonly ContentBlock[];
   readonly delivered: Sent['delivered'];
-  /** Turns of the history that this very restore has left out. */
+  /** Turns of the history that this restore left out. */
   readonly leftOut: number;
 }
 
@@ -62,23 +62,23 @@ export interface OpenSession {
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
-  /** It has done what is in no record, and is told so. Left out: it has not. */
+  /** It did something that is in no record, and the prompt says so. Left out: it did not. */
   readonly unsettled?: boolean;
 }
 
-/** What is known of a session that the lineage has. */
+/** What is known of a session in the lineage. */
 export function inLineage(row: Session): Omit<OpenSession, 'session'> {
   const { ref, origin, parent, watermark, dropped, position, mirrored } = row;
   return { ref, origin, parent, watermark, dropped, position, mirrored };
 }
 
-/** What came of opening a session, and how far it is shown that it has its context. */
+/** The result of opening a session, and how well it is proved that it has its context. */
 export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
 /**
  * A step that did not work. `final`: no other step may be tried either. `aside`: our reference of a session that may not be used
- * again, though its agent might open it: closing one in good order can put its storage back. `spent`: what the step has cost all the
- * same; left out: nothing.
+ * again, though its agent might open it: closing one in good order can put its storage back. `spent`: what the step has
+ * cost; left out: nothing.
  */
 export interface StepFailure {
   readonly failure: string;
@@ -98,7 +98,7 @@ export interface Delivered {
   readonly unsettled: boolean;
   readonly usage: Usage;
   readonly toolsRan: readonly string[];
-  /** The session to go on with, when delivering meant opening it once more; null: the same. */
+  /** The session to continue with, if it had to be opened again for the delivery; null: the same. */
   readonly session: AgentSession | null;
   /** Our reference of the last session that the agent passed through on the way; null: it stayed in one. */
   readonly parent: string | null;
@@ -117,7 +117,7 @@ export const NOTHING_DELIVERED: Delivered = {
   parent: null,
 };
 
-/** What a restore has cost and done, also one that came to nothing. */
+/** What a restore has cost and done, also if it failed. */
 export type Spent = Pick<Delivered, 'usage' | 'toolsRan'>;
 
 export const NOTHING_SPENT: Spent = { usage: NO_USAGE, toolsRan: [] };

@@ -53,7 +53,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
       const receipt = receiptOf(request, started, went);
       return { open, receipt, preface: given.preface, delivered: given.sent, leftOut };
     }
-    // It did not fail: it was stopped. What it has cost by then is on record all the same.
+    // It did not fail: it was stopped. Its cost so far is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
     else spent = addSpent(spent, taken.spent);
     const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
@@ -69,7 +69,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   return fail(nothingLeft(request));
 }
 
-/** Opens and delivers. Whatever was opened is closed again when the delivery does not work. */
+/** Opens and delivers. If the delivery fails, the opened session is closed again. */
 async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | StepFailure> {
   const { held, agent, signal } = request;
   const opened = await openStep(step, request);
@@ -121,7 +121,7 @@ async function deliver(step: Step, open: OpenSession, request: RestoreRequest): 
         return await replay(open, request);
     }
   } catch (error) {
-    // Stopped, or the lease is gone: nobody else knows of a process that was opened just now.
+    // Stopped, or the lease is lost: nobody else knows the process that was just started.
     if (step.open.how !== 'live') await open.session.kill();
     throw error;
   }
@@ -131,7 +131,7 @@ function staysUnsettled(step: Step, { rewind }: RestoreRequest): boolean {
   return rewind === null && 'session' in step.open && step.open.session.state === 'unsettled';
 }
 
-/** Also under another agent's name, or another owner's: what counts is where the session lives (R1). */
+/** Also of another agent or owner: a session is identified by its storage (R1). */
 async function isElsewhere(id: string, { held, agent }: RestoreRequest): Promise<boolean> {
   const { owner, id: conversation } = held.conversation;
   return held.parts.store.sessionIsElsewhere(owner, conversation, { storage: await held.storage(agent), id });
@@ -161,7 +161,7 @@ function sessionIdOf(step: Step): string | null {
 
 // ── receipts and failures ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** How a restore went, as far as it is known before the prompt. */
+/** The result of a restore, as far as it is known before the prompt. */
 interface Went {
   readonly rung: ReceiptRung;
   readonly sessionId: string | null;

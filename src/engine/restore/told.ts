@@ -9,7 +9,7 @@ const PAGE = 100;
 /** All that a session was told, oldest first: by its own turns and, where it began with a replay, by the prompts before. */
 export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> {
   const all: TurnRecord[] = [];
-  // Its turns may be apart, with another agent's in between; before the first of them nothing more can be its own.
+  // Turns of another agent may be between its turns. Before its first turn, no turn can be its own.
   for (let upTo = held.conversation.head, own = 0; upTo > 0 && own < session.turns; ) {
     const page = await held.parts.store.recordsBefore(held.conversation.owner, held.conversation.id, {
       upTo,
@@ -62,7 +62,7 @@ function beganWithReplay({ origin }: Session, sent: Sent | null): boolean {
   return sent.rung === 'replay' || sent.rung === 'live' || sent.rung === 'resume';
 }
 
-/** Every earlier prompt that a budget did not leave out. */
+/** Every earlier prompt that fitted into the budget. */
 async function replayed(first: number, { dropped }: Session, held: Held): Promise<ToldTurn[]> {
   const { owner, id } = held.conversation;
   const records: TurnRecord[] = [];

@@ -22,16 +22,16 @@ export interface AttemptRequest {
   readonly turn: Turn;
   readonly signal: TurnSignal;
   readonly restored: Restored;
-  /** Whether the turn may only be answered by a session that is shown to have the context. */
+  /** Whether only a session that provably has the context may answer. */
   readonly required: boolean;
   /** What earlier attempts of the turn have cost. */
   readonly spent: Usage;
 }
 
-/** The fact of sending a prompt of ours, which has an id. */
+/** The record that a prompt was sent. Our prompts have an id. */
 type SentByUs = Sent & { readonly prompt: string };
 
-/** What came of one prompt that was sent. */
+/** The result of one prompt that was sent. */
 export interface AttemptResult {
   readonly session: AgentSession;
   /** Our reference of the session; null: the agent never named it. */
@@ -41,7 +41,7 @@ export interface AttemptResult {
   readonly outcome: AgentOutcome | { readonly kind: 'refuted' };
   /** Null: it completed. */
   readonly failure: Failure | null;
-  /** We read all that the agent had to say, and no tool had begun: sending again could repeat nothing. */
+  /** We read the agent's output to its end, and no tool had begun: sending again repeats no action. */
   readonly harmless: boolean;
   /** The agent says that the same prompt may work when sent again. */
   readonly again: boolean;
@@ -105,7 +105,7 @@ class Attempt {
         else await this.#handle(event);
       }
     } catch (error) {
-      // The lease or the storage is gone: the agent must not go on unwatched.
+      // The lease or the storage is lost: the agent must not continue unwatched.
       await this.#session.kill();
       throw error;
     } finally {
@@ -113,7 +113,7 @@ class Attempt {
       this.#writer.flush();
       this.#desk.close();
     }
-    // It may have ended its turn before the kill reached it; it must not pass for a living session.
+    // It may have ended its turn before it was killed. It must not count as a live session.
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
       const unproved = finalProof(restored.receipt, this.#after) === 'none';
@@ -143,7 +143,7 @@ class Attempt {
       at: held.parts.clock.now(),
     };
     const receiving: Write = { write: 'receipt', receipt, turn: turn.id, session: this.#ref };
-    // From here on the process is ours to end; until it is in `live`, only this attempt knows of it.
+    // From here on we have to end the process. Until it is in `live`, only this attempt knows it.
     try {
       await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent });
     } catch (error) {
@@ -195,7 +195,7 @@ class Attempt {
       await this.#request.held.lease.write(...writes);
     } catch (error) {
       if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
-      // Nothing of this turn may be read from, or written about, a session that is another's.
+      // The session belongs to another conversation: nothing of this turn is read from it or written about it.
       this.#ref = known;
       this.#sessionId = knownId;
       this.#stopBecause({
@@ -205,7 +205,7 @@ class Attempt {
     }
   }
 
-  /** It has moved, and nobody can look whether it took along what only the old session was told. */
+  /** The agent changed its session, and nothing can show whether the new one has what only the old one was told. */
   #doubt(id: string): void {
     const { traits, restored, required } = this.#request;
     const { carried, delivered } = restored.receipt;
@@ -225,7 +225,7 @@ class Attempt {
       storage,
       origin,
       parent,
-      // What it was told is not known to be in it before a turn completes (R9).
+      // Until a turn completes, it is not known whether the session has what it was told (R9).
       watermark: 0,
       dropped: 0,
       state: 'live',
@@ -237,7 +237,7 @@ class Attempt {
     return { write: 'open-session', session, turn: turn.id };
   }
 
-  /** The agent must not go on: its answer would be given without the context, or in another's name. */
+  /** The agent must stop: it would answer without the context, or in the session of another conversation. */
   #stopBecause(failure: Failure): void {
     this.#fault ??= failure;
     this.#abort.abort(failure.code);
@@ -248,7 +248,7 @@ class Attempt {
     const { signal, restored } = this.#request;
     const { parts } = this.#writer;
     const failure = this.#fault ?? failureOf(outcome, signal.stop);
-    // A session that we killed ourselves has said all it will ever say.
+    // We killed the session, so nothing more will come from it.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
     const after = this.#after;
     return {
@@ -271,7 +271,7 @@ class Attempt {
   }
 }
 
-/** Why the turn has not completed, as people are told; null: it has. */
+/** Why the turn did not complete, in words for people; null: it completed. */
 function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null {
   if (outcome.kind === 'completed') return null;
   if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
@@ -288,14 +288,14 @@ function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null
   };
 }
 
-/** The prompt is no part of the session: it did not leave, or was not taken. */
+/** The prompt is not part of the session: it was not sent, or not taken. */
 export function isUntaken(outcome: AttemptResult['outcome']): boolean {
   return outcome.kind === 'failed' && outcome.unsent === true;
 }
 
 /**
- * How far it is shown, in the end, that the session had its context. That a prompt arrived proves nothing about a history that
- * was knowingly left out.
+ * How well it is proved, after the turn, that the session had its context. That the prompt arrived proves nothing about a history
+ * that was deliberately left out.
  */
 function finalProof({ rung, before }: Receipt, after: Proof | null): Proof {
   return rung === 'fresh' && after === 'proved' ? before : (after ?? before);

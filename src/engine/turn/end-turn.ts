@@ -14,7 +14,7 @@ import type { AttemptResult } from './attempt.ts';
 
 // ── what the end of a turn writes: pure ────────────────────────────────────────────────────────────────────────────────
 
-/** All that is known when a turn ends. */
+/** Everything that is known when a turn ends. */
 export interface EndFacts {
   readonly turn: Turn;
   readonly outcome: TurnEnd;
@@ -24,7 +24,7 @@ export interface EndFacts {
   readonly receipt: Receipt | null;
   /** What the history keeps of it; null: it counts as never sent. */
   readonly said: Said | null;
-  /** Its prompt had left, and the agent did not take it. */
+  /** Its prompt was sent, but the agent did not take it. */
   readonly untaken: boolean;
   /** The session that it counts for; null: none. */
   readonly session: SessionFacts | null;
@@ -44,11 +44,11 @@ export interface SessionEffect {
   readonly process: ProcessIdentity | null;
   /** Its agent can open it again after its process has ended. */
   readonly reopens: boolean;
-  /** Where its storage stands now; null: not known; undefined: where it stood. */
+  /** The position in its storage now; null: not known; undefined: unchanged. */
   readonly position: string | null | undefined;
   /** Turns of the history that it lacks. */
   readonly dropped: number;
-  /** What has come to its transcript file, and its adapter's note. */
+  /** What was added to its transcript file, and its adapter's note. */
   readonly copy: Pick<SessionChange, 'mirror' | 'memo'>;
   /** Why it is closed with the turn; null: it is kept. */
   readonly closeReason: string | null;
@@ -100,7 +100,7 @@ function afterTurn(
   return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
 }
 
-/** How a turn that was sent has ended. A failure that nobody saw to its end is an interruption: nobody repeats it (R6). */
+/** How a sent turn ended. A failure that was not read to its end is an interruption, and is not repeated (R6). */
 export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnEnd {
   if (failure === null) return 'completed';
   if (failure.code === 'cancelled' || failure.code === 'interrupted') return failure.code;
@@ -109,7 +109,7 @@ export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnE
 
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What has been learned of a turn, and how it ends. */
+/** What is known of a turn, and how it ends. */
 export interface Ending {
   readonly as: EndKind;
   readonly failure: Failure | null;
@@ -129,7 +129,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   if (as === 'unsent' || result === null) return endUnsent(held, turn, failure, receipt);
   if (as === 'untaken') return writeEnd(held, await untakenFacts(held, turn, ending, result));
   if (as === 'sent') return writeEnd(held, await sentFacts(held, turn, ending, result), result.title);
-  // What its session was like was written after that attempt. Whoever has used it since must not be taken for us (R10).
+  // The state of its session was written after that attempt. A change since then was made by somebody else (R10).
   const session = result.ref === null ? null : { ref: result.ref, effect: null };
   return writeEnd(
     held,
@@ -138,7 +138,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   );
 }
 
-/** Ends a turn of which nothing was sent: it is no part of the history. */
+/** Ends a turn that was not sent: it is not part of the history. */
 export async function endUnsent(
   held: Held,
   turn: Turn,
@@ -176,11 +176,11 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
   return { sessionId, startedAt, endedAt, parts };
 }
 
-/** Of a turn that was sent: its storage is read for the position, and for what nobody saw of it. */
+/** Ends a turn that was sent. The agent's storage is read for the position, and for output that nobody saw. */
 async function sentFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, failure, closeReason } = ending;
   const { session, ref } = result;
-  // What it said is stored first: whoever waits for that need not wait until its storage was read.
+  // The output is stored first, so that readers do not wait until the storage is read.
   await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
   const parts = failure === null ? result.parts : mergeParts(result.parts, storage.found);
@@ -201,8 +201,8 @@ async function sentFacts(held: Held, turn: Turn, ending: Ending, result: Attempt
 }
 
 /**
- * Of a turn whose prompt the agent has not taken. Its session is kept where it was on record with all of the history before; one
- * that was told anything for this very prompt is closed, for nobody knows what it knows.
+ * Ends a turn whose prompt the agent did not take. Its session is kept if it was recorded with the full history before. If it got a
+ * block for this prompt, it is closed, because nobody knows what it has.
  */
 async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, sessionWasCurrent } = ending;
@@ -210,7 +210,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
   if (!sessionWasCurrent || !session.alive) await closeSession(held, agent, result);
   const facts = { ...factsOf(turn, ending, result), said: null, untaken: true };
   if (ref === null) return { ...facts, session: null };
-  // Unless the agent says that it has noted the refusal, it stands where it stood: whoever has moved it since, it was not us.
+  // Unless the agent says that it stored the refusal, its position is unchanged. If it moved, somebody else moved it.
   const noted = (sessionWasCurrent && 'position' in outcome ? outcome.position : null) ?? undefined;
   const effect: SessionEffect = {
     was: 'not told',
@@ -231,7 +231,7 @@ async function closeSession(held: Held, agent: Agent, { session }: AttemptResult
   await session.close();
 }
 
-/** What has come to the agent's own transcript file, and its adapter's note: kept with the end of the turn. */
+/** What was added to the agent's own transcript file, and its adapter's note: stored with the end of the turn. */
 async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffect['copy']> {
   const bytes = (await session.transcript?.(mirrored)) ?? null;
   const memo = session.memo === undefined ? {} : { memo: session.memo };
@@ -241,14 +241,14 @@ async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffe
 // ── between two attempts, and after a crash ────────────────────────────────────────────────────────────────────────────
 
 /**
- * After a failed attempt that will be followed by another: the session has seen a prompt that came to nothing. True: its storage
- * holds that prompt now, as far as can be read.
+ * After a failed attempt that will be followed by another: the session has seen a failed prompt. True: its storage contains
+ * that prompt now, as far as can be read.
  */
 export async function noteFailedAttempt(held: Held, agent: Agent, traits: AgentTraits, result: AttemptResult) {
   if (result.ref === null) return false;
   const { session } = result;
   const { position } = await readStorage(held, agent, traits, result);
-  // Its storage stands where it stood: a session that was only locked has not seen the prompt.
+  // Its position is unchanged: a session that was only locked has not seen the prompt.
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
   const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
@@ -262,7 +262,7 @@ interface Stored {
   readonly found: RecordPart[];
 }
 
-/** Where the agent's storage stands, and, when the stream was lost, what it holds of the turn that we did not see. */
+/** The position in the agent's storage and, if the stream was lost, the part of the turn that we did not see. */
 async function readStorage(
   held: Held,
   agent: Agent,
@@ -276,7 +276,7 @@ async function readStorage(
   return readTail(held, agent, sessionId, sent);
 }
 
-/** What the agent's own storage holds of a prompt: the part of a turn that nobody saw. */
+/** What the agent's own storage contains of a turn that nobody saw. */
 export async function readTail(held: Held, agent: Agent, sessionId: string, sent: SentPrompt): Promise<Stored> {
   const tail = await agent.tail(sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();

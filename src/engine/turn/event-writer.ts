@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 
 /**
  * Stores what an agent does. Chunks of text are joined and stored at the latest `flushMs` after the first of them; all else
- * is stored at once. The first chunk after a pause does not wait: nobody looks at an empty screen for the sake of a batch.
+ * is stored at once. The first chunk after a pause does not wait, so that text appears at once.
  */
 export class EventWriter {
   readonly parts = new PartsBuilder();
@@ -66,13 +66,13 @@ function joinable(update: Update): boolean {
   return update.sessionUpdate === 'agent_message_chunk' || update.sessionUpdate === 'agent_thought_chunk';
 }
 
-/** Whether nothing is lost when the text of one is put behind that of the other. */
+/** Whether two chunks can be joined without losing anything. */
 function sameStream(a: Update, b: Update): boolean {
   if (a.sessionUpdate !== b.sessionUpdate || idOf(a) !== idOf(b)) return false;
   return (isPlain(a) && isPlain(b)) || frameOf(a) === frameOf(b);
 }
 
-/** Whether a chunk is made of its text and the id of its message alone. Nearly all are, and there are many: nothing is made for it. */
+/** Whether a chunk has only a text and the id of its message. Nearly all do, so this check allocates nothing. */
 function isPlain(update: Update): boolean {
   for (const field in update)
     if (field !== 'sessionUpdate' && field !== 'content' && field !== 'messageId') return false;
@@ -88,7 +88,7 @@ function idOf(update: Update): unknown {
   return (update as { messageId?: unknown }).messageId;
 }
 
-/** All of a chunk but its text. */
+/** Everything of a chunk except its text. */
 function frameOf(update: Update): string {
   return JSON.stringify({ ...update, content: { ...contentOf(update), text: '' } });
 }

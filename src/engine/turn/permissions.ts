@@ -9,7 +9,7 @@ type Question = Extract<AgentEvent, { type: 'permission' }>;
 
 /**
  * Turns an agent's question into a stored one that anybody may answer, from any process, and passes the first answer back.
- * Where nobody can answer it is denied at once; where nobody does, after a while. Nothing here calls into a face.
+ * If nobody can answer, it is denied at once; if nobody does, after a while. Nothing here calls into a face.
  */
 export class PermissionDesk {
   readonly #lease: Lease;
@@ -52,7 +52,7 @@ export class PermissionDesk {
   #withdrawLater(id: string): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      // A failure here is the loss of the lease, which ends the turn anyhow.
+      // A failure here means that the lease is lost, which ends the turn anyway.
       this.#withdraw(id, 'nobody answered in time').catch(() => {});
     }, this.#waitMs);
     this.#timers.add(timer);

@@ -47,12 +47,12 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   });
 }
 
-/** What nobody saw of the turn. Null: it cannot be read, and the turn has to end all the same (R4). */
+/** The part of the turn that nobody saw. Null: it cannot be read; the turn must end anyway (R4). */
 async function unseen(held: Held, agent: Agent, sessionId: string, turn: Turn) {
   try {
     return turn.sent && (await readTail(held, agent, sessionId, turn.sent));
   } catch (error) {
-    // Its directory is gone, or the agent is: no fault of ours.
+    // Its directory or the agent is gone: not a bug of ours.
     if (!(error instanceof ThroughlineError)) held.parts.onBug(error, `reading what is left of turn ${turn.id}`);
     return null;
   }

@@ -67,7 +67,7 @@ interface Course {
   readonly last: AttemptResult | null;
 }
 
-/** What came of one attempt. Without `sent` no prompt left; without a failure it was then stopped before that. */
+/** The result of one attempt. Without `sent`, no prompt was sent; without a failure as well, it was stopped before that. */
 interface Attempted {
   readonly sent: { readonly result: AttemptResult; readonly restored: Restored } | null;
   readonly failure: Failure | null;
@@ -132,7 +132,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   };
   try {
     const result = await runAttempt(request);
-    // One without a name is known to nobody but us.
+    // Nobody else knows a session without a name.
     if (held.lease.lost.aborted) await result.session.kill();
     return { sent: { result, restored }, failure: result.failure, receipt: result.receipt };
   } catch (error) {
@@ -147,7 +147,7 @@ function unsent(failure: Failure | null, receipt: Receipt | null = null): Attemp
   return { sent: null, failure, receipt };
 }
 
-/** Why a restore broke off: it was stopped, or the agent could not be started. Anything else is a fault of this program. */
+/** Why a restore ended early: it was stopped, or the agent could not be started. Anything else is a bug of this program. */
 function stoppedOrFailed(error: unknown, { stop }: TurnSignal): { failure: Failure | null; receipt: null } {
   if (stop) return { failure: null, receipt: null };
   if (!(error instanceof ThroughlineError) || error.code === 'lease_lost') throw error;
@@ -190,7 +190,7 @@ function factsOf(
   };
 }
 
-/** It stays queued for the next worker; what its restore has come to is on record. */
+/** It stays queued for the next worker. The result of its restore is recorded. */
 async function leave({ held, turn }: Run, { receipt }: Attempted): Promise<void> {
   if (receipt !== null) await held.lease.write({ write: 'receipt', receipt, turn: turn.id, session: null });
 }
@@ -240,7 +240,7 @@ function sessionWasCurrent({ conversation }: Held, { open, receipt }: Restored):
 
 /**
  * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
- * because nothing else worked, must not pass for one that has it.
+ * because nothing else worked, must not count as one that has it.
  */
 function closeReason({ receipt, leftOut }: Restored, { options: { restore } }: Turn): string | null {
   if (receipt.rung === 'fresh') return 'it was begun without the history';

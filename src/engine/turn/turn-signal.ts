@@ -4,7 +4,7 @@ import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
 
-/** Nobody notices that a cancel or an answer comes so much later. */
+/** A cancel or an answer that comes this much later is not noticed. */
 const GATHER_MS = 5;
 
 /**
@@ -34,7 +34,7 @@ export class TurnSignal {
     void this.#listen();
   }
 
-  /** Why the turn has to stop; null: it need not. */
+  /** Why the turn has to stop; null: it does not have to. */
   get stop(): TurnStop | null {
     if (this.#cancelled.signal.aborted) return 'cancelled';
     return this.#shutdown.aborted ? 'shutdown' : null;
@@ -46,7 +46,7 @@ export class TurnSignal {
     this.lookAgain();
   }
 
-  /** For what the turn itself has written, of which the bell does not tell here. */
+  /** For writes of the turn itself, for which there is no notification. */
   lookAgain(): void {
     this.#watch.notify();
   }
@@ -65,7 +65,7 @@ export class TurnSignal {
       try {
         await this.#look();
       } catch {
-        // The store is closed or out of reach: the lease will tell. Looked at again after the next wait.
+        // The store is closed or out of reach: then the lease is lost. The next wait looks again.
       }
     }
   }

@@ -27,7 +27,7 @@ export type HeldEvent =
   | { readonly type: 'notified' }
   /** It looks for its next turn now: earlier notifications are answered by that. */
   | { readonly type: 'looked' }
-  /** There is nothing left to do. `keep`: its sessions are worth keeping open. */
+  /** There is nothing left to do. `keep`: its sessions stay open. */
   | { readonly type: 'rested'; readonly keep: boolean; readonly now: number }
   | { readonly type: 'left' };
 
@@ -150,7 +150,7 @@ export interface Aside {
   readonly reason: string;
   /** Its open session; left out: the living one with this reference, if there is one. */
   readonly session?: AgentSession;
-  /** Kill the process instead of closing it in good order. */
+  /** Kill the process instead of closing it properly. */
   readonly force?: boolean;
   /** What else is known of it now. */
   readonly change?: Omit<SessionChange, 'state' | 'process'>;
@@ -161,7 +161,7 @@ export interface LiveSession {
   readonly ref: string;
   readonly session: AgentSession;
   readonly unsettled: boolean;
-  /** Nothing has shown what it knew when it was opened. */
+  /** Nothing proved what it knew when it was opened. */
   readonly unproved: boolean;
 }
 

@@ -52,7 +52,7 @@ export async function warm(
     if ('open' in restored) await keep(held, agent, restored);
     else signal.throwIfAborted();
   } catch (error) {
-    // Nobody else knows of a process that was opened just now.
+    // Nobody else knows the process that was just started.
     if ('open' in restored) await restored.open.session.kill();
     throw error;
   }
@@ -63,13 +63,13 @@ export async function warm(
 async function keep(held: Held, agent: Agent, restored: Restored): Promise<void> {
   const { session, origin, parent, dropped } = restored.open;
   if (session.id === null) return session.close();
-  // What is only put before the prompt has not been told yet: the next turn puts it there.
+  // The block is not delivered yet: the next turn puts it before its prompt.
   const told = restored.preface.length === 0;
   const rebuilt = told && (restored.receipt.rung === 'replay' || restored.receipt.rung === 'rehydrate');
   const watermark = rebuilt ? held.conversation.head : restored.open.watermark;
   const unsettled = restored.receipt.unsettled;
   const state = unsettled ? 'unsettled' : 'live';
-  // The position that was proved at opening counts: another one since would be a foreign hand.
+  // The position that was proved at opening counts. If it changes, somebody else used the session.
   const position = rebuilt ? await session.position() : restored.open.position;
   const { process } = session;
   const ref = restored.open.ref ?? randomUUID();

@@ -51,7 +51,7 @@ export class Worker {
     if (parts.settings.claims === 'all') this.#claims.wake();
   }
 
-  /** The owner's conversation, if it is held here: what never changes of it need not be read from the store. */
+  /** The owner's conversation, if it is held here: its fixed values are not read from the store again. */
   heldConversation(owner: string, id: string): Conversation | null {
     const conversation = this.#held.get(id)?.conversation;
     return conversation?.owner === owner ? conversation : null;
@@ -173,7 +173,7 @@ export class Worker {
     const lease = new Lease(claim.fence, { store, clock, storageMs: settings.storageMs, onTrouble });
     const held = new Held(this.#parts, lease, claim.conversation);
     this.#held.set(claim.conversation.id, held);
-    // A warm conversation would not notice otherwise: what was erased elsewhere must not live on in a process here.
+    // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
     held.busy = this.#drive(held, claim);
     return held;
@@ -236,7 +236,7 @@ export class Worker {
     else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
   }
 
-  /** Whoever follows the turn reads of its end first. */
+  /** Followers of the turn read its end first. */
   async #afterTurn(held: Held, turn: Turn): Promise<void> {
     await new Promise(setImmediate);
     this.#unwant(held.conversation.id, turn.id);
@@ -267,9 +267,9 @@ export class Worker {
     return summary.open === 0;
   }
 
-  /** The lease is lost, the storage refuses, or this program is at fault: its processes are ended, and nothing is written. */
+  /** The lease is lost, the storage refuses, or this program has a bug: its processes are ended, and nothing is written. */
   async #drop(held: Held, where: string, error: unknown): Promise<void> {
-    // A fault of this program may be what lost the lease: the store refuses writes that cannot be.
+    // A bug of this program may have lost the lease: the store refuses impossible writes.
     const { lost } = held.lease;
     const cause = lost.aborted ? lost.reason : error;
     const bug = !isStorageFault(cause);
