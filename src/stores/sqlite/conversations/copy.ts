@@ -48,7 +48,7 @@ export function fork(tx: Tx, owner: string, source: string, n: number, spec: New
   const origin = { conversation: source, n, hash: hash.digest('hex') };
   const named = {
     title: spec.title ?? parent.title,
-    source: spec.title === null ? parent.title_source : 'caller',
+    source: spec.title === null ? parent.titleSource : 'caller',
   } as const;
 
   const ledger = insertConversation(tx, owner, spec, named, origin);

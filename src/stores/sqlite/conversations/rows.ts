@@ -1,109 +1,62 @@
-// From rows to values: for each table a SELECT, the type of its row, and the value made from it.
-import type { Conversation, Driver, TitleSource } from '../../../core/conversation.ts';
+// From rows to values: for each table a SELECT, the type of its row, and the value made from it. Columns have the names of fields.
+import type { Conversation } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
-import type { Session, SessionOrigin, SessionState } from '../../../core/restore/session.ts';
-import type { Permission, PermissionState } from '../../../core/turn/permission.ts';
+import type { Session } from '../../../core/restore/session.ts';
+import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
-import type { Turn, TurnState } from '../../../core/turn/turn.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
 import type { Database } from '../file/database.ts';
 import { readValue } from './content.ts';
 
+/** A value whose fields `J` are stored as JSON, and `N` as JSON or NULL. */
+export type Row<T, J extends keyof T, N extends keyof T = never> = Omit<T, J | N> &
+  Readonly<Record<J, string> & Record<N, string | null>>;
+
+export function parsed<T>(json: string | null): T | null {
+  return json === null ? null : JSON.parse(json);
+}
+
 export const CONVERSATION = `
-  SELECT c.*, l.head, l.history, l.next_seq FROM conversations c JOIN leases l ON l.conv = c.no`;
+  SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS titleSource, c.agent, c.driver, c.sandbox, c.cwd, c.place,
+    c.restore, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
+    l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq
+  FROM conversations c JOIN leases l ON l.conv = c.no`;
 
-export interface ConversationRow {
-  no: number;
-  owner: string;
-  id: string;
-  key: string | null;
-  title: string;
-  title_source: TitleSource;
-  agent: string | null;
-  driver: Driver;
-  sandbox: string;
-  cwd: string | null;
-  place: string;
-  restore: string;
-  parent: string | null;
-  created_at: number;
-  updated_at: number;
-  head: number;
-  history: number;
-  next_seq: number;
+export type ConversationRow = Row<Conversation, 'restore', 'parent'> & { readonly no: number };
+
+export function conversationOf({ no: _, ...row }: ConversationRow): Conversation {
+  return { ...row, restore: JSON.parse(row.restore), parent: parsed(row.parent) };
 }
 
-export function conversationOf(row: ConversationRow): Conversation {
-  return {
-    id: row.id,
-    owner: row.owner,
-    key: row.key,
-    title: row.title,
-    titleSource: row.title_source,
-    agent: row.agent,
-    driver: row.driver,
-    sandbox: row.sandbox,
-    cwd: row.cwd,
-    place: row.place,
-    restore: JSON.parse(row.restore),
-    parent: row.parent === null ? null : JSON.parse(row.parent),
-    head: row.head,
-    historyCount: row.history,
-    lastSeq: row.next_seq - 1,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
+export const TURN = `
+  SELECT t.no, t.owner, t.conv, t.request_hash, t.queued_seq, t.prompt_refs, t.was_sent,
+    t.id, c.id AS conversation, t.n, t.request_id AS requestId, t.state, t.agent, t.prompt, t.options, t.attempt,
+    t.session_id AS sessionId, t.retry_of AS retryOf, t.sent, t.cancel_requested AS cancelRequested, t.failure, t.usage,
+    t.created_at AS createdAt, t.started_at AS startedAt, t.ended_at AS endedAt
+  FROM turns t JOIN conversations c ON c.no = t.conv`;
 
-export const TURN = 'SELECT t.*, c.id AS conversation FROM turns t JOIN conversations c ON c.no = t.conv';
-
-export interface TurnRow {
-  no: number;
-  owner: string;
-  conv: number;
-  conversation: string;
-  n: number;
-  id: string;
-  request_id: string | null;
-  request_hash: Uint8Array | null;
-  queued_seq: number;
-  state: TurnState;
-  agent: string;
-  prompt: string;
-  prompt_refs: number;
-  options: string;
-  attempt: number;
-  session_id: string | null;
-  retry_of: string | null;
-  sent: string | null;
-  was_sent: number;
-  cancel_requested: number;
-  failure: string | null;
-  usage: string;
-  created_at: number;
-  started_at: number | null;
-  ended_at: number | null;
+export interface TurnRow
+  extends Omit<Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>, 'cancelRequested'> {
+  readonly no: number;
+  readonly owner: string;
+  readonly conv: number;
+  readonly request_hash: Uint8Array | null;
+  readonly queued_seq: number;
+  readonly prompt_refs: number;
+  readonly was_sent: number;
+  readonly cancelRequested: number;
 }
 
 export function turnOf(db: Database, row: TurnRow): Turn {
+  const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, ...turn } = row;
   return {
-    id: row.id,
-    conversation: row.conversation,
-    n: row.n,
-    requestId: row.request_id,
-    state: row.state,
-    agent: row.agent,
-    prompt: readValue(db, row.owner, row.prompt, row.prompt_refs),
-    options: JSON.parse(row.options),
-    attempt: row.attempt,
-    sessionId: row.session_id,
-    retryOf: row.retry_of,
-    sent: row.sent === null ? null : JSON.parse(row.sent),
-    cancelRequested: row.cancel_requested === 1,
-    failure: row.failure === null ? null : JSON.parse(row.failure),
-    usage: JSON.parse(row.usage),
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
+    ...turn,
+    prompt: readValue(db, owner, turn.prompt, prompt_refs),
+    options: JSON.parse(turn.options),
+    sent: parsed(turn.sent),
+    cancelRequested: turn.cancelRequested === 1,
+    failure: parsed(turn.failure),
+    usage: JSON.parse(turn.usage),
   };
 }
 
@@ -149,100 +102,35 @@ export function recordOf(db: Database, row: RecordRow): TurnRecord {
 export const EVENT =
   'SELECT e.seq, e.kind, e.at, e.payload, t.id AS turn FROM events e LEFT JOIN turns t ON t.no = e.turn';
 
-export interface EventRow {
-  seq: number;
-  kind: string;
-  at: number;
-  payload: string | null;
-  turn: string | null;
-}
+export type EventRow = Row<Omit<ConversationEvent, 'conversation'>, never, 'payload'>;
 
 export function eventOf(conversation: string, row: EventRow): ConversationEvent {
-  const payload: unknown = row.payload === null ? {} : JSON.parse(row.payload);
-  return { conversation, seq: row.seq, kind: row.kind, turn: row.turn, at: row.at, payload } as ConversationEvent;
+  return { conversation, ...row, payload: parsed(row.payload) ?? {} } as ConversationEvent;
 }
 
-export const SESSION = 'SELECT s.*, c.id AS conversation FROM sessions s JOIN conversations c ON c.no = s.conv';
+export const SESSION = `
+  SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.state, s.position,
+    s.process, s.mirrored, s.memo, s.turns, s.usage, s.opened_at AS openedAt, s.used_at AS usedAt
+  FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
-export interface SessionRow {
-  no: number;
-  conv: number;
-  conversation: string;
-  ref: string;
-  id: string;
-  agent: string;
-  origin: SessionOrigin;
-  parent: string | null;
-  watermark: number;
-  dropped: number;
-  state: SessionState;
-  position: string | null;
-  process: string | null;
-  mirrored: number;
-  memo: string | null;
-  turns: number;
-  usage: string;
-  opened_at: number;
-  used_at: number;
-}
+export type SessionRow = Row<Session, 'usage', 'process'> & { readonly no: number };
 
-export function sessionOf(row: SessionRow): Session {
-  return {
-    ref: row.ref,
-    id: row.id,
-    conversation: row.conversation,
-    agent: row.agent,
-    origin: row.origin,
-    parent: row.parent,
-    watermark: row.watermark,
-    dropped: row.dropped,
-    state: row.state,
-    position: row.position,
-    process: row.process === null ? null : JSON.parse(row.process),
-    mirrored: row.mirrored,
-    memo: row.memo,
-    turns: row.turns,
-    usage: JSON.parse(row.usage),
-    openedAt: row.opened_at,
-    usedAt: row.used_at,
-  };
+export function sessionOf({ no: _, ...row }: SessionRow): Session {
+  return { ...row, process: parsed(row.process), usage: JSON.parse(row.usage) };
 }
 
 export const PERMISSION = `
-  SELECT p.*, c.id AS conversation, t.id AS turn_id
+  SELECT p.no, p.conv, p.turn AS turn_no, c.id AS conversation, t.id AS turn, p.id, p.attempt, p.title,
+    p.tool_call AS toolCall, p.options, p.state, p.option_id AS optionId, p.answered_by AS answeredBy,
+    p.asked_at AS askedAt, p.ended_at AS endedAt
   FROM permissions p JOIN conversations c ON c.no = p.conv JOIN turns t ON t.no = p.turn`;
 
-export interface PermissionRow {
-  no: number;
-  conv: number;
-  turn: number;
-  conversation: string;
-  turn_id: string;
-  id: string;
-  attempt: number;
-  title: string;
-  tool_call: string;
-  options: string;
-  state: PermissionState;
-  option_id: string | null;
-  answered_by: string | null;
-  asked_at: number;
-  ended_at: number | null;
+export interface PermissionRow extends Row<Permission, 'toolCall' | 'options'> {
+  readonly no: number;
+  readonly conv: number;
+  readonly turn_no: number;
 }
 
-export function permissionOf(row: PermissionRow): Permission {
-  return {
-    id: row.id,
-    conversation: row.conversation,
-    turn: row.turn_id,
-    attempt: row.attempt,
-    title: row.title,
-    toolCall: JSON.parse(row.tool_call),
-    options: JSON.parse(row.options),
-    state: row.state,
-    optionId: row.option_id,
-    answeredBy: row.answered_by,
-    askedAt: row.asked_at,
-    endedAt: row.ended_at,
-  };
+export function permissionOf({ no: _, conv, turn_no, ...row }: PermissionRow): Permission {
+  return { ...row, toolCall: JSON.parse(row.toolCall), options: JSON.parse(row.options) };
 }

@@ -3,7 +3,7 @@ import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
-import { conversationRow } from './conversations.ts';
+import { conversationNo, conversationRow } from './conversations.ts';
 import { verifiedOwner } from './erase.ts';
 
 interface ChainRow {
@@ -26,7 +26,7 @@ const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 /** Page by page, so that other work of this process goes on between. */
 export async function verify(access: Access, owner: string, id: string, head?: string): Promise<ChainCheck> {
   const under = await access.read((db) => verifiedOwner(db, owner, id));
-  const end = await access.read((db) => conversationRow(db, under, id).next_seq - 1);
+  const end = await access.read((db) => conversationRow(db, under, id).lastSeq);
   for (let walk = START; ; ) {
     const at = walk;
     const step = await access.read((db) => verifyPage(db, under, id, at, end));
@@ -49,7 +49,7 @@ type Step = { readonly broken: number | null } | { readonly next: Walk };
 
 /** Checks one page of the chain after `from`, up to `end`. The hot row has the last link, so a missing tail is found, too. */
 function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   let { seq, chain } = from;
   const rows = db.all<ChainRow>(PAGE, no, seq, end);
   for (const row of rows) {
@@ -65,7 +65,7 @@ function verifyPage(db: Database, owner: string, id: string, from: Walk, end: nu
 
 /** What the walk to `end` has found. `head`: one that was kept elsewhere. */
 function foundIn(db: Database, owner: string, id: string, walked: Walked, head?: string): ChainCheck {
-  const { no } = conversationRow(db, owner, id);
+  const no = conversationNo(db, owner, id);
   const { broken, end } = walked;
   const headAt = (seq: number) => `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
   if (head === undefined) return { broken, head: headAt(end) };

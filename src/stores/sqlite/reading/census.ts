@@ -1,4 +1,5 @@
 import type { Census, CensusSession, CensusTask } from '../../../ports/store/census.ts';
+import { parsed, type Row } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 
 const SESSIONS = `
@@ -10,23 +11,19 @@ const SANDBOXES = 'SELECT DISTINCT sandbox FROM conversations';
 const TASKS = `
   SELECT t.owner, t.id, t.state, t.gate,
     (SELECT json_group_array(f.id) FROM task_after a JOIN tasks f ON f.no = a.first
-     WHERE a.task = t.no AND f.state IN ('failed', 'cancelled')) AS blocked
+     WHERE a.task = t.no AND f.state IN ('failed', 'cancelled')) AS blockedBy
   FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
 
 export function census(db: Database): Census {
-  type SessionRow = Omit<CensusSession, 'process' | 'held'> & { process: string | null; held: number };
-  type TaskRow = Omit<CensusTask, 'gate' | 'blockedBy'> & { gate: string | null; blocked: string };
+  type SessionRow = Row<Omit<CensusSession, 'held'>, never, 'process'> & { held: number };
+  type TaskRow = Row<CensusTask, 'blockedBy', 'gate'>;
   return {
     sessions: db
       .all<SessionRow>(SESSIONS)
       .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1 })),
     sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
-    tasks: db.all<TaskRow>(TASKS).map(({ gate, blocked, ...row }) => {
-      return { ...row, gate: parsed(gate), blockedBy: JSON.parse(blocked) };
-    }),
+    tasks: db
+      .all<TaskRow>(TASKS)
+      .map((row) => ({ ...row, gate: parsed(row.gate), blockedBy: JSON.parse(row.blockedBy) })),
   };
-}
-
-function parsed<T>(json: string | null): T | null {
-  return json === null ? null : JSON.parse(json);
 }

@@ -110,8 +110,8 @@ export function recordsAfter(db: Database, owner: string, id: string, { after, l
 
 /** Every record has its place in the history, so this is a subtraction. */
 export function countRecordsAfter(db: Database, owner: string, id: string, after: number): number {
-  const { no, history } = conversationRow(db, owner, id);
-  return history - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
+  const { no, historyCount } = conversationRow(db, owner, id);
+  return historyCount - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
 }
 
 export interface SessionFilter {

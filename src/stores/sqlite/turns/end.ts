@@ -85,7 +85,7 @@ function cut(reply: string): string {
 export function requestCancel(tx: Tx, owner: string, id: string, by: string): Turn {
   const turn = tx.db.one<TurnRow>(BY_ID, id, owner);
   if (turn === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
-  if (hasEnded(turn.state) || (turn.cancel_requested === 1 && turn.state !== 'queued')) return turnOf(tx.db, turn);
+  if (hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued')) return turnOf(tx.db, turn);
   const ledger = Ledger.byNo(tx, turn.conv);
   ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
   if (turn.state === 'queued') endQueued(ledger, turn, by);

@@ -43,8 +43,8 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   const ledger = Ledger.byNo(tx, row.conv);
   if (ledger.row.worker === null) throw nobodyWaits();
   tx.db.run(ANSWER, optionId, by, tx.now, row.no);
-  tx.db.run(GO_ON, row.turn);
-  ledger.append('permission.answered', { no: row.turn, id: row.turn_id }, { id, optionId, by });
+  tx.db.run(GO_ON, row.turn_no);
+  ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
   ledger.save();
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
 }
@@ -56,8 +56,8 @@ export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stam
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
   tx.db.run(WITHDRAW, tx.now, asked.no);
-  tx.db.run(GO_ON, asked.turn);
-  ledger.append('permission.withdrawn', { no: asked.turn, id: asked.turn_id }, { id, reason }, stamp);
+  tx.db.run(GO_ON, asked.turn_no);
+  ledger.append('permission.withdrawn', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
 }
 
 /** Withdraws every open question of a turn whose attempt ends. */

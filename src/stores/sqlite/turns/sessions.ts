@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
-import { conversationRow } from '../conversations/conversations.ts';
+import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
 import { SESSION, type SessionRow } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
@@ -159,7 +159,7 @@ function addToMirror(
 }
 
 export function transcript(db: Database, owner: string, conversation: string, ref: string): Uint8Array | null {
-  const { no } = conversationRow(db, owner, conversation);
+  const no = conversationNo(db, owner, conversation);
   const pieces = db.all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, no);
   return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
 }
