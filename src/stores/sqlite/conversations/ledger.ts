@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import type { TitleSource } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { newSalt, nextChain, payloadDigest } from './chain.ts';
+import { nextChain, payloadDigest } from './chain.ts';
 
 /** The hot row of a conversation, with the conversation's id. */
 export interface LeaseRow {
@@ -81,7 +82,7 @@ export class Ledger {
     const { row, tx } = this;
     const seq = row.next_seq;
     const json = JSON.stringify(payload);
-    const salt = newSalt();
+    const salt = randomBytes(16);
     const link = { conversation: row.id, seq, kind, turn: turn?.id ?? null, at: tx.now };
     row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
     row.next_seq += 1;

@@ -9,9 +9,8 @@ import { isBusy, storageFault, whileBusy } from './faults.ts';
  *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs)
  *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
  *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
- *             └─ one throws: roll back, and run all again, each in its own savepoint
+ *             └─ each in its own savepoint: one that throws changes nothing
  *
- * Verbs rarely throw, and a savepoint copies every page that changes after it. So savepoints are used only in the second run.
  * From BEGIN to COMMIT nothing else runs in this process: readers on the same connection never see half a batch.
  */
 
@@ -59,8 +58,6 @@ export class WriteQueue {
   readonly #options: QueueOptions;
   #waiting: Waiting[] = [];
   #drain: Promise<void> | null = null;
-  /** A verb of the batch has thrown: the second run gives each its savepoint. */
-  #withSavepoints = false;
   #committedAt = Number.NEGATIVE_INFINITY;
   /** How many transactions were committed, for tests and measurements. */
   commits = 0;
@@ -112,22 +109,16 @@ export class WriteQueue {
     const taken: Waiting[] = [];
     const news = new BatchNews();
     try {
-      const results = this.#verbs(taken, news);
+      const answers = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
       this.#committedAt = this.#monotonic();
-      this.#withSavepoints = false;
-      for (const [index, result] of results.entries()) answer(taken[index], result);
+      for (const answer of answers) answer();
     } catch (error) {
       this.#rollback();
       if (isBusy(error)) {
         this.#waiting.unshift(...taken);
         throw error;
-      }
-      if (taken.length > 1 && !this.#withSavepoints && storageFault(error) === null) {
-        this.#waiting.unshift(...taken);
-        this.#withSavepoints = true;
-        return;
       }
       refuse(taken, error);
       return;
@@ -144,21 +135,17 @@ export class WriteQueue {
     }
   }
 
-  #verbs(taken: Waiting[], news: BatchNews): Result[] {
+  /** Runs what waits. Returns, for each verb, how to answer it after the commit. */
+  #verbs(taken: Waiting[], news: BatchNews): (() => void)[] {
     const now = this.#options.clock.now();
     const monotonic = this.#monotonic();
-    const results: Result[] = [];
+    const answers: (() => void)[] = [];
     while (this.#waiting.length > 0 && (taken.length === 0 || this.#monotonic() - monotonic < BATCH_MS)) {
       const waiting = this.#waiting.shift() as Waiting;
       taken.push(waiting);
-      const run = { db: this.#db, now, monotonic };
-      results.push(
-        this.#withSavepoints
-          ? this.#inSavepoint(waiting, run, news)
-          : { ok: true, value: waiting.verb(noting(run, news)) },
-      );
+      answers.push(this.#inSavepoint(waiting, { db: this.#db, now, monotonic }, news));
     }
-    return results;
+    return answers;
   }
 
   #monotonic(): number {
@@ -166,32 +153,21 @@ export class WriteQueue {
   }
 
   /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
-  #inSavepoint(waiting: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): Result {
-    const own = new BatchNews();
+  #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): () => void {
+    const moves: Parameters<Tx['moved']>[] = [];
     this.#db.run('SAVEPOINT verb');
     try {
-      const value = waiting.verb(noting(run, own));
+      const value = verb({ ...run, moved: (...move) => void moves.push(move) });
       this.#db.run('RELEASE verb');
-      news.merge(own);
-      return { ok: true, value };
+      for (const move of moves) news.add(...move);
+      return () => resolve(value as never);
     } catch (error) {
       if (storageFault(error) !== null || !this.#db.inTransaction) throw error;
       this.#db.run('ROLLBACK TO verb');
       this.#db.run('RELEASE verb');
-      return { ok: false, error };
+      return () => reject(error);
     }
   }
-}
-
-function noting(run: Omit<Tx, 'moved'>, news: BatchNews): Tx {
-  return { ...run, moved: (conversation, no, own = false) => news.add(conversation, no, own) };
-}
-
-type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
-
-function answer(waiting: Waiting | undefined, result: Result): void {
-  if (result.ok) waiting?.resolve(result.value as never);
-  else waiting?.reject(result.error);
 }
 
 function refuse(all: readonly Waiting[], error: unknown): void {
@@ -212,16 +188,9 @@ class BatchNews implements News {
     return this.#conversations.difference(this.#asked);
   }
 
-  add(conversation: string, no: number | null, own: boolean): void {
+  add(conversation: string, no: number | null, own = false): void {
     this.#conversations.add(conversation);
     if (!own) this.#asked.add(conversation);
     if (no !== null) this.events = { first: this.events?.first ?? no, last: no };
-  }
-
-  merge(other: BatchNews): void {
-    for (const conversation of other.#conversations) this.#conversations.add(conversation);
-    for (const conversation of other.#asked) this.#asked.add(conversation);
-    if (other.events !== null)
-      this.events = { first: this.events?.first ?? other.events.first, last: other.events.last };
   }
 }

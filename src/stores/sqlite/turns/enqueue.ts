@@ -1,6 +1,5 @@
 import { noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
 import { titleOf } from '../../../core/turn/content.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
@@ -12,6 +11,7 @@ import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const BY_NO = `${TURN} WHERE t.no = ?`;
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
@@ -42,32 +42,7 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   ledger.row.ready_at ??= tx.monotonic;
   ledger.touch();
   ledger.save();
-  return { turn: newTurn(request, n, agent, tx.now), seq, duplicate: false };
-}
-
-/** The turn as it was stored, without reading it back. */
-function newTurn(request: NewTurn, n: number, agent: string, now: number): Turn {
-  const { id, conversation, requestId, prompt, options, retryOf } = request;
-  return {
-    id,
-    conversation,
-    n,
-    requestId,
-    state: 'queued',
-    agent,
-    prompt,
-    options,
-    attempt: 0,
-    sessionId: null,
-    retryOf,
-    sent: null,
-    cancelRequested: false,
-    failure: null,
-    usage: NO_USAGE,
-    createdAt: now,
-    startedAt: null,
-    endedAt: null,
-  };
+  return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
 }
 
 /** Tells a repetition from another request with the same id; null: the request has no id. */
