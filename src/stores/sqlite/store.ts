@@ -1,6 +1,9 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ApiKey } from '../../core/key.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
+import type { NewKey } from '../../ports/store/keys.ts';
 import type { LeaseStore } from '../../ports/store/leases.ts';
 import type { PermissionStore } from '../../ports/store/permissions.ts';
 import type { SessionStore } from '../../ports/store/sessions.ts';
@@ -17,12 +20,12 @@ import {
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation } from './conversations/erase.ts';
+import type { Row } from './conversations/rows.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
 import type { Database } from './file/database.ts';
 import { openDatabase } from './file/open.ts';
-import type { WriteQueue } from './file/write-queue.ts';
-import { createKey, findKey, keysOf, revokeKey } from './keys.ts';
+import type { Tx, WriteQueue } from './file/write-queue.ts';
 import { census } from './reading/census.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
@@ -38,7 +41,8 @@ import { transcript } from './turns/sessions.ts';
 import { summary, usageDays } from './turns/totals.ts';
 
 /*
- * The Store port on one SQLite file. This file says which function serves which verb; the functions are in
+ * The Store port on one SQLite file. This file says which function serves which verb. The few for keys are at its end; all
+ * others are in
  *
  *   file/            the database itself: opening it, access to it, its faults, the write queue (group commit), the bell
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
@@ -158,4 +162,41 @@ function sessions(access: Access): SessionStore {
     transcript: access.reading(transcript),
     receipts: access.reading(receipts),
   };
+}
+
+// ── keys ──
+
+const KEY =
+  'SELECT owner, id, name, scopes, hash, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt FROM keys';
+const KEY_BY_ID = `${KEY} WHERE id = ?`;
+const KEYS_OF_OWNER = `${KEY} WHERE owner = ? ORDER BY no DESC`;
+const INSERT_KEY =
+  'INSERT INTO keys (owner, id, name, scopes, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)';
+const REVOKE_KEY = 'UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
+
+type KeyRow = Row<ApiKey, 'scopes'>;
+
+function createKey(tx: Tx, owner: string, { id, name, scopes, hash, expiresAt }: NewKey): ApiKey {
+  if (findKey(tx.db, id) !== null) throw new ThroughlineError('conflict', 'A key with this id exists already.');
+  tx.db.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), hash, tx.now, expiresAt);
+  return findKey(tx.db, id) as ApiKey;
+}
+
+function findKey(db: Database, id: string): ApiKey | null {
+  const row = db.one<KeyRow>(KEY_BY_ID, id);
+  return row === undefined ? null : keyOf(row);
+}
+
+function keysOf(db: Database, owner: string): ApiKey[] {
+  return db.all<KeyRow>(KEYS_OF_OWNER, owner).map(keyOf);
+}
+
+function revokeKey(tx: Tx, owner: string, id: string): ApiKey {
+  if (findKey(tx.db, id)?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
+  tx.db.run(REVOKE_KEY, tx.now, id);
+  return findKey(tx.db, id) as ApiKey;
+}
+
+function keyOf(row: KeyRow): ApiKey {
+  return { ...row, scopes: JSON.parse(row.scopes) };
 }
