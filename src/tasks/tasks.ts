@@ -8,8 +8,7 @@ import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../cor
 import { inWords, parsePlan, placesIn } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
-import { TaskWait } from '../core/tasks/task-wait.ts';
-import type { Store } from '../ports/store.ts';
+import { waitForTasks } from '../core/tasks/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
@@ -82,16 +81,8 @@ class EmbeddedTasks implements Tasks {
     );
   }
 
-  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
-    const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
-    const wait = new TaskWait((id) => this.task(id));
-    try {
-      await wait.begin(ids);
-      while (!signal?.aborted && !wait.isOver) await wait.moved(await bell.next(signal));
-      return wait.tasks;
-    } finally {
-      bell.close();
-    }
+  waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
+    return waitForTasks(this, ids, signal);
   }
 
   async resume(): Promise<PublicTask[]> {
@@ -161,19 +152,28 @@ class EmbeddedTasks implements Tasks {
   ): AsyncGenerator<PublicTaskEvent> {
     const { signal, task } = options;
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
-    const bell = new TaskBell(this.#parts.store, this.#parts.settings.pollMs);
+    let moved = Promise.withResolvers<void>();
+    const wake = () => moved.resolve();
+    const stopListening = this.#parts.store.listen(wake);
+    signal?.addEventListener('abort', wake);
     try {
       for (let after = checkAfter(options.after); !signal?.aborted; ) {
+        moved = Promise.withResolvers();
         const page = await this.#store.events(this.owner, { after, limit: PAGE, bytes: FOLLOWED_BYTES, ...only });
         for (const event of page) {
           if (signal?.aborted) return;
           yield toPublicTaskEvent(event);
           after = event.seq;
         }
-        if (page.length === 0) await bell.next(signal);
+        if (page.length > 0 || signal?.aborted) continue;
+        // A notification is only a hint.
+        const timer = setTimeout(wake, this.#parts.settings.pollMs);
+        await moved.promise;
+        clearTimeout(timer);
       }
     } finally {
-      bell.close();
+      stopListening();
+      signal?.removeEventListener('abort', wake);
     }
   }
 
@@ -183,52 +183,5 @@ class EmbeddedTasks implements Tasks {
 
   #want(tasks: readonly Task[]): void {
     this.#machinery.runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
-  }
-}
-
-/** Waits for tasks to move. The bell is only a hint: every wait also ends by itself after `pollMs`. */
-class TaskBell {
-  readonly #pollMs: number;
-  readonly #stopListening: () => void;
-  #moved = new Set<string>();
-  /** Anything may have moved. */
-  #any = false;
-  #wake = () => {};
-
-  constructor(store: Store, pollMs: number) {
-    this.#pollMs = pollMs;
-    this.#stopListening = store.listen((moved) => {
-      if (moved === null) this.#any = true;
-      else for (const id of moved) this.#moved.add(id);
-      this.#wake();
-    });
-  }
-
-  /** What has moved since the last wait, at once if anything has; null: anything may have. Conversations are among the ids. */
-  async next(signal?: AbortSignal): Promise<ReadonlySet<string> | null> {
-    if (this.#moved.size === 0 && !this.#any && !signal?.aborted) await this.#notified(signal);
-    const moved = this.#any ? null : this.#moved;
-    this.#moved = new Set();
-    this.#any = false;
-    return moved;
-  }
-
-  async #notified(signal: AbortSignal | undefined): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = () => resolve();
-    this.#wake = wake;
-    signal?.addEventListener('abort', wake);
-    const timer = setTimeout(() => {
-      this.#any = true;
-      wake();
-    }, this.#pollMs);
-    await promise;
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', wake);
-  }
-
-  close(): void {
-    this.#stopListening();
-    this.#wake();
   }
 }

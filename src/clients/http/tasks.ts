@@ -7,7 +7,7 @@ import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
 import { inWords, type Locate, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
-import { TaskWait } from '../../core/tasks/task-wait.ts';
+import { waitForTasks } from '../../core/tasks/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';
@@ -57,16 +57,8 @@ export class HttpTasks implements Tasks {
     );
   }
 
-  async waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
-    const after = await this.lastSeq();
-    const wait = new TaskWait((id) => this.task(id));
-    await wait.begin(ids);
-    if (wait.isOver) return wait.tasks;
-    for await (const { taskId } of this.follow({ after, ...(signal && { signal }) })) {
-      await wait.moved([taskId]);
-      if (wait.isOver) break;
-    }
-    return wait.tasks;
+  waitFor(ids: readonly string[], { signal }: { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
+    return waitForTasks(this, ids, signal);
   }
 
   /** The server works on all of them anyway. */

@@ -29,7 +29,7 @@ test('who waits looks at each task once, however many ways there are through the
   await wait.begin(['a60']);
   expect(wait.isOver).toBe(false);
   states.set('b0', 'failed');
-  await wait.moved(['b0']);
+  await wait.moved('b0');
   expect(wait.isOver).toBe(true);
 });
 
@@ -43,7 +43,7 @@ test('a task that waits is at rest when one that it comes after will not be done
     ['cancelled', true],
   ] as const) {
     states.set('a', state);
-    await wait.moved(null);
+    await wait.moved('a');
     expect([state, wait.isOver]).toEqual([state, over]);
   }
 });

@@ -1,6 +1,29 @@
 import type { PublicTask } from '../public/task.ts';
 import { taskHasEnded } from './task.ts';
 
+interface Followed {
+  task(idOrName: string): Promise<PublicTask>;
+  lastSeq(): Promise<number>;
+  follow(options: { after: number; signal?: AbortSignal }): AsyncIterable<{ readonly taskId: string }>;
+}
+
+/** Waits until each has ended, asks a person, or waits for one that does; or until the signal aborts. */
+export async function waitForTasks(
+  tasks: Followed,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<PublicTask[]> {
+  const after = await tasks.lastSeq();
+  const wait = new TaskWait((id) => tasks.task(id));
+  await wait.begin(ids);
+  if (wait.isOver) return wait.tasks;
+  for await (const { taskId } of tasks.follow({ after, ...(signal && { signal }) })) {
+    await wait.moved(taskId);
+    if (wait.isOver) break;
+  }
+  return wait.tasks;
+}
+
 /** Tasks that a caller waits for, and the tasks that they come after, as last read. */
 export class TaskWait {
   readonly #find: (idOrName: string) => Promise<PublicTask>;
@@ -15,9 +38,9 @@ export class TaskWait {
     for (const one of asked) this.#asked.push(await this.#look(one));
   }
 
-  /** Reads those again that may have changed; null: all of them. Ignores ids of other things. */
-  async moved(ids: Iterable<string> | null): Promise<void> {
-    for (const id of ids ?? [...this.#known.keys()]) if (this.#known.has(id)) await this.#look(id);
+  /** Reads a task again that has changed. Ignores others. */
+  async moved(id: string): Promise<void> {
+    if (this.#known.has(id)) await this.#look(id);
   }
 
   get tasks(): PublicTask[] {
