@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
+import { SessionFile } from '../../src/agents/claude/session/session-file.ts';
 import { type Entry, isLink } from '../../src/agents/claude/transcript/entries.ts';
 import { slugOf, transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
 import { entriesFrom } from '../../src/agents/claude/transcript/position.ts';
@@ -36,7 +37,7 @@ const REPLIES: readonly [prompt: string, reply: RegExp | null][] = [
 class Follower {
   readonly #place: ClaudePlace;
   readonly #reader: TranscriptReader;
-  readonly #mirror: Uint8Array[] = [];
+  #mirror = Buffer.alloc(0);
   position: string | null = null;
 
   constructor(place: ClaudePlace) {
@@ -47,11 +48,10 @@ class Follower {
   /** The entries that the turn wrote. */
   async turn(): Promise<Entry[]> {
     const entries: Entry[] = [];
-    for await (const growth of this.#reader.read()) {
-      this.#mirror.push(growth.bytes);
-      entries.push(...growth.entries);
-    }
-    expect(Buffer.concat(this.#mirror)).toEqual(readFileSync(this.#place.file));
+    for await (const added of this.#reader.read()) entries.push(...added);
+    const copied = await new SessionFile(this.#place.file).copy(this.#mirror.length);
+    this.#mirror = Buffer.concat([this.#mirror, copied ?? Buffer.alloc(0)]);
+    expect(this.#mirror).toEqual(readFileSync(this.#place.file));
     const cold = await standing(this.#place.file);
     expect(cold).toMatchObject({ whole: true, position: this.#reader.position });
     const links = entries.filter(isLink);

@@ -5,7 +5,7 @@ import type { TestContext } from 'vitest';
 import { isWhole } from '../../src/agents/claude/transcript/chain.ts';
 import { blocksOf, type Entry } from '../../src/agents/claude/transcript/entries.ts';
 import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
-import { readPosition } from '../../src/agents/claude/transcript/position.ts';
+import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { type SyntheticSession, synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import type { ToolPart, TurnRecord } from '../../src/core/turn/record.ts';
@@ -56,8 +56,8 @@ export function claudePlace(
 
 /** Where a transcript stands, and whether all of it would reach the model. Null: there is no such file. */
 export async function standing(file: string) {
-  const found = await readPosition(file);
-  return found && { ...found, whole: isWhole(found.chain) };
+  const { present, position, chain } = await new TranscriptReader(file).skip();
+  return present ? { position, chain, whole: isWhole(chain) } : null;
 }
 
 export { record as turnRecord } from '../values/plain.ts';

@@ -15,7 +15,8 @@ import type { ClaudeOptions } from './settings.ts';
 import { isWhole } from './transcript/chain.ts';
 import { listTranscripts } from './transcript/list.ts';
 import { projectDir, storageName, transcriptFile } from './transcript/locate.ts';
-import { entriesFrom, readPosition } from './transcript/position.ts';
+import { entriesFrom } from './transcript/position.ts';
+import { TranscriptReader } from './transcript/reader.ts';
 import { synthesise } from './transcript/synthesise.ts';
 import { updatesOf } from './transcript/updates.ts';
 import { putTranscript } from './transcript/write.ts';
@@ -76,7 +77,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     storage: async (sandbox) => storageOf(sandbox, parts).name,
     async position(sessionId, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);
-      return file === null ? null : ((await readPosition(file))?.position ?? null);
+      return file === null ? null : (await new TranscriptReader(file).skip()).position;
     },
     async tail(sessionId, sent, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);

@@ -1,7 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isObject } from '../../../core/turn/content.ts';
+import { openToRead } from '../transcript/reader.ts';
 import type { CostSoFar } from './result.ts';
 
 /** The hash of the first bytes of a file. */
@@ -47,7 +48,7 @@ export class Sealer {
   async #readUpTo(end: number): Promise<void> {
     this.#hash = createHash('sha256');
     this.#bytes = 0;
-    const fd = openOrNull(this.#path);
+    const fd = openToRead(this.#path);
     if (fd === null) return;
     try {
       const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end));
@@ -61,14 +62,6 @@ export class Sealer {
     } finally {
       closeSync(fd);
     }
-  }
-}
-
-function openOrNull(path: string): number | null {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch {
-    return null;
   }
 }
 

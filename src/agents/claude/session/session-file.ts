@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { type Chain, leafOf } from '../transcript/chain.ts';
 import type { Entry } from '../transcript/entries.ts';
 import { Following } from '../transcript/position.ts';
-import { TranscriptReader } from '../transcript/reader.ts';
+import { openToRead, TranscriptReader } from '../transcript/reader.ts';
 import { type Seal, Sealer } from './seal.ts';
 
 type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
@@ -44,7 +44,7 @@ export class SessionFile {
     return this.#reader.present && !this.#unreadable ? this.#reader.chain : null;
   }
 
-  /** The position when this entry was the last one, as of the last read. Null: it is not there, or too long ago. */
+  /** The position when this entry was the last one, as of the last read. Null: it is not there. */
   positionAt(uuid: string): string | null {
     return this.#reader.positionAt(uuid);
   }
@@ -120,12 +120,8 @@ export class SessionFile {
   }
 
   #bytes(from: number): Uint8Array | null {
-    let fd: number;
-    try {
-      fd = openSync(this.path, constants.O_RDONLY | constants.O_NONBLOCK); // a pipe in its place must not block us
-    } catch {
-      return null;
-    }
+    const fd = openToRead(this.path);
+    if (fd === null) return null;
     try {
       const length = fstatSync(fd).size - from;
       if (length < 0 || length > MAX_COPY_BYTES) return null;
@@ -140,7 +136,7 @@ export class SessionFile {
   }
 
   async #readOn(): Promise<void> {
-    for await (const { entries } of this.#reader.read()) for (const entry of entries) this.#note(entry);
+    for await (const entries of this.#reader.read()) for (const entry of entries) this.#note(entry);
   }
 
   #note(entry: Entry): void {

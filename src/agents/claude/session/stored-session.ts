@@ -24,10 +24,11 @@ export class ClaudeFlight extends Flight {
   }
 }
 
-/** How long Claude may take to write what it streamed. It writes within a tenth of a second. */
+/** How long Claude may take to write what it streamed. It mostly has when its result comes. */
 const WRITE_GRACE_MS = 3_000;
-const LOOK_AGAIN_MS = 10;
-const LOOK_AGAIN_MOST_MS = 200;
+/** A look at an unchanged file is one system call. Each pause is a tenth of the time before it, so a turn ends hardly later. */
+const FIRST_PAUSE_MS = 1;
+const LONGEST_PAUSE_MS = 200;
 
 /** What was streamed is no proof of what a process that is started later will know. */
 const INCOMPLETE = {
@@ -89,7 +90,7 @@ export class StoredSession {
 
   /** Reads the file while Claude writes it, so that the proof comes early and little is left to read after the result. */
   async follow(flight: ClaudeFlight): Promise<void> {
-    for (let pause = LOOK_AGAIN_MS; !flight.ended; pause = longer(pause)) {
+    for (let pause = FIRST_PAUSE_MS; !flight.ended; pause = longer(pause)) {
       await sleep(pause, undefined, { ref: false });
       await this.#prove(flight);
     }
@@ -122,7 +123,7 @@ export class StoredSession {
   async #written(flight: ClaudeFlight, graceMs: number): Promise<boolean> {
     const expected = [flight.request.id, ...flight.turn.entries];
     // Adds up pauses instead of reading the clock: a machine that is too busy for us is too busy for Claude as well.
-    for (let pause = LOOK_AGAIN_MS, waited = 0; ; waited += pause, pause = longer(pause)) {
+    for (let pause = FIRST_PAUSE_MS, waited = 0; ; waited += pause, pause = longer(pause)) {
       await this.#prove(flight);
       const all = expected.every((uuid) => this.#file?.has(uuid));
       if (all || flight.turn.writesLost || waited >= graceMs) break;
@@ -131,7 +132,7 @@ export class StoredSession {
     const late = this.#missing.filter((uuid) => (this.#file?.positionAt(uuid) ?? null) === null);
     this.#missing = [...late, ...expected.filter((uuid) => !this.#file?.has(uuid))];
     // A file that was deleted during the turn holds only the rest of it.
-    return this.#missing.length === 0 && this.#file?.chain?.rootReached === true;
+    return this.#missing.length === 0 && (this.#file?.chain?.root ?? null) !== null;
   }
 
   /** Reports where the prompt landed, as soon as it is in the file. */
@@ -147,5 +148,5 @@ export class StoredSession {
 }
 
 function longer(pause: number): number {
-  return Math.min(pause * 1.5, LOOK_AGAIN_MOST_MS);
+  return Math.min(pause * 1.1, LONGEST_PAUSE_MS);
 }

@@ -19,7 +19,6 @@ export interface Chain {
   readonly count: number;
   /** Where the chain begins; null: it does not reach a root. */
   readonly root: 'start' | 'compaction' | null;
-  readonly rootReached: boolean;
   /** The first thousand defects of the file, also those outside of the chain: a damaged file is not trusted. */
   readonly defects: readonly Defect[];
 }
@@ -36,7 +35,7 @@ export function leafOf(position: string): string | null {
 
 /** Whether the model gets all of the chain as it is in the file. */
 export function isWhole(chain: Chain): boolean {
-  return chain.leaf !== null && chain.rootReached && !chain.defects.some(losesContext);
+  return chain.leaf !== null && chain.root !== null && !chain.defects.some(losesContext);
 }
 
 interface Node extends Pick<Chain, 'root'> {
@@ -52,7 +51,6 @@ const MAX_DEFECTS = 1_000;
 
 /** Follows a transcript line by line. An entry's depth is its parent's plus one, so the chain is never walked again. */
 export class ChainIndex {
-  readonly #keep: number;
   readonly #nodes = new Map<string, Node>();
   readonly #defects: Defect[] = [];
   readonly #calls = new OpenCalls();
@@ -61,18 +59,6 @@ export class ChainIndex {
   /** The leaf that Claude noted last, and whether the tip descends from it. */
   #noted: string | null = null;
   #descends = true;
-  #trimmed = false;
-  #lost = false;
-
-  /** `keep`: how many of the newest entries are remembered. Older ones are hardly ever a parent. */
-  constructor(keep = Number.POSITIVE_INFINITY) {
-    this.#keep = keep;
-  }
-
-  /** The chain leads to entries that are not remembered: the file has to be read again to find the position. */
-  get lost(): boolean {
-    return this.#lost;
-  }
 
   add(line: Line): void {
     for (const defect of defectsOf(line)) this.#note(defect);
@@ -85,10 +71,9 @@ export class ChainIndex {
     const goesOn = entry.parentUuid === this.#tip;
     this.#tip = entry.uuid;
     if (!goesOn) this.#descends = this.#isBelowNote();
-    this.#trim();
   }
 
-  /** The position when this entry was the last one; null: it is not remembered. */
+  /** The position when this entry was the last one; null: it is not in the file. */
   positionAt(uuid: string): string | null {
     const node = this.#nodes.get(uuid);
     return node === undefined ? null : positionOf({ count: node.depth, leaf: uuid });
@@ -97,13 +82,11 @@ export class ChainIndex {
   chain(): Chain {
     const leaf = this.#descends ? this.#tip : this.#noted;
     const node = this.#nodeAt(leaf);
-    const root = node?.root ?? null;
     const empty: Defect[] = this.#tip === null ? [{ kind: 'empty', line: 0, uuid: null }] : [];
     return {
       leaf,
       count: node?.depth ?? 0,
-      root,
-      rootReached: root !== null,
+      root: node?.root ?? null,
       defects: [...this.#defects, ...this.#calls.defects(), ...empty],
     };
   }
@@ -120,7 +103,6 @@ export class ChainIndex {
     }
     const before = this.#nodes.get(parent);
     if (before === undefined) {
-      if (this.#trimmed) this.#lost = true;
       found('broken_link');
       return { depth: 1, parent, root: null, time: own, group: groupOf(entry, 1) };
     }
@@ -140,18 +122,13 @@ export class ChainIndex {
     const noted = this.#noted;
     if (noted === null || noted === this.#tip) return true;
     const end = this.#nodes.get(noted);
-    if (end === undefined) {
-      if (this.#trimmed) this.#lost = true;
-      return true;
-    }
+    if (end === undefined) return true;
     const upTo = end.group?.depth ?? end.depth;
     let at = this.#tip;
-    let node = this.#nodeAt(at);
-    for (; node !== undefined && node.depth >= upTo; node = this.#nodeAt(at)) {
+    for (let node = this.#nodeAt(at); node !== undefined && node.depth >= upTo; node = this.#nodeAt(at)) {
       if (at === noted || (end.group !== null && node.group?.id === end.group.id)) return true;
       at = node.parent;
     }
-    if (this.#trimmed && node === undefined && at !== null) this.#lost = true;
     return false;
   }
 
@@ -161,18 +138,6 @@ export class ChainIndex {
 
   #note(defect: Defect): void {
     if (this.#defects.length < MAX_DEFECTS) this.#defects.push(defect);
-  }
-
-  #trim(): void {
-    if (this.#nodes.size <= this.#keep) return;
-    const [oldest] = this.#nodes.keys();
-    if (oldest === undefined) return;
-    this.#nodes.delete(oldest);
-    this.#trimmed = true;
-    if (oldest !== this.#noted) return;
-    // All remembered entries are newer than the note: it has no effect any more, or it is the leaf.
-    if (this.#descends) this.#noted = null;
-    else this.#lost = true;
   }
 }
 

@@ -1,21 +1,7 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
-import { type Chain, leafOf, positionOf } from './chain.ts';
+import { leafOf } from './chain.ts';
 import { blocksOf, type Entry, isLink } from './entries.ts';
 import { TranscriptReader } from './reader.ts';
-
-/** The position of a session that is not open. */
-interface ColdPosition {
-  readonly position: string | null;
-  /** `isWhole` of it: whether the model would get all of the file. */
-  readonly chain: Chain;
-}
-
-/** Reads all of a transcript. Null: there is no such file. */
-export async function readPosition(file: string): Promise<ColdPosition | null> {
-  const reader = await new TranscriptReader(file, Number.POSITIVE_INFINITY).skip();
-  if (!reader.present) return null;
-  return { position: positionOf(reader.chain), chain: reader.chain };
-}
 
 /** What follows from a prompt in a transcript. */
 interface EntriesFrom {
@@ -33,14 +19,14 @@ interface EntriesFrom {
  * is null when there is no file.
  */
 export async function entriesFrom(file: string, { prompt, position }: SentPrompt): Promise<EntriesFrom | null> {
-  const reader = new TranscriptReader(file, Number.POSITIVE_INFINITY);
+  const reader = new TranscriptReader(file);
   const from = prompt ?? (position === null ? null : leafOf(position));
   const following = from === null ? null : new Following(from);
   const entries: Entry[] = [];
   let lastWord: Entry | null = null;
-  for await (const growth of reader.read()) {
-    entries.push(...growth.entries.filter((entry) => following?.add(entry)));
-    lastWord = growth.entries.findLast((entry) => isLink(entry) || entry.type === 'last-prompt') ?? lastWord;
+  for await (const added of reader.read()) {
+    entries.push(...added.filter((entry) => following?.add(entry)));
+    lastWord = added.findLast((entry) => isLink(entry) || entry.type === 'last-prompt') ?? lastWord;
   }
   if (!reader.present) return null;
   const { leaf } = reader.chain;

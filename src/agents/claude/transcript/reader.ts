@@ -1,21 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { MAX_LINE_BYTES } from '../../shared/lines.ts';
 import { type Chain, ChainIndex, positionOf } from './chain.ts';
 import { type Entry, EntryReader } from './entries.ts';
 
-/** What was appended to a transcript: whole lines, as bytes and as entries. */
-export interface Growth {
-  /** The offset of the bytes in the file. 0 again after it was replaced or cut: a copy has to start again. */
-  readonly from: number;
-  readonly bytes: Uint8Array;
-  readonly entries: readonly Entry[];
-}
-
 /** A long file is read in pieces: it does not fill the memory, and does not block everything else. */
 const PIECE_BYTES = 1024 * 1024;
-/** Enough for the longest turn; the parent of a new entry is hardly ever older. */
-const REMEMBERED_ENTRIES = 8_192;
 const NEWLINE = 10;
 
 /**
@@ -25,21 +14,18 @@ const NEWLINE = 10;
  * Reads are synchronous: what a turn wrote is in the page cache, and is read faster than an asynchronous read starts.
  */
 export class TranscriptReader {
-  readonly file: string;
-  readonly #keep: number;
+  readonly #file: string;
   #lines = new EntryReader();
-  #index: ChainIndex;
+  #index = new ChainIndex();
   #offset = 0;
+  /** Bytes of an incomplete last line, after `#offset`. */
   #torn = 0;
   #inode: bigint | null = null;
   /** Size and time of the file when all of it had been read; null: not all of it was read. */
   #seen: { readonly size: bigint; readonly mtimeNs: bigint } | null = null;
-  #until = Number.POSITIVE_INFINITY;
 
-  constructor(file: string, keep = REMEMBERED_ENTRIES) {
-    this.file = file;
-    this.#keep = keep;
-    this.#index = new ChainIndex(keep);
+  constructor(file: string) {
+    this.#file = file;
   }
 
   /** Whether the file existed at the last read. */
@@ -50,7 +36,7 @@ export class TranscriptReader {
   /** As of the last read. An incomplete last line is a defect only when nobody writes any more. */
   get chain(): Chain {
     const chain = this.#index.chain();
-    if (this.#torn === 0) return chain;
+    if (this.#torn + this.#lines.pending === 0) return chain;
     return { ...chain, defects: [...chain.defects, { kind: 'torn_tail', line: this.#lines.lines + 1, uuid: null }] };
   }
 
@@ -59,18 +45,17 @@ export class TranscriptReader {
     return positionOf(this.#index.chain());
   }
 
-  /** The position when this entry was the last one; null: it is not there, or too long ago. */
+  /** The position when this entry was the last one; null: it is not there. */
   positionAt(uuid: string): string | null {
     return this.#index.positionAt(uuid);
   }
 
   /** What was appended since the last read, in order, in pieces of about a megabyte. */
-  async *read(): AsyncGenerator<Growth> {
+  async *read(): AsyncGenerator<readonly Entry[]> {
     for (let piece = this.#next(); piece !== null; piece = this.#next()) {
       yield piece;
-      if (piece.bytes.length >= PIECE_BYTES / 2) await yieldToOthers();
+      if (this.#seen === null) await yieldToOthers();
     }
-    if (this.#index.lost) await this.#countAgain();
   }
 
   /** Reads on without returning entries. */
@@ -80,9 +65,9 @@ export class TranscriptReader {
   }
 
   /** Null: there are no more whole lines. */
-  #next(): Growth | null {
+  #next(): Entry[] | null {
     if (this.#unchanged()) return null;
-    const fd = openToRead(this.file);
+    const fd = openToRead(this.#file);
     if (fd === null) {
       this.#forget();
       return null;
@@ -91,7 +76,7 @@ export class TranscriptReader {
       const { size, ino, mtimeNs } = fstatSync(fd, { bigint: true });
       if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd))) this.#forget();
       this.#inode = ino;
-      const piece = this.#piece(fd, Math.min(Number(size), this.#until));
+      const piece = this.#piece(fd, Number(size));
       this.#seen = this.#offset + this.#torn === Number(size) ? { size, mtimeNs } : null;
       return piece;
     } finally {
@@ -102,36 +87,21 @@ export class TranscriptReader {
   /** One system call instead of five: this is called before every prompt, and during turns. */
   #unchanged(): boolean {
     if (this.#seen === null) return false;
-    const now = statSync(this.file, { bigint: true, throwIfNoEntry: false });
+    const now = statSync(this.#file, { bigint: true, throwIfNoEntry: false });
     return now?.ino === this.#inode && now?.size === this.#seen.size && now?.mtimeNs === this.#seen.mtimeNs;
   }
 
-  #piece(fd: number, size: number): Growth | null {
-    const left = size - this.#offset;
-    for (let length = PIECE_BYTES; ; length *= 4) {
-      const buffer = Buffer.allocUnsafe(Math.min(length, left));
-      const bytes = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, this.#offset));
-      const whole = bytes.lastIndexOf(NEWLINE) + 1;
-      if (whole > 0) return this.#take(bytes.subarray(0, whole));
-      if (bytes.length >= left || bytes.length < buffer.length) {
-        this.#torn = bytes.length;
-        return null;
-      }
-      // A line that is too long is read in pieces; `EntryReader` drops it.
-      if (length > MAX_LINE_BYTES) return this.#take(bytes);
-    }
-  }
-
-  #take(bytes: Uint8Array): Growth {
-    const from = this.#offset;
-    const entries: Entry[] = [];
-    for (const line of this.#lines.push(bytes)) {
-      this.#index.add(line);
-      if (line.entry !== null) entries.push(line.entry);
-    }
-    this.#offset += bytes.length;
-    this.#torn = 0;
-    return { from, bytes, entries };
+  /** An incomplete line is left for the next read, unless it fills the piece: `EntryReader` then keeps what has come of it. */
+  #piece(fd: number, size: number): Entry[] | null {
+    const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - this.#offset));
+    const bytes = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, this.#offset));
+    const taken = bytes.lastIndexOf(NEWLINE) + 1 || (bytes.length === PIECE_BYTES ? PIECE_BYTES : 0);
+    this.#torn = bytes.length - taken;
+    if (taken === 0) return null;
+    this.#offset += taken;
+    const lines = this.#lines.push(bytes.subarray(0, taken));
+    for (const line of lines) this.#index.add(line);
+    return lines.flatMap(({ entry }) => entry ?? []);
   }
 
   /** Whether the file still holds what we have read, judged by one byte: the newline after which we stopped. */
@@ -143,24 +113,16 @@ export class TranscriptReader {
 
   #forget(): void {
     this.#lines = new EntryReader();
-    this.#index = new ChainIndex(this.#keep);
+    this.#index = new ChainIndex();
     this.#offset = 0;
     this.#torn = 0;
     this.#inode = null;
     this.#seen = null;
   }
-
-  /** The chain leads to entries that are not remembered. What was yielded stays valid; only the chain is read again. */
-  async #countAgain(): Promise<void> {
-    const again = new TranscriptReader(this.file, Number.POSITIVE_INFINITY);
-    again.#until = this.#offset;
-    await again.skip();
-    if (again.#inode === this.#inode && again.#offset === this.#offset) this.#index = again.#index;
-  }
 }
 
 /** Null: there is no such file, or it is something else (a pipe must not block us). */
-function openToRead(file: string): number | null {
+export function openToRead(file: string): number | null {
   try {
     const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;
