@@ -136,7 +136,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
     const position = (await standing(place.file))?.position;
     rmSync(dirname(place.file), { recursive: true });
     expect((await place.resume('now')).run.errors).toContain('No conversation found');
-    expect((await putTranscript(place.file, [mirror])).result).toBe('written');
+    expect((await putTranscript(place.file, mirror)).result).toBe('written');
     expect((await standing(place.file))?.position).toBe(position);
     const { run } = await place.resume('Which codewords have you seen?');
     expect(run.result.result).toBe('I have seen these codewords: cedar.');

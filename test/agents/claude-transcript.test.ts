@@ -80,7 +80,9 @@ describe('a history that we write', { timeout: 300_000 }, () => {
     await rehydrate(place, three);
     expect((await place.resume('now')).request?.model).toBe(usual);
     const told = claudePlace(context, model.current, scratch);
-    await rehydrate(told, three, undefined, { model: 'claude-haiku-4-5' });
+    await rehydrate(told, three, (entries) =>
+      entries.map((entry) => ({ ...entry, message: { ...entry.message, model: 'claude-haiku-4-5' } })),
+    );
     expect((await told.resume('now')).request?.model).toBe('claude-haiku-4-5');
     expect(usual).not.toBe('claude-haiku-4-5');
   });

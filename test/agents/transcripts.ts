@@ -6,7 +6,7 @@ import { isWhole } from '../../src/agents/claude/transcript/chain.ts';
 import { blocksOf, type Entry } from '../../src/agents/claude/transcript/entries.ts';
 import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
-import { type SyntheticSession, synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
+import { synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import type { ToolPart, TurnRecord } from '../../src/core/turn/record.ts';
 import type { Model, ModelRequest } from '../../src/testing/index.ts';
@@ -72,14 +72,13 @@ export async function rehydrate(
   { id, cwd, file }: ClaudePlace,
   records: readonly TurnRecord[],
   change: (entries: Entry[]) => (Entry | string)[] = (entries) => entries,
-  more: Partial<SyntheticSession> = {},
 ): Promise<Entry[]> {
-  const session = { id, cwd, version: '2.1.325', seed: id, before: Date.now(), ...more };
+  const session = { id, cwd, version: '2.1.325', before: Date.now() };
   const entries = [...synthesise(records, session)].map((line) => JSON.parse(line) as Entry);
   const lines = change(structuredClone(entries)).map((one) =>
     typeof one === 'string' ? one : `${JSON.stringify(one)}\n`,
   );
-  const { result } = await putTranscript(file, lines);
+  const { result } = await putTranscript(file, lines.join(''));
   if (result !== 'written') throw new Error(`the transcript was not written: ${result}`);
   return entries;
 }

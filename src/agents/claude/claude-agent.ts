@@ -126,7 +126,7 @@ function storageOf(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgent
 
 type Refusal = Extract<Opened, { ok: false }>;
 /** Where the session stands that a Claude is started with. */
-type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'cost' | 'rewound'>;
+type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'costUsd' | 'rewound'>;
 
 /** One request to open a session: checks its transcript, or writes it, and then starts Claude. */
 class Opening {
@@ -150,7 +150,7 @@ class Opening {
     if (signal.aborted) return refused('refused', 'opening was cancelled');
     if (how.kind !== 'new') return this.#openExisting(how);
     const id = how.id ?? randomUUID();
-    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, cost: null });
+    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, costUsd: null });
   }
 
   async #openExisting(how: Exclude<OpenHow, { kind: 'new' }>): Promise<Opened> {
@@ -158,12 +158,12 @@ class Opening {
     if (path === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
     const put = how.kind === 'rehydrate' ? await this.#rehydrate(path, how.id, how.from) : null;
     if (put !== null && 'ok' in put) return put;
-    const { cost, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+    const { costUsd, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
     const file = new SessionFile(path);
     let opened = false;
     try {
       const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
-      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, cost }));
+      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, costUsd }));
       opened = result.ok;
       return result;
     } finally {
@@ -186,8 +186,8 @@ class Opening {
   }
 
   async #rehydrate(file: string, id: string, from: Rehydration): Promise<Refusal | { readonly written: boolean }> {
-    const session = { id, cwd: this.#request.sandbox.work, version: this.#version, seed: id, before: Date.now() };
-    const content = 'transcript' in from ? [from.transcript] : synthesise(from.records, session);
+    const session = { id, cwd: this.#request.sandbox.work, version: this.#version, before: Date.now() };
+    const content = 'transcript' in from ? from.transcript : [...synthesise(from.records, session)].join('');
     const { result, detail } = await putTranscript(file, content);
     if (result === 'written' || result === 'same') return { written: result === 'written' };
     return refused('refused', `its transcript cannot be written: ${detail}`);

@@ -64,14 +64,10 @@ describe('the tokens', () => {
 
 describe('the cost', () => {
   const cost = (total: unknown, before: number | null, since?: unknown) =>
-    costOf(
-      { type: 'result', total_cost_usd: total, model_usage_since_last_result: since },
-      before === null ? null : { costUsd: before, version: '1' },
-      '2',
-    );
+    costOf({ type: 'result', total_cost_usd: total, model_usage_since_last_result: since }, before);
 
   test('is the growth of the total', () => {
-    expect(cost(0.75, 0.5)).toEqual({ costMicros: 250_000, soFar: { costUsd: 0.75, version: '2' } });
+    expect(cost(0.75, 0.5)).toEqual({ costMicros: 250_000, soFar: 0.75 });
     expect(cost(0.75, null).costMicros).toBe(750_000);
   });
 
@@ -86,6 +82,6 @@ describe('the cost', () => {
   });
 
   test('is zero without a total', () => {
-    expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: { costUsd: 0.5, version: '1' } });
+    expect(cost(undefined, 0.5)).toEqual({ costMicros: 0, soFar: 0.5 });
   });
 });

@@ -101,28 +101,17 @@ function count(value: unknown): number {
 
 const MICROS = 1_000_000;
 
-/** The cost of the session so far, as counted by this version of Claude. */
-export interface CostSoFar {
-  readonly costUsd: number;
-  readonly version: string;
-}
-
 /**
- * What a result adds to the cost. `total_cost_usd` is a running total. It continues over the processes of a session in 2.1.325,
+ * What a result adds to the cost, in millionths of a dollar, and the cost so far, in dollars. `total_cost_usd` is a running total. It continues over the processes of a session in 2.1.325,
  * and restarted with every process in 2.1.197. So the cost since the last result is taken where Claude reports it; else a total
  * that went down has restarted.
  */
-export function costOf(
-  result: ClaudeMessage,
-  before: CostSoFar | null,
-  version: string,
-): { costMicros: number; soFar: CostSoFar | null } {
+export function costOf(result: ClaudeMessage, before: number | null): { costMicros: number; soFar: number | null } {
   const total = result.total_cost_usd;
   if (typeof total !== 'number' || !Number.isFinite(total)) return { costMicros: 0, soFar: before };
-  const since = costSince(result.model_usage_since_last_result);
-  const base = before === null || total < before.costUsd ? 0 : before.costUsd;
-  const added = since ?? total - base;
-  return { costMicros: Math.max(0, Math.round(added * MICROS)), soFar: { costUsd: total, version } };
+  const base = before === null || total < before ? 0 : before;
+  const added = costSince(result.model_usage_since_last_result) ?? total - base;
+  return { costMicros: Math.max(0, Math.round(added * MICROS)), soFar: total };
 }
 
 /** Null: this version does not say. */

@@ -3,7 +3,6 @@ import { closeSync, readSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isObject } from '../../../core/turn/content.ts';
 import { openToRead } from '../transcript/reader.ts';
-import type { CostSoFar } from './result.ts';
 
 /** The hash of the first bytes of a file. */
 export interface Seal {
@@ -67,21 +66,22 @@ export class Sealer {
 
 /** What we have to know when a session is opened again. */
 interface Memo {
-  readonly cost: CostSoFar | null;
+  /** What the session has cost so far, in dollars, by Claude's count. */
+  readonly costUsd: number | null;
   /** Of the part of the transcript that was copied. */
   readonly seal: Seal | null;
 }
 
 /** Null: there is nothing to remember. */
-export function renderMemo({ cost, seal }: Memo): string | null {
-  return cost === null && seal === null ? null : JSON.stringify({ ...cost, ...seal });
+export function renderMemo({ costUsd, seal }: Memo): string | null {
+  return costUsd === null && seal === null ? null : JSON.stringify({ costUsd, ...seal });
 }
 
 /** Unknown fields are ignored. */
 export function parseMemo(memo: string | null | undefined): Memo {
-  const { costUsd, version, bytes, sha256 } = fieldsOf(memo);
+  const { costUsd, bytes, sha256 } = fieldsOf(memo);
   return {
-    cost: typeof costUsd === 'number' && typeof version === 'string' ? { costUsd, version } : null,
+    costUsd: typeof costUsd === 'number' ? costUsd : null,
     seal: typeof bytes === 'number' && typeof sha256 === 'string' ? { bytes, sha256 } : null,
   };
 }

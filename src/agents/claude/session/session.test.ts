@@ -80,7 +80,7 @@ const answer = (uuid: string): ClaudeMessage => ({
 
 function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
   const parts = { id: ID, file: null, connection: claude, questions: new Questions(), fileOf, folder };
-  return new ClaudeSession({ ...parts, noTools: false, empty: true, cost: null, version: '2', ...more });
+  return new ClaudeSession({ ...parts, noTools: false, empty: true, costUsd: null, version: '2', ...more });
 }
 
 async function prompt(on: ClaudeSession, id: string, expected: string | null = null, signal?: AbortSignal) {
@@ -104,7 +104,7 @@ test('a prompt ends when its result has come, Claude is idle, and all is in the 
   expect(outcome).toEqual({ kind: 'completed', position: '2:a1' });
   expect(proof).toBe('proved');
   expect(await one.position()).toBe('2:a1');
-  expect(one.memo).toBe('{"costUsd":1,"version":"2"}');
+  expect(one.memo).toBe('{"costUsd":1}');
   const copy = Buffer.from((await one.transcript(0)) ?? []);
   expect(copy.toString()).toContain('"p1"');
   expect(JSON.parse(one.memo ?? '')).toMatchObject({ costUsd: 1, bytes: copy.length });

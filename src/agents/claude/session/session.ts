@@ -5,7 +5,6 @@ import type { ClaudeConnection, ClaudeMessage } from '../connection.ts';
 import { probeWritable } from '../transcript/write.ts';
 import { userMessage } from '../user-message.ts';
 import type { Questions } from './questions.ts';
-import type { CostSoFar } from './result.ts';
 import type { Rewound } from './rewind.ts';
 import { renderMemo } from './seal.ts';
 import { SessionFile } from './session-file.ts';
@@ -26,7 +25,8 @@ export interface ClaudeSessionParts {
   readonly noTools: boolean;
   /** Nobody has prompted it: it must be empty. */
   readonly empty: boolean;
-  readonly cost: CostSoFar | null;
+  /** What it has cost so far, in dollars, by Claude's count; null: not known. */
+  readonly costUsd: number | null;
   /** Set when it was opened as it was before a failed prompt; null or left out: as it stands in its file. */
   readonly rewound?: Rewound | null;
   readonly version: string;
@@ -46,7 +46,7 @@ export class ClaudeSession implements AgentSession {
   readonly #connection: ClaudeConnection;
   readonly #stored: StoredSession;
   #id: string;
-  #cost: CostSoFar | null;
+  #costUsd: number | null;
   #state: SessionState<ClaudeFlight> = NEW_SESSION;
   /** Resolved when Claude is no longer `finishing`; null: nobody waits for that. */
   #finishing: PromiseWithResolvers<void> | null = null;
@@ -55,7 +55,7 @@ export class ClaudeSession implements AgentSession {
     this.#parts = parts;
     this.#connection = parts.connection;
     this.#id = parts.id;
-    this.#cost = parts.cost;
+    this.#costUsd = parts.costUsd;
     this.#stored = new StoredSession(parts.file ?? this.#fileOf(parts.id), {
       empty: parts.empty,
       rewound: parts.rewound ?? null,
@@ -73,7 +73,7 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.alive && this.#state.claude !== 'ended';
   }
   get memo(): string | null {
-    return renderMemo({ cost: this.#cost, seal: this.#stored.seal });
+    return renderMemo({ costUsd: this.#costUsd, seal: this.#stored.seal });
   }
 
   position(): Promise<string | null> {
@@ -128,7 +128,7 @@ export class ClaudeSession implements AgentSession {
       kill: () => this.kill(),
       graceMs: CANCEL_GRACE_MS,
     };
-    const turn = new TurnReader(request.id, this.#cost, this.#parts.version);
+    const turn = new TurnReader(request.id, this.#costUsd, this.#parts.version);
     return new ClaudeFlight(stopping, { request, turn, follows: this.#stored.follows(request.expected) });
   }
 
@@ -171,7 +171,7 @@ export class ClaudeSession implements AgentSession {
     const flight = this.#flight;
     const reader = flight?.turn ?? null;
     for (const event of reader?.read(message) ?? []) flight?.events.push(event);
-    if (reader !== null) this.#cost = reader.cost;
+    if (reader !== null) this.#costUsd = reader.costUsd;
     const verdict = afterMessage(this.#state, {
       work: isWork(message),
       outcome: reader?.outcome?.kind ?? null,

@@ -205,7 +205,7 @@ describe('the end', () => {
       { inputTokens: 10, outputTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, costMicros: 500_000, modelCalls: 1 },
       { costMicros: 200_000, modelCalls: 1 },
     ]);
-    expect(reader.cost).toEqual({ costUsd: 0.7, version: '2.1.325' });
+    expect(reader.costUsd).toBe(0.7);
     expect(reader.writesLost).toBe(true);
   });
 });

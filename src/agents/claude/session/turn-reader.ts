@@ -5,16 +5,7 @@ import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';
 import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from '../transcript/updates.ts';
-import {
-  type CostSoFar,
-  costOf,
-  outcomeOf,
-  promptsOf,
-  type Stopped,
-  stoppedByHook,
-  tokensAdded,
-  tokensOf,
-} from './result.ts';
+import { costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded, tokensOf } from './result.ts';
 import { canRewind } from './rewind.ts';
 
 /*
@@ -29,10 +20,9 @@ export class TurnReader {
   /** Claude has said that it could not write its transcript. */
   writesLost = false;
   usedTools = false;
-  /** What the session has cost so far; null: not known. */
-  cost: CostSoFar | null;
+  /** What the session has cost so far, in dollars; null: not known. */
+  costUsd: number | null;
   readonly #prompt: string;
-  #version: string;
   readonly #rewinds: boolean;
   #said: ClaudeMessage | null = null;
   /** Set when a hook of the settings stopped the prompt; null: none did. */
@@ -45,10 +35,9 @@ export class TurnReader {
   readonly #calls = new Set<string>();
   readonly #spent = new Spent();
 
-  constructor(prompt: string, cost: CostSoFar | null, version: string) {
+  constructor(prompt: string, costUsd: number | null, version: string) {
     this.#prompt = prompt;
-    this.cost = cost;
-    this.#version = version;
+    this.costUsd = costUsd;
     this.#rewinds = canRewind(version);
   }
 
@@ -136,9 +125,6 @@ export class TurnReader {
 
   #system(message: ClaudeMessage): Update[] {
     switch (message.subtype) {
-      case 'init':
-        if (typeof message.claude_code_version === 'string') this.#version = message.claude_code_version;
-        return [];
       case 'session_state_changed':
         this.#state(message.state);
         return [];
@@ -181,8 +167,8 @@ export class TurnReader {
     if (ours) this.#said ??= message;
     // Claude is idle then before it works on our prompt.
     if (unasked) this.#running = false;
-    const { costMicros, soFar } = costOf(message, this.cost, this.#version);
-    this.cost = soFar;
+    const { costMicros, soFar } = costOf(message, this.costUsd);
+    this.costUsd = soFar;
     const modelCalls = this.#calls.size;
     this.#calls.clear();
     return [{ type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } }];

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from '../../../core/turn/content.ts';
 import type { NativeSession } from '../../../ports/agent.ts';
+import { blocksOf, parseEntry } from './entries.ts';
 
 /** The first prompt is near the beginning. */
 const TITLE_BYTES = 64 * 1024;
@@ -42,23 +42,10 @@ async function look(file: string, id: string): Promise<NativeSession | null> {
 
 function firstWords(text: string): string | null {
   for (const line of text.split('\n')) {
-    const { type, message, isMeta } = parse(line);
-    if (type !== 'user' || isMeta === true || !isObject(message)) continue;
-    const { content } = message;
-    const said = Array.isArray(content)
-      ? content.find((block) => isObject(block) && block.type === 'text')?.text
-      : content;
+    const entry = parseEntry(line);
+    if (entry?.type !== 'user' || entry.isMeta === true) continue;
+    const said = blocksOf(entry.message).find(({ type }) => type === 'text')?.text;
     if (typeof said === 'string') return said;
   }
   return null;
-}
-
-/** An incomplete or damaged line is an empty object. */
-function parse(line: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -11,7 +11,6 @@ const session: SyntheticSession = {
   id: '01234567-89ab-4cde-8f01-23456789abcd',
   cwd: '/work',
   version: '2.1.325',
-  seed: 'seed',
   before: 1_800_000_000_000,
 };
 const tool = (id: string, more: Partial<ToolPart> = {}): ToolPart => {
@@ -62,11 +61,11 @@ describe('an entry', () => {
     });
   });
 
-  test('is the same for the same arguments, and has other ids for another seed', () => {
+  test('is the same for the same arguments, and has other ids in another session', () => {
     const records = [record(1), record(2, { parts: [tool('x')] })];
     const once = [...synthesise(records, session)];
     expect([...synthesise(records, session)]).toEqual(once);
-    const other = [...synthesise(records, { ...session, seed: 'other' })];
+    const other = [...synthesise(records, { ...session, id: 'other' })];
     expect(other.filter((line) => once.includes(line))).toEqual([]);
   });
 });
@@ -229,7 +228,9 @@ test('a transcript that was made from records gives the same records again', () 
   const listed = { ...tool('toolu_1'), target: 'ls' };
   const parts: RecordPart[] = [{ type: 'text', text: 'a' }, listed, { type: 'text', text: 'b' }];
   const builder = new PartsBuilder();
-  for (const update of updatesOf(entriesOf([record(1, { parts })], { model: 'claude-opus' }))) builder.add(update);
+  const entries = entriesOf([record(1, { parts })]);
+  const ofAModel = entries.map((entry) => ({ ...entry, message: { ...entry.message, model: 'claude-opus' } }));
+  for (const update of updatesOf(ofAModel)) builder.add(update);
   expect(builder.parts()).toEqual(parts);
 });
 

@@ -11,22 +11,14 @@ import { SYNTHETIC_MODEL } from './updates.ts';
  */
 
 export interface SyntheticSession {
-  /** The id of the new session; also the name of its file. */
+  /** The id of the new session; also the name of its file. The uuids and message ids are made from it. */
   readonly id: string;
   /** The working directory that it will be resumed in, its links resolved. */
   readonly cwd: string;
   /** The version of Claude that will read it. */
   readonly version: string;
-  /** For uuids and message ids: the same seed gives the same bytes. */
-  readonly seed: string;
   /** Milliseconds since 1970. Every entry is older, so that what Claude appends comes after them. */
   readonly before: number;
-  /**
-   * The model that the answers name. **Claude goes on with the model of the last answer**, unless `--model` names another one, and
-   * reports an error for one that it does not know. Default: Claude's own name for text without a model, so that the model of
-   * its settings is used.
-   */
-  readonly model?: string;
 }
 
 /** This session did not pay for these answers, and a number here would count against the window. */
@@ -39,54 +31,48 @@ const NO_TOKENS = {
 
 /** The lines of the file, oldest turn first, each with its newline. The same arguments give the same bytes. */
 export function* synthesise(records: readonly TurnRecord[], session: SyntheticSession): Generator<string> {
-  const turns = new TurnMessages(session.seed);
-  const ids = new SyntheticIds(session.seed);
+  const { id, cwd, version, before } = session;
+  const turns = new TurnMessages(id);
+  const ids = new SyntheticIds(id);
   let left = records.reduce((sum, record) => sum + mostMessages(record), 0);
   let parentUuid: string | null = null;
   let time = Number.NEGATIVE_INFINITY;
   for (const record of records) {
     for (const message of turns.of(record)) {
       // Early enough to leave a millisecond for each message that is still to come.
-      time = Math.max(time + 1, Math.min(wholeTime(record.startedAt), session.before - left));
+      time = Math.max(time + 1, Math.min(wholeTime(record.startedAt), before - left));
       left -= 1;
       const uuid = ids.uuid();
-      yield `${JSON.stringify(entryOf(message, { session, uuid, parentUuid, time, ids }))}\n`;
+      const entry = {
+        parentUuid,
+        isSidechain: false,
+        type: message.role,
+        message: message.role === 'user' ? message : answer(message, ids.message()),
+        uuid,
+        timestamp: new Date(time).toISOString(),
+        userType: 'external',
+        cwd,
+        sessionId: id,
+        version,
+        gitBranch: '',
+      };
+      yield `${JSON.stringify(entry)}\n`;
       parentUuid = uuid;
     }
   }
 }
 
-interface Place {
-  readonly session: SyntheticSession;
-  readonly uuid: string;
-  readonly parentUuid: string | null;
-  readonly time: number;
-  readonly ids: SyntheticIds;
-}
-
-function entryOf(message: SyntheticMessage, { session, uuid, parentUuid, time, ids }: Place) {
-  return {
-    parentUuid,
-    isSidechain: false,
-    type: message.role,
-    message: message.role === 'user' ? message : answer(message, ids.message(), session.model ?? SYNTHETIC_MODEL),
-    uuid,
-    timestamp: new Date(time).toISOString(),
-    userType: 'external',
-    cwd: session.cwd,
-    sessionId: session.id,
-    version: session.version,
-    gitBranch: '',
-  };
-}
-
-function answer({ role, content }: SyntheticMessage, id: string, model: string) {
+/**
+ * Claude goes on with the model of the last answer, unless `--model` names another one. So the model is Claude's own name for text
+ * without a model, and the model of its settings is used.
+ */
+function answer({ role, content }: SyntheticMessage, id: string) {
   const calls = typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
   return {
     id,
     type: 'message',
     role,
-    model,
+    model: SYNTHETIC_MODEL,
     content,
     stop_reason: calls ? 'tool_use' : 'end_turn',
     stop_sequence: null,
@@ -104,12 +90,10 @@ function wholeTime(at: number): number {
   return Number.isFinite(at) && at >= 0 ? Math.floor(at) : 0;
 }
 
-/** Ids that look like real ones. */
+/** Ids that look like real ones. The same seed gives the same ids. */
 class SyntheticIds {
   readonly #seed: string;
   #n = 0;
-  #block = '';
-  #used = 0;
 
   constructor(seed: string) {
     this.#seed = seed;
@@ -118,22 +102,16 @@ class SyntheticIds {
   uuid(): string {
     const hex = this.#next();
     const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
   message(): string {
     return `msg_${this.#next().slice(0, 24)}`;
   }
 
-  /** 128 bits in hexadecimal. One hash gives four of them, because hashing would be most of the work for a long history. */
   #next(): string {
-    if (this.#used === this.#block.length) {
-      this.#n += 1;
-      this.#block = hash('sha512', `${this.#seed}\n${this.#n}`, 'hex');
-      this.#used = 0;
-    }
-    this.#used += 32;
-    return this.#block.slice(this.#used - 32, this.#used);
+    this.#n += 1;
+    return hash('sha256', `${this.#seed}\n${this.#n}`, 'hex');
   }
 }
 

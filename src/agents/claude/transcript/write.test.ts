@@ -30,27 +30,27 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 describe('writing a transcript', () => {
   test('creates directory and file for their owner only, and leaves nothing else behind', async () => {
-    expect(await putTranscript(file, ['ä\n', Buffer.from('b\n')])).toEqual({ result: 'written', detail: file });
+    expect(await putTranscript(file, Buffer.from('ä\nb\n'))).toEqual({ result: 'written', detail: file });
     expect(readFileSync(file, 'utf8')).toBe('ä\nb\n');
     expect([mode(dir), mode(file)]).toEqual(['700', '600']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
   test('never replaces another file, and recognizes the same content', async () => {
-    const long = Array.from({ length: 60_000 }, (_, i) => `line ${i}\n`);
+    const long = Array.from({ length: 60_000 }, (_, i) => `line ${i}\n`).join('');
     await putTranscript(file, long);
     const { mtimeMs } = statSync(file);
     expect(await putTranscript(file, long)).toMatchObject({ result: 'same' });
     expect(statSync(file).mtimeMs).toBe(mtimeMs);
-    const changed = [...long.slice(0, -1), 'line 5999x\n'];
+    const changed = `${long.slice(0, -2)}x\n`;
     expect(await putTranscript(file, changed)).toMatchObject({ result: 'exists' });
-    expect(await putTranscript(file, ['short\n'])).toMatchObject({ result: 'exists' });
-    expect(readFileSync(file, 'utf8')).toBe(long.join(''));
+    expect(await putTranscript(file, 'short\n')).toMatchObject({ result: 'exists' });
+    expect(readFileSync(file, 'utf8')).toBe(long);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
   test('writes one of two at the same time', async () => {
-    const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => putTranscript(file, [text])));
+    const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => putTranscript(file, text)));
     expect(all.map(({ result }) => result).toSorted()).toEqual(['exists', 'exists', 'exists', 'written']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
@@ -61,16 +61,16 @@ describe('writing a transcript', () => {
     writeFileSync(join(outside, 'target'), 'keep\n');
     mkdirSync(dir, { recursive: true });
     symlinkSync(join(outside, 'target'), file);
-    expect(await putTranscript(file, ['keep\n'])).toMatchObject({ result: 'refused' });
+    expect(await putTranscript(file, 'keep\n')).toMatchObject({ result: 'refused' });
     rmSync(file);
     symlinkSync(join(outside, 'nowhere'), file);
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
     rmSync(dir, { recursive: true });
     symlinkSync(join(outside, '-work'), dir);
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
     rmSync(join(scratch, 'projects'), { recursive: true });
     symlinkSync(outside, join(scratch, 'projects'));
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'refused' });
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
     expect(readdirSync(outside).toSorted()).toEqual(['-work', 'target']);
     expect(readdirSync(join(outside, '-work'))).toEqual([]);
   });
@@ -78,22 +78,16 @@ describe('writing a transcript', () => {
   test('is not blocked by a pipe, a directory or anything else in its place', async () => {
     mkdirSync(dir, { recursive: true });
     execFileSync('mkfifo', [file]);
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'exists' });
     rmSync(file);
     mkdirSync(file);
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'exists' });
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'exists' });
   });
 
   test('reports that it cannot write, and leaves no half of a file', async () => {
     writeFileSync(join(scratch, 'projects'), 'a file where a directory should be');
-    expect(await putTranscript(file, ['x\n'])).toMatchObject({ result: 'unwritable' });
-    rmSync(join(scratch, 'projects'));
-    const breaks = (function* () {
-      yield 'x\n';
-      throw new Error('no more');
-    })();
-    expect(await putTranscript(file, breaks)).toMatchObject({ result: 'unwritable', detail: 'Error: no more' });
-    expect(readdirSync(dir)).toEqual([]);
+    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'unwritable' });
+    expect(readdirSync(scratch)).toEqual(['projects']);
   });
 });
 

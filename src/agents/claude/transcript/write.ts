@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, mkdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs';
-import { type FileHandle, link, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { link, lstat, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** What happened. An existing file is left as it is, and `detail` names it. */
@@ -16,7 +16,7 @@ export interface Put {
  *
  * Not synced to the disk: after a power cut the file may be short. The reader notices that, and the file can be written again.
  */
-export async function putTranscript(file: string, content: Iterable<string | Uint8Array>): Promise<Put> {
+export async function putTranscript(file: string, content: string | Uint8Array): Promise<Put> {
   const dir = dirname(file);
   const temporary = join(dir, `.${basename(file)}.${randomUUID()}.tmp`);
   try {
@@ -24,8 +24,8 @@ export async function putTranscript(file: string, content: Iterable<string | Uin
     for (const path of [dirname(dir), dir, file]) {
       if (await isLink(path)) return { result: 'refused', detail: `${path} is a link` };
     }
-    await writeNew(temporary, content);
-    return await place(temporary, file);
+    await writeFile(temporary, content, { flag: 'wx', mode: 0o600 });
+    return await place(temporary, file, content);
   } catch (error) {
     return { result: 'unwritable', detail: String(error) };
   } finally {
@@ -96,47 +96,14 @@ export async function appendLine(file: string, entry: object): Promise<string | 
 const MUCH_SPACE_BYTES = 256 * 1024 * 1024;
 /** More than a few bytes: a full disk may still have space for a name. */
 const PROBE = new Uint8Array(8_192);
-const WRITE_BYTES = 256 * 1024;
-
-async function writeNew(path: string, content: Iterable<string | Uint8Array>): Promise<void> {
-  const handle = await open(path, 'wx', 0o600);
-  try {
-    for (const bytes of inPieces(content)) await writeAll(handle, bytes);
-  } finally {
-    await handle.close();
-  }
-}
-
-/** One write for each line would cost more than making the line. */
-function* inPieces(content: Iterable<string | Uint8Array>): Generator<Uint8Array> {
-  let pieces: Uint8Array[] = [];
-  let length = 0;
-  for (const piece of content) {
-    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
-    pieces.push(bytes);
-    length += bytes.length;
-    if (length < WRITE_BYTES) continue;
-    yield Buffer.concat(pieces);
-    pieces = [];
-    length = 0;
-  }
-  if (length > 0) yield Buffer.concat(pieces);
-}
-
-async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await handle.write(bytes, done);
-    done += bytesWritten;
-  }
-}
 
 /** Links instead of renaming: a rename would replace a file that somebody else has just written. */
-async function place(temporary: string, file: string): Promise<Put> {
+async function place(temporary: string, file: string, content: string | Uint8Array): Promise<Put> {
   try {
     await link(temporary, file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'EEXIST' || (await exists(file))) return compared(temporary, file);
+    if (code === 'EEXIST' || (await exists(file))) return compared(file, content);
     // File systems without hard links (FAT, some network file systems).
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
     await rename(temporary, file);
@@ -144,30 +111,18 @@ async function place(temporary: string, file: string): Promise<Put> {
   return { result: 'written', detail: file };
 }
 
-async function compared(temporary: string, file: string): Promise<Put> {
+async function compared(file: string, content: string | Uint8Array): Promise<Put> {
   if (await isLink(file)) return { result: 'refused', detail: `${file} is a link` };
-  return (await sameContent(temporary, file))
+  return (await holds(file, Buffer.from(content)))
     ? { result: 'same', detail: file }
     : { result: 'exists', detail: `${file} is another transcript` };
 }
 
-async function sameContent(one: string, other: string): Promise<boolean> {
-  await using ours = await open(one);
+async function holds(file: string, content: Buffer): Promise<boolean> {
   // A pipe in its place must not block us.
-  await using theirs = await open(other, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  const [{ size }, there] = await Promise.all([ours.stat(), theirs.stat()]);
-  if (!there.isFile() || there.size !== size) return false;
-  for (let at = 0; at < size; at += WRITE_BYTES) {
-    const [left, right] = await Promise.all([pieceAt(ours, at), pieceAt(theirs, at)]);
-    if (left.length === 0 || !left.equals(right)) return false;
-  }
-  return true;
-}
-
-async function pieceAt(handle: FileHandle, at: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(WRITE_BYTES);
-  const { bytesRead } = await handle.read(buffer, 0, WRITE_BYTES, at);
-  return buffer.subarray(0, bytesRead);
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const stats = await handle.stat();
+  return stats.isFile() && stats.size === content.length && (await handle.readFile()).equals(content);
 }
 
 async function isLink(path: string): Promise<boolean> {
