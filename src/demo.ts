@@ -111,10 +111,7 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
     const { adapter, package: folder, command, env, model } = set;
     return { program: { adapter, ...given({ package: folder, command }) }, own: { env, ...given({ model }) } };
   }
-  const [{ availableClaude }, { packageIn }] = await Promise.all([
-    import('./agents/claude/find/package.ts'),
-    import('./agents/claude/find/package.ts'),
-  ]);
+  const { availableClaude, packageIn } = await import('./agents/claude/find/package.ts');
   const installed = installedClaude(resolve(where.home ?? dataHome()));
   const adapter = availableClaude(installed, process.env.PATH ?? '');
   if (adapter === null) return null;

@@ -20,6 +20,12 @@ import type { Telemetry } from './ports/telemetry.ts';
 const USUAL_PORT = 7717;
 
 /**
+ * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next
+ * one takes twice as long to start. So we write it so long after the start.
+ */
+const COMPILED_MS = 1_000;
+
+/**
  * Starts the server of a data home. Everything that can refuse comes before the engine: an engine claims turns at once, and
  * ending it again would interrupt them.
  */
@@ -29,44 +35,40 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const at = files.serverFiles(home);
   files.readToken(at);
   checkReach(host, publicUrl);
-  const ends = new Ends();
-  try {
-    files.makeServerDirectory(at);
-    const lock = await onlyServer(at);
-    ends.add(async () => lock.release());
-    if (port !== null && port !== 0) await checkFree(host, port);
+  await using starting = new AsyncDisposableStack();
+  files.makeServerDirectory(at);
+  const lock = await onlyServer(at);
+  starting.defer(() => lock.release());
+  if (port !== null && port !== 0) await checkFree(host, port);
 
-    const tracing = isTraced(process.env) ? await traced(version) : null;
-    ends.add(async () => tracing?.close());
-    const demo = request.demo ? await (await import('./demo.ts')).demoOfServer({ home, config }) : null;
-    ends.add(async () => demo?.close());
+  const tracing = isTraced(process.env) ? await traced(version) : null;
+  starting.defer(() => tracing?.close());
+  const demo = request.demo ? await (await import('./demo.ts')).demoOfServer({ home, config }) : null;
+  starting.defer(() => demo?.close());
 
-    const token = files.tokenOf(at);
-    const log = createLog(request.logLevel, [token], (line) => process.stderr.write(line));
-    const metrics = new Metrics();
-    const telemetry = tracing === null ? metrics : tracing.with(metrics);
-    const { engine, parts, tasks } = await startEngine({ request, home, agents: demo?.agents, telemetry, log }, ends);
-    const server = await onFreePort(port, (chosen) =>
-      startServer({
-        ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
-        ...{ host, ...given({ publicUrl }) },
-      }),
-    );
-    keepCompiled();
-    files.writeAddress(at, { url: server.url, socket: at.socket, process: parts.processes.self() });
-    return {
-      ...{ engine, home, url: server.url, socket: at.socket, demo: demo?.conversation ?? null },
-      newLink: () => server.newLink(),
-      async close(options) {
-        await server.close(options);
-        files.removeAddress(at);
-        await ends.all();
-      },
-    };
-  } catch (error) {
-    await ends.all();
-    throw error;
-  }
+  const token = files.tokenOf(at);
+  const log = createLog(request.logLevel, [token], (line) => process.stderr.write(line));
+  const metrics = new Metrics();
+  const telemetry = tracing === null ? metrics : tracing.with(metrics);
+  const { engine, parts, tasks } = await startEngine({ request, home, agents: demo?.agents, telemetry, log }, starting);
+  const server = await onFreePort(port, (chosen) =>
+    startServer({
+      ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
+      ...{ host, ...given({ publicUrl }) },
+    }),
+  );
+  setTimeout(flushCompileCache, COMPILED_MS).unref();
+  files.writeAddress(at, { url: server.url, socket: at.socket, process: parts.processes.self() });
+  const ends = starting.move();
+  return {
+    ...{ engine, home, url: server.url, socket: at.socket, demo: demo?.conversation ?? null },
+    newLink: () => server.newLink(),
+    async close(options) {
+      await server.close(options);
+      files.removeAddress(at);
+      await ends.disposeAsync();
+    },
+  };
 }
 
 interface EngineOfServer {
@@ -77,7 +79,7 @@ interface EngineOfServer {
   readonly log: Log;
 }
 
-async function startEngine({ request, home, agents, telemetry, log }: EngineOfServer, ends: Ends) {
+async function startEngine({ request, home, agents, telemetry, log }: EngineOfServer, ends: AsyncDisposableStack) {
   const { config, as: owner } = request;
   const composed = await compose({
     ...given({ config, owner, agents }),
@@ -89,7 +91,7 @@ async function startEngine({ request, home, agents, telemetry, log }: EngineOfSe
   });
   const { engine, parts } = composed;
   let tasks: Tasks | undefined;
-  ends.add(async () => {
+  ends.defer(async () => {
     await tasks?.close();
     await engine.close();
   });
@@ -104,29 +106,6 @@ async function onFreePort<T>(port: number | null, start: (port: number) => Promi
   } catch (error) {
     if (port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
     return start(0);
-  }
-}
-
-const COMPILED_MS = 1_000;
-
-/**
- * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next
- * one takes twice as long to start. So we write it here, shortly after the start.
- */
-function keepCompiled(): void {
-  setTimeout(flushCompileCache, COMPILED_MS).unref();
-}
-
-/** What has to be ended again, in reverse order. */
-class Ends {
-  readonly #ends: (() => Promise<unknown>)[] = [];
-
-  add(end: () => Promise<unknown>): void {
-    this.#ends.unshift(end);
-  }
-
-  async all(): Promise<void> {
-    for (const end of this.#ends.splice(0)) await end();
   }
 }
 

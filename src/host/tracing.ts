@@ -1,11 +1,4 @@
-import type { Tracer } from '@opentelemetry/api';
 import { ThroughlineError } from '../core/errors.ts';
-
-export interface Tracing {
-  readonly tracer: Tracer;
-  /** Sends the remaining spans. Never throws: an unreachable collector must not keep a server from ending. */
-  close(): Promise<void>;
-}
 
 /** How long we wait for the collector. */
 const SEND_MS = 2_000;
@@ -16,7 +9,7 @@ export function isTraced(env: NodeJS.ProcessEnv): boolean {
 }
 
 /** Sends spans to the collector that the environment names. Throws `refused` when the packages for it are missing. */
-export async function startTracing(version: string): Promise<Tracing> {
+export async function startTracing(version: string) {
   const { TracerProvider, BatchSpanProcessor, OTLPTraceExporter, resourceFromAttributes } = await packages();
   const name = process.env.OTEL_SERVICE_NAME || 'throughline';
   const provider = new TracerProvider({
@@ -25,6 +18,7 @@ export async function startTracing(version: string): Promise<Tracing> {
   });
   return {
     tracer: provider.getTracer('throughline', version),
+    /** Sends the remaining spans. Never throws: an unreachable collector must not keep a server from ending. */
     close: () => provider.shutdown().catch(() => {}),
   };
 }

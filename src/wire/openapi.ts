@@ -12,8 +12,8 @@ const BEARER = `A key, or the token of the data home. The token may name the own
 const COOKIE = 'Set by the one-time link. Its name ends with the port of the server.';
 
 /** The OpenAPI 3.1 document, made from the schemas that check requests. */
-export function openApi(version: string): OpenApi {
-  const paths: OpenApi['paths'] = {};
+export function openApi(version: string) {
+  const paths: Record<string, Record<string, DescribedOperation>> = {};
   for (const name of Object.keys(ROUTES) as OperationName[]) {
     const path = `${BASE_PATH}${ROUTES[name].path}`;
     paths[path] = { ...paths[path], [ROUTES[name].method.toLowerCase()]: described(name, OPERATIONS[name]) };
@@ -38,22 +38,8 @@ export function openApi(version: string): OpenApi {
   };
 }
 
-export interface OpenApi {
-  readonly openapi: '3.1.0';
-  readonly info: object;
-  readonly security: readonly object[];
-  readonly paths: Record<string, Record<string, DescribedOperation>>;
-  readonly components: { readonly schemas: Record<string, object>; readonly securitySchemes: object };
-}
-
-export interface DescribedOperation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { required: boolean; content: { 'application/json': { schema: object } } };
-  readonly responses: Readonly<Record<string, { description: string; content: Record<string, { schema: object }> }>>;
-  readonly 'x-scope': string;
-}
+export type OpenApi = ReturnType<typeof openApi>;
+export type DescribedOperation = ReturnType<typeof described>;
 
 interface Parameter {
   readonly name: string;
@@ -64,7 +50,7 @@ interface Parameter {
   readonly schema: object;
 }
 
-function described(name: OperationName, operation: Operation): DescribedOperation {
+function described(name: OperationName, operation: Operation) {
   const { summary, query, body, stream, status = 200, answer, scope } = operation;
   const parameters = [...pathParameters(ROUTES[name].path), ...queryParameters(query)];
   if (stream) parameters.push({ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } });

@@ -1,5 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Engine } from '../../ports/engine.ts';
+import type { SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER, type Operation } from '../../wire/operations/operation.ts';
@@ -8,7 +9,6 @@ import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { type OperationName, ROUTES } from '../../wire/routes.ts';
 import { authenticate, checkScope, checkToken, type Gatekeeper, type Principal } from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';
-import type { Link } from './access/sign-in.ts';
 import { HANDLERS } from './handlers.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
@@ -31,7 +31,7 @@ export interface AppParts {
   /** The most event streams at a time. */
   readonly mostReaders: number;
   /** A link that signs a browser in, once. Throws `forbidden` for another owner than that of this server. */
-  readonly newLink: (owner: string) => Link;
+  readonly newLink: (owner: string) => SignInLink;
   /** Aborted when the server begins to stop: it accepts no new work. */
   readonly draining: AbortSignal;
   /** Aborted when the server has stopped: every stream ends. */
@@ -140,7 +140,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
       c.set('operation', name);
       const call = await readCall(c, parts, name, operation);
       const answer = await HANDLERS[name](call as never);
-      if (operation.stream) return streamed(answer as Feed, call.principal, { parts, readers, begin: c.env.begin });
+      if (operation.stream) return streamed(answer as Feed, call.principal, parts, readers, c.env.begin);
       return c.body(JSON.stringify(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
     });
   }
@@ -170,13 +170,7 @@ function principalOf(c: Context<AppEnv>, { keeper }: AppParts): Promise<Principa
   return authenticate(keeper, { method: c.req.method, header: (name) => c.req.header(name), door: c.env.door });
 }
 
-interface Streaming {
-  readonly parts: AppParts;
-  readonly readers: Readers;
-  readonly begin: BeginStream;
-}
-
-function streamed(feed: Feed, principal: Principal, { parts, readers, begin }: Streaming): Response {
+function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Readers, begin: BeginStream): Response {
   const { metrics, log } = parts;
   const reader = readers.come(principal);
   metrics.readerCame();

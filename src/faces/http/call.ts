@@ -1,20 +1,21 @@
 import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
-import type { PartOf } from '../../wire/operations.ts';
+import type { OPERATIONS, PartOf } from '../../wire/operations.ts';
 import type { OperationName, ParamsOf } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
-import type { Link } from './access/sign-in.ts';
+import type { Feed } from './streams/event-stream.ts';
 
 /** One request of an operation, checked. */
-export interface Call<N extends OperationName> {
+interface Call<N extends OperationName> {
   /** On behalf of the caller. */
   readonly engine: Engine;
   /** On behalf of the caller. */
   readonly tasks: Tasks;
   /** Throws `forbidden` for another owner than that of this server. */
-  readonly newLink: (owner: string) => Link;
+  readonly newLink: (owner: string) => SignInLink;
   readonly principal: Principal;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
@@ -23,8 +24,10 @@ export interface Call<N extends OperationName> {
   readonly lastEventId: number | null;
 }
 
-/** What an operation answers: the value of its schema. Public values are read-only, and so is this. */
-export type Answer<N extends OperationName> = ReadOnly<PartOf<N, 'answer'>>;
+/** Resolves with the value of the answer's schema, or with the values of a stream. Public values are read-only, and so are these. */
+export type Handler<N extends OperationName> = (
+  call: Call<N>,
+) => Promise<(typeof OPERATIONS)[N] extends { stream: true } ? Feed : ReadOnly<PartOf<N, 'answer'>>>;
 
 type ReadOnly<T> = T extends readonly (infer Item)[]
   ? readonly ReadOnly<Item>[]

@@ -3,19 +3,14 @@ import type { Engine } from '../../ports/engine.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import type { OperationName } from '../../wire/routes.ts';
-import { type Answer, type Call, checkMachine } from './call.ts';
-import type { Feed } from './streams/event-stream.ts';
+import { checkMachine, type Handler } from './call.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
 /** The largest answer. It is encoded in one go, and all other requests wait meanwhile. */
 const MOST_AT_ONCE = 64 * MEBIBYTE;
 
-type Streamed = 'follow' | 'hints' | 'followTasks';
-
 /** What each operation does with the engine. Every operation has a handler, or this does not compile. */
-export const HANDLERS: {
-  [N in OperationName]: (call: Call<N>) => N extends Streamed ? Promise<Feed> : Promise<Answer<N>>;
-} = {
+export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── conversations ──
   async listConversations({ engine, query: { q, ...page } }) {
     if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };

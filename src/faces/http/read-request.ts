@@ -9,22 +9,12 @@ import { Refusal } from './refusal.ts';
 const DEEPEST = 64;
 
 /** The parts of a request, checked by the schemas of its operation. */
-export interface Asked {
-  readonly params: never;
-  readonly query: never;
-  readonly body: never;
-}
-
-export async function readRequest(
-  operation: Operation,
-  request: Request,
-  params: Record<string, string>,
-): Promise<Asked> {
+export async function readRequest(operation: Operation, request: Request, params: Record<string, string>) {
   const search = new URL(request.url).searchParams;
   return {
-    params: checked(PathParameters, params, 'path') as never,
-    query: checked(operation.query, fieldsOf(search), 'query') as never,
-    body: checked(operation.body, await readBody(operation, request), 'body') as never,
+    params: checked(PathParameters, params, 'path'),
+    query: checked(operation.query, fieldsOf(search), 'query'),
+    body: checked(operation.body, await readBody(operation, request), 'body'),
   };
 }
 

@@ -2,12 +2,6 @@ import { createHash } from 'node:crypto';
 import { html, raw } from 'hono/html';
 import type { DescribedOperation, OpenApi } from '../../wire/openapi.ts';
 
-export interface ReferencePage {
-  readonly html: string;
-  /** Only the style of this very page, and no script at all. */
-  readonly policy: string;
-}
-
 const STYLE = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 56rem; margin: 0 auto; padding: 2rem 1.25rem 6rem; }
@@ -20,7 +14,7 @@ summary b { display: inline-block; min-width: 4.5rem; font: 600 .8rem ui-monospa
 `;
 
 /** The OpenAPI document for people: one page without scripts. */
-export function referencePage(document: OpenApi): ReferencePage {
+export function referencePage(document: OpenApi) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => operationOf(method.toUpperCase(), path, operation)),
   );
@@ -52,6 +46,7 @@ ${schemas}
   const hash = createHash('sha256').update(STYLE).digest('base64');
   return {
     html: String(page),
+    /** Only the style of this very page, and no script at all. */
     policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }

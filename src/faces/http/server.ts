@@ -1,26 +1,18 @@
 import type { Server } from 'node:http';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Engine } from '../../ports/engine.ts';
+import type { SignInLink } from '../../ports/server.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Tasks } from '../../ports/tasks.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
-import { type Link, SignIn } from './access/sign-in.ts';
+import { SignIn } from './access/sign-in.ts';
 import { type AppParts, createApp } from './app.ts';
 import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
 import { Refusal } from './refusal.ts';
 import { STREAM, type StreamSettings } from './streams/event-stream.ts';
-import type { Log } from './telemetry/log.ts';
-import type { Metrics } from './telemetry/metrics.ts';
 
-export interface ServerOptions {
-  readonly engine: Engine;
-  /** Closed before the engine; left out: this server has none. */
-  readonly tasks?: Tasks;
+/** `tasks` are closed before the engine. */
+export interface ServerOptions extends Pick<AppParts, 'engine' | 'tasks' | 'log' | 'metrics' | 'version'> {
   readonly keys: Pick<Store, 'findKey'>;
   readonly token: string;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly version: string;
   /** The path of the unix socket; null: none. */
   readonly socket: string | null;
   readonly host: string;
@@ -32,32 +24,20 @@ export interface ServerOptions {
   readonly now?: () => number;
 }
 
-export interface RunningServer {
-  /** Without a slash at the end. */
-  readonly url: string;
-  readonly port: number;
-  /** A link that signs a browser in, once. */
-  newLink(): string;
-  /**
-   * Accepts no new work, lets running turns end within `graceMs` and interrupts the rest. Queued turns wait for the next
-   * server. Readers see all of it. Idempotent.
-   */
-  close(options?: { graceMs?: number }): Promise<void>;
-}
-
 /** Allows nothing. */
 const CLOSED_DOOR: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /** Starts the server: one app, on TCP and on a unix socket. */
-export async function startServer(options: ServerOptions): Promise<RunningServer> {
+export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const publicUrl = checkReach(options.host, options.publicUrl);
   const server = new HttpServer(options);
   await server.listen(publicUrl);
   return server;
 }
 
-class HttpServer implements RunningServer {
+export class HttpServer {
+  /** Without a slash at the end. */
   url = '';
   port = 0;
   readonly #options: ServerOptions;
@@ -93,10 +73,15 @@ class HttpServer implements RunningServer {
     this.url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
   }
 
+  /** A link that signs a browser in, once. */
   newLink(): string {
     return this.#linkFor(this.#options.engine.owner).link;
   }
 
+  /**
+   * Accepts no new work, lets running turns end within `graceMs` and interrupts the rest. Queued turns wait for the next
+   * server. Readers see all of it. Idempotent.
+   */
   close({ graceMs = 10_000 }: { graceMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#end(graceMs);
     return this.#closing;
@@ -115,7 +100,7 @@ class HttpServer implements RunningServer {
     };
   }
 
-  #linkFor(owner: string): Link {
+  #linkFor(owner: string): SignInLink {
     const own = this.#options.engine.owner;
     if (owner === own) return this.#signIn.newLink(this.url);
     throw new Refusal('forbidden', `Links of this server sign in as "${own}", not as "${owner}".`, {

@@ -1,15 +1,12 @@
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
-import { type Answer, type Call, checkAbsolute } from './call.ts';
-import type { Feed } from './streams/event-stream.ts';
+import { checkAbsolute, type Handler } from './call.ts';
 
 type TaskOperation = Extract<OperationName, `${string}Task${string}` | 'taskUsage'>;
 
 /** What each operation of tasks does with them. */
-export const TASK_HANDLERS: {
-  [N in TaskOperation]: (call: Call<N>) => N extends 'followTasks' ? Promise<Feed> : Promise<Answer<N>>;
-} = {
+export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   async listTasks({ tasks, query: { state, ...page } }) {
     const seq = await tasks.lastSeq(); // before the tasks are read, so that following misses nothing
     return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq };

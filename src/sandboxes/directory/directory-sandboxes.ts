@@ -56,36 +56,19 @@ async function directory(path: string): Promise<string> {
 }
 
 function unusable(path: string, cause: unknown): ThroughlineError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  switch (code) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new ThroughlineError('storage_full', `Cannot create the sandbox directory ${path}: the disk is full.`, {
-        cause,
-      });
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return new ThroughlineError(
-        'storage_readonly',
-        `Cannot create the sandbox directory ${path}: permission denied.`,
-        { cause },
-      );
-    case 'EEXIST':
-    case 'ENOTDIR':
-    case 'ENOENT':
-    case 'ELOOP':
-      return new ThroughlineError(
-        'refused',
-        `Cannot create the sandbox directory ${path}: something else has its name.`,
-        {
-          hint: 'Move the file or broken link that has its name, or the name of a directory above it.',
-          cause,
-        },
-      );
-    default:
-      return new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause });
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  const cannot = `Cannot create the sandbox directory ${path}`;
+  if (['ENOSPC', 'EDQUOT'].includes(code)) {
+    return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { cause });
   }
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
+    return new ThroughlineError('storage_readonly', `${cannot}: permission denied.`, { cause });
+  }
+  if (['EEXIST', 'ENOTDIR', 'ENOENT', 'ELOOP'].includes(code)) {
+    const hint = 'Move the file or broken link that has its name, or the name of a directory above it.';
+    return new ThroughlineError('refused', `${cannot}: something else has its name.`, { hint, cause });
+  }
+  return new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause });
 }
 
 /** The directory that the caller named: used as it is, never created. */

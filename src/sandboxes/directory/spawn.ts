@@ -156,7 +156,7 @@ function notStarted(program: string, cwd: string, cause: NodeJS.ErrnoException):
 }
 
 /** Signals a whole process group. Ignores a group that has ended or is not ours. */
-export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-leader, signal);
   } catch {
@@ -171,7 +171,7 @@ const running = new Map<number, () => void>();
  * Ends the group when our own process exits, so that nothing works on unwatched. When we are killed by SIGKILL this cannot
  * run; then the program sees its input end. Returns a function that takes it back.
  */
-export function endWithUs(leader: number, endRest: () => void = () => {}): () => void {
+function endWithUs(leader: number, endRest: () => void): () => void {
   if (running.size === 0) process.once('exit', endAll);
   running.set(leader, endRest);
   return () => {

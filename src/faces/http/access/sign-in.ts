@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { SignInLink } from '../../../ports/server.ts';
 import type { Door } from './door.ts';
 import { freshSecret, sameSecret } from './secrets.ts';
 
@@ -6,12 +7,6 @@ const CODE_MS = 15 * 60_000;
 const COOKIE_MS = 7 * 24 * 3_600_000;
 /** The oldest unused codes are dropped beyond this many. */
 const MOST_CODES = 64;
-
-/** A link that signs a browser in, once and before it expires. */
-export interface Link {
-  readonly link: string;
-  readonly expiresAt: number;
-}
 
 /**
  * Signs browsers in: a link with a code that works once gives a cookie that no script can read. The cookie holds its expiry and
@@ -27,7 +22,7 @@ export class SignIn {
     this.#now = now;
   }
 
-  newLink(url: string): Link {
+  newLink(url: string): SignInLink {
     const [oldest] = this.#codes.keys();
     if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#codes.delete(oldest);
     const code = freshSecret();

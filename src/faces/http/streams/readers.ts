@@ -20,7 +20,6 @@ export interface Reader {
 export class Readers {
   readonly #options: ReadersOptions;
   readonly #open = new Set<Reader>();
-  readonly #ofOwner = new Map<string, number>();
   #checks: NodeJS.Timeout | null = null;
 
   constructor(options: ReadersOptions) {
@@ -34,7 +33,7 @@ export class Readers {
   come(principal: Principal): Reader {
     const { most, checkMs, shutdown } = this.#options;
     const { owner } = principal;
-    const own = this.#ofOwner.get(owner) ?? 0;
+    const own = [...this.#open].filter((reader) => reader.principal.owner === owner).length;
     if (this.#open.size >= most) {
       throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again later.' });
     }
@@ -44,7 +43,6 @@ export class Readers {
       });
     }
     const reader = { principal, stop: new AbortController() };
-    this.#ofOwner.set(owner, own + 1);
     this.#open.add(reader);
     if (shutdown.aborted) reader.stop.abort();
     this.#checks ??= setInterval(() => void this.#check(), checkMs).unref();
@@ -52,11 +50,7 @@ export class Readers {
   }
 
   leave(reader: Reader): void {
-    const { owner } = reader.principal;
     this.#open.delete(reader);
-    const left = (this.#ofOwner.get(owner) ?? 1) - 1;
-    if (left > 0) this.#ofOwner.set(owner, left);
-    else this.#ofOwner.delete(owner);
     if (this.#open.size > 0 || this.#checks === null) return;
     clearInterval(this.#checks);
     this.#checks = null;

@@ -1,10 +1,8 @@
 import pino from 'pino';
+import type { LogLevel } from '../../../ports/server.ts';
 import { withoutSecrets } from '../access/secrets.ts';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'>;
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * Logs one JSON line per event. Bodies, headers and raw addresses are never logged. Secrets that get into a message anyway are

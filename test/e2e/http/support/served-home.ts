@@ -12,7 +12,7 @@ import { loopbackDoor } from '../../../../src/faces/http/access/door.ts';
 import { freshKey } from '../../../../src/faces/http/access/secrets.ts';
 import { SignIn } from '../../../../src/faces/http/access/sign-in.ts';
 import { createApp } from '../../../../src/faces/http/app.ts';
-import { type RunningServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
+import { type HttpServer, type ServerOptions, startServer } from '../../../../src/faces/http/server.ts';
 import { type BeginStream, STREAM } from '../../../../src/faces/http/streams/event-stream.ts';
 import { createLog } from '../../../../src/faces/http/telemetry/log.ts';
 import { Metrics } from '../../../../src/faces/http/telemetry/metrics.ts';
@@ -39,7 +39,7 @@ export class ServedHome {
   readonly #options: ServedOptions;
   #composed!: Composed;
   #tasks!: Tasks;
-  #server!: RunningServer;
+  #server!: HttpServer;
 
   private constructor(options: ServedOptions) {
     this.#options = options;

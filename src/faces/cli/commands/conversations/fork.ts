@@ -1,14 +1,8 @@
 import type { Command } from 'commander';
+import type { ForkOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { directory, positiveNumber } from '../../input.ts';
 import { turns } from '../../lines.ts';
-
-interface ForkFlags {
-  readonly turn?: number;
-  readonly key?: string;
-  readonly title?: string;
-  readonly cwd?: string;
-}
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -17,7 +11,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--key <new>', 'a key for the new conversation')
     .option('--title <text>', 'a title for the new conversation')
     .option('--cwd <dir>', 'where its agent works (default: where the first one does)', directory)
-    .action((key: string, flags: ForkFlags) => fork(key, flags, cli));
+    .action((key: string, flags: ForkOptions) => fork(key, flags, cli));
   addHelp(command, {
     about: 'Prints the key of the new conversation, or its id when it has no key.',
     examples: [
@@ -27,7 +21,7 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function fork(key: string, flags: ForkFlags, { output, withEngine }: Cli): Promise<void> {
+async function fork(key: string, flags: ForkOptions, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const made = await engine.fork(key, flags);
     output.result(made, made.key ?? made.id);

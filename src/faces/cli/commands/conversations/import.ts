@@ -4,17 +4,12 @@ import { addHelp, type Cli } from '../../cli.ts';
 import { directory, readInput } from '../../input.ts';
 import { turns } from '../../lines.ts';
 
-interface ImportFlags {
-  readonly key?: string;
-  readonly cwd?: string;
-}
-
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'a file that "throughline export" wrote; - reads stdin')
     .option('--key <new>', 'another key than the exported one')
     .option('--cwd <dir>', 'where its agent works (default: a directory of its own)', directory)
-    .action((file: string, flags: ImportFlags) => importFrom(file, flags, cli));
+    .action((file: string, flags: { key?: string; cwd?: string }) => importFrom(file, flags, cli));
   addHelp(command, {
     about:
       'Prints the key of the new conversation, or its id when it has no key. Sessions are not copied: the first turn here\n' +
@@ -23,7 +18,11 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function importFrom(file: string, flags: ImportFlags, { output, withEngine }: Cli): Promise<void> {
+async function importFrom(
+  file: string,
+  flags: { key?: string; cwd?: string },
+  { output, withEngine }: Cli,
+): Promise<void> {
   const value = parseJson(await readInput(file), file);
   await withEngine(async (engine) => {
     const made = await engine.import(value, flags);

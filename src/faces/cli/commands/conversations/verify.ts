@@ -3,15 +3,11 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import { seqOf } from '../../../../core/event.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 
-interface VerifyFlags {
-  readonly head?: string;
-}
-
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--head <head>', 'a head that an earlier "verify" printed and that you kept elsewhere')
-    .action((key: string, flags: VerifyFlags) => verify(key, flags, cli));
+    .action((key: string, flags: { head?: string }) => verify(key, flags, cli));
   addHelp(command, {
     about:
       'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added.\n' +
@@ -21,7 +17,7 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function verify(key: string, flags: VerifyFlags, { output, withEngine }: Cli): Promise<void> {
+async function verify(key: string, flags: { head?: string }, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const { broken, head, kept } = await engine.verify(key, flags);
     const events = seqOf(head);

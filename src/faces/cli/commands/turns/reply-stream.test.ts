@@ -22,7 +22,7 @@ test('what was streamed is what the record says afterwards', () => {
       for (const one of updates) parts.add(one);
       const streamed = updates.map((one) => stream.add(one)).join('');
       expect(streamed).toBe(replyText(parts.parts()));
-      expect(stream.text).toBe(streamed);
+      expect(stream.rest(`${streamed} and more`)).toBe(' and more');
     }),
     { numRuns: 2_000 },
   );

@@ -9,11 +9,6 @@ export class ReplyStream {
   #apart = false;
   readonly #tools = new Set<string>();
 
-  /** All of it so far. */
-  get text(): string {
-    return this.#text;
-  }
-
   /** What the update adds to the answer. */
   add(update: Update): string {
     switch (update.sessionUpdate) {
