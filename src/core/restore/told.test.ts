@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RepeatedMessage } from './repeated-exchange.ts';
-import { compareTold, type ToldTurn } from './told.ts';
+import { compareTold, type RepeatedMessage, type ToldTurn } from './told.ts';
 
 const turn = (n: number, prompt: string, reply: string | null, more: Partial<ToldTurn> = {}): ToldTurn => ({
   n,
