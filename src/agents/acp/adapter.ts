@@ -2,24 +2,18 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { Capabilities } from './connection/capabilities.ts';
-import type { AgentProgram, Setup } from './known/description.ts';
-import { findAgent } from './known/find.ts';
+import type { AgentProgram, StartProgram } from './known/description.ts';
+import { type FindSettings, findAgent } from './known/find.ts';
 import { KNOWN_AGENTS, profileOf, storageName, variablesFor } from './known/known.ts';
 import { AgentMemory, type Learnt, whyNotReopened } from './known/memory.ts';
-import type { ProbeRequest, StartProgram } from './known/probe.ts';
-import { type AcpOptions, parseAcpOptions } from './options.ts';
+import { parseAcpOptions } from './options.ts';
 
-export interface AcpSettings {
+export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
   readonly name: string;
-  readonly command?: readonly string[] | undefined;
-  readonly package?: string | undefined;
   readonly model?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** A part of `AcpOptions`, as the settings have it; checked here. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** A folder of the data home where a person may install agents. */
-  readonly installed: string;
   /** A folder of our own for what was learnt of agents. */
   readonly memory: string;
   /** Starts the agent outside of any sandbox, to see what it can do. */
@@ -38,29 +32,32 @@ export function acpAgent(settings: AcpSettings): Agent {
       hint: `Known agents: ${Object.keys(KNOWN_AGENTS).join(', ')}. Any other agent needs a "command".`,
     });
   }
-  return new AcpAgent(settings, options, knownAs);
+  const known = knownAs === null ? null : (KNOWN_AGENTS[knownAs] ?? null);
+  return new AcpAgent(settings, {
+    name: settings.name,
+    options,
+    env: { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env },
+    ownCommand: settings.command !== undefined,
+    login: known?.login ?? 'see its own documentation',
+    knownAs,
+    model: settings.model ?? null,
+    start: settings.start,
+  });
 }
 
 /** What uses the protocol's SDK is imported on demand: an agent that is only named in the settings costs nothing. */
 class AcpAgent implements Agent {
   readonly name: string;
   readonly #settings: AcpSettings;
-  readonly #knownAs: string | null;
-  readonly #setup: Setup;
-  /** How a person logs in. */
-  readonly #login: string;
+  readonly #setup: Omit<AgentProgram, 'command' | 'memory'>;
   /** What was learnt of the program that was found last. */
   #memory: { readonly of: string; readonly memory: AgentMemory } | null = null;
   #probing: Promise<Learnt> | null = null;
 
-  constructor(settings: AcpSettings, options: AcpOptions, knownAs: string | null) {
-    const known = knownAs === null ? null : (KNOWN_AGENTS[knownAs] ?? null);
-    const env = { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env };
+  constructor(settings: AcpSettings, setup: Omit<AgentProgram, 'command' | 'memory'>) {
     this.name = settings.name;
     this.#settings = settings;
-    this.#knownAs = knownAs;
-    this.#setup = { options, env, ownCommand: settings.command !== undefined };
-    this.#login = known?.login ?? 'see its own documentation';
+    this.#setup = setup;
   }
 
   async traits(): Promise<AgentTraits> {
@@ -92,33 +89,31 @@ class AcpAgent implements Agent {
   async doubt(): Promise<string | null> {
     const missing = whyNotReopened(await this.#learn());
     if (missing === null) return null;
-    const { file } = this.#memoryOf(this.#find().command);
+    const { file } = this.#program().memory;
     return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To try again, delete ${file}.`;
   }
 
   async login(signal: AbortSignal): Promise<Login> {
-    const { command } = this.#find();
+    const program = this.#program();
     const { loginOf } = await import('./known/probe.ts');
-    const saw = (capabilities: Capabilities) => this.#memoryOf(command).saw(capabilities);
-    return loginOf({ ...this.#probeRequest(command), signal, saw });
+    return loginOf(program, signal);
   }
 
   async list(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null> {
-    const { command } = this.#find();
+    const program = this.#program();
     const { listSessions } = await import('./known/probe.ts');
-    return listSessions({ ...this.#probeRequest(command), signal }, cwd);
+    return listSessions(program, cwd, signal);
   }
 
   async open(request: OpenRequest): Promise<Opened> {
-    const { command } = this.#find();
+    const program = this.#program();
     const { openSession } = await import('./open/open.ts');
-    const model = this.#settings.model ?? null;
-    return openSession(request, { ...this.#program(command), model, memory: this.#memoryOf(command) });
+    return openSession(request, program);
   }
 
   async storage({ work: cwd }: OpenSandbox): Promise<string> {
     const { name: called } = await this.#learn();
-    return storageName(this.#program(this.#find().command), called, cwd);
+    return storageName(this.#program(), called, cwd);
   }
 
   /** The protocol has no way to read an agent's storage. */
@@ -131,39 +126,30 @@ class AcpAgent implements Agent {
   }
 
   #find() {
-    const path = this.#setup.env.PATH ?? process.env.PATH ?? '';
-    const found = findAgent({ known: this.#knownAs, path, ...this.#settings });
+    const { env, knownAs } = this.#setup;
+    const found = findAgent({ known: knownAs, path: env.PATH ?? process.env.PATH ?? '', ...this.#settings });
     if ('command' in found) return found;
     throw new ThroughlineError('agent_unavailable', `${this.name}: ${found.problem}.`, { hint: found.hint });
   }
 
-  #memoryOf(command: readonly string[]): AgentMemory {
+  /** Looks for the program. Throws `agent_unavailable`. */
+  #program(): AgentProgram {
+    const { command } = this.#find();
     const of = JSON.stringify(command);
     if (this.#memory?.of !== of) this.#memory = { of, memory: new AgentMemory(this.#settings.memory, command) };
-    return this.#memory.memory;
+    return { ...this.#setup, command, memory: this.#memory.memory };
   }
 
   async #learn(): Promise<Learnt> {
     // Every turn asks for this. The program is looked for again when it is started, not while it runs.
     if (this.#memory?.memory.learnt) return this.#memory.memory.learnt;
-    const { command } = this.#find();
-    const memory = this.#memoryOf(command);
-    if (memory.learnt !== null) return memory.learnt;
+    const program = this.#program();
+    if (program.memory.learnt !== null) return program.memory.learnt;
     this.#probing ??= import('./known/probe.ts')
-      .then(({ probe }) => probe(this.#probeRequest(command)))
-      .then((capabilities) => memory.saw(capabilities))
+      .then(({ probing }) => probing(program, async ({ can }) => can))
       .finally(() => {
         this.#probing = null;
       });
     return this.#probing;
-  }
-
-  #program(command: readonly string[]): AgentProgram {
-    return { ...this.#setup, name: this.name, command, login: this.#login, knownAs: this.#knownAs };
-  }
-
-  #probeRequest(command: readonly string[]): ProbeRequest {
-    const { memory: scratch, start } = this.#settings;
-    return { ...this.#program(command), start, scratch };
   }
 }

@@ -21,12 +21,10 @@ async function agent(script: string, request: () => Promise<unknown> = async () 
   const heard = { notifications: [] as unknown[], requests: 0, gone: null as string | null };
   const connection = new AcpConnection(child, {
     notification: (_, params) => heard.notifications.push(params),
-    answered: () => {},
     request: () => {
       heard.requests += 1;
       return request();
     },
-    ready: () => undefined,
     gone: (how) => {
       heard.gone = how;
     },

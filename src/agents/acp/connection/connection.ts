@@ -4,20 +4,20 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
 
-export interface AgentListener {
+interface AgentListener {
   /**
    * A notification, exactly as it came, and how long it was. Called in the order of the wire, and before any answer that came
    * after it.
    */
   notification(method: string, params: unknown, length: number): void;
   /** The answer to a request of this method has come. Called in the order of the wire, before whoever asked gets the answer. */
-  answered(method: string): void;
+  answered?(method: string): void;
   /** A request of the agent. What is thrown becomes the error that it gets. */
   request(method: string, params: unknown): Promise<unknown>;
   /** Resolves when more may come. */
-  ready(): Promise<void> | undefined;
+  ready?(): Promise<void> | undefined;
   /** The process is gone: "ended with code 2", "was ended: it did not answer". */
-  gone(how: string): void;
+  gone?(how: string): void;
 }
 
 /** The agent's process ended, so there will be no answer. */
@@ -48,12 +48,11 @@ export class AcpConnection {
   #onAnswered: (() => void) | null = null;
   /** How much it has sent in this turn, or since the last one. */
   #said = 0;
-  /** The first line that was no message; null: all lines were. */
-  #noise: string | null = null;
+  /** The first line that is no message of the protocol; null: there is none. */
+  noise: string | null = null;
   /** Why we ended it, for people; null: we did not, or no reason is needed. */
   #why: string | null = null;
   #ending: string | null = null;
-  readonly #over = Promise.withResolvers<void>();
 
   constructor(child: Child, listener: AgentListener) {
     this.#listener = listener;
@@ -72,7 +71,7 @@ export class AcpConnection {
         line: (line) => this.#receive(line),
         // It may have been an answer that somebody waits for.
         tooLong: () => this.stop('it printed a line that is too long'),
-        ready: () => (this.#open < MOST_OPEN ? listener.ready() : this.#answeredSome()),
+        ready: () => (this.#open < MOST_OPEN ? listener.ready?.() : this.#answeredSome()),
         gone: (ending) => this.#gone(ending),
       },
       { closeStepMs: CLOSE_STEP_MS },
@@ -86,22 +85,17 @@ export class AcpConnection {
   }
 
   get alive(): boolean {
-    return this.#process.alive && this.#ending === null;
+    return this.#process.alive && !this.gone;
   }
 
-  /** Resolves when the process is gone and all that it sent was passed on. */
-  get over(): Promise<void> {
-    return this.#over.promise;
-  }
-
-  /** The first line that is no message of the protocol; null: there is none. */
-  get noise(): string | null {
-    return this.#noise;
+  /** The process is gone and all that it sent was passed on. */
+  get gone(): boolean {
+    return this.#ending !== null;
   }
 
   /** Throws `AgentGone` when its process is gone. */
   throwIfGone(): void {
-    if (this.#ending !== null) throw this.#goneError();
+    if (this.gone) throw this.#goneError();
   }
 
   /** Rejects with what the agent answered (`RequestError`), or with `AgentGone`. */
@@ -140,12 +134,11 @@ export class AcpConnection {
 
   #gone({ how, stderr }: Ending): void {
     const said = stderr.split('\n').slice(-COMPLAINT_LINES).join('\n');
-    const noise = this.#noise === null ? '' : ` (it printed ${this.#noise})`;
+    const noise = this.noise === null ? '' : ` (it printed ${this.noise})`;
     const itself = `ended ${how}${said === '' ? '' : `: ${said}`}`;
     this.#ending = `${this.#why === null ? itself : `was ended: ${this.#why}`}${noise}`;
     this.#sdk.close(this.#goneError());
-    this.#listener.gone(this.#ending);
-    this.#over.resolve();
+    this.#listener.gone?.(this.#ending);
   }
 
   #goneError(): AgentGone {
@@ -184,7 +177,7 @@ export class AcpConnection {
     }
     const message = parse(line);
     if (message === null) {
-      if (line.trim() !== '') this.#noise ??= JSON.stringify(line.slice(0, NOISE_SHOWN));
+      if (line.trim() !== '') this.noise ??= JSON.stringify(line.slice(0, NOISE_SHOWN));
     } else if (line.length > 2 * DEEPEST && isDeeper(message, DEEPEST)) {
       this.stop(`it printed a message that is nested deeper than ${DEEPEST} levels`);
     } else if (typeof message.method !== 'string') this.#answered(message);
@@ -198,7 +191,7 @@ export class AcpConnection {
     const method = this.#asked.get(message.id);
     if (method === undefined) return;
     this.#asked.delete(message.id);
-    this.#listener.answered(method);
+    this.#listener.answered?.(method);
     this.#toSdk.enqueue(message as unknown as AnyMessage);
   }
 }

@@ -1,4 +1,6 @@
+import type { Child } from '../../../ports/sandbox.ts';
 import type { AcpOptions } from '../options.ts';
+import type { AgentMemory } from './memory.ts';
 
 /** An agent that is known by name: how it is started, which of our variables it gets, and in what it is peculiar. */
 export interface KnownAgent {
@@ -89,7 +91,16 @@ export interface AgentProgram extends Setup {
   readonly login: string;
   /** The name under which the agent is known; null: none. */
   readonly knownAs: string | null;
+  readonly model: string | null;
+  readonly start: StartProgram;
+  readonly memory: AgentMemory;
 }
+
+/** Starts a program in `cwd`, with the same environment and the same end as in a sandbox. Throws `agent_unavailable`. */
+export type StartProgram = (
+  command: readonly string[],
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+) => Promise<Child>;
 
 /** How the agent is set up here. */
 export interface Setup {

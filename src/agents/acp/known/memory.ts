@@ -40,10 +40,13 @@ export function whyNotReopened({ loadedWhole, incomplete }: Pick<Learnt, 'loaded
  * any time.
  */
 export class AgentMemory {
+  /** A folder of our own. */
+  readonly folder: string;
   readonly file: string;
   #learnt: Learnt | null | undefined;
 
   constructor(folder: string, command: readonly string[]) {
+    this.folder = folder;
     this.file = join(folder, `${fingerprint(command)}.json`);
   }
 
@@ -95,7 +98,7 @@ export class AgentMemory {
     this.#learnt = learnt;
     const draft = `${this.file}.${process.pid}`;
     try {
-      mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
+      mkdirSync(this.folder, { recursive: true, mode: 0o700 });
       writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
       renameSync(draft, this.file);
     } catch {

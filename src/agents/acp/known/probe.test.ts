@@ -1,11 +1,13 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { start, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
 import { ACP_DEFAULTS } from '../options.ts';
-import { listSessions, loginOf, type ProbeRequest, probing } from './probe.ts';
+import type { AgentProgram } from './description.ts';
+import { AgentMemory } from './memory.ts';
+import { listSessions, loginOf, probing } from './probe.ts';
 
 let scratch: string;
 beforeEach(() => {
@@ -13,23 +15,27 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
+const never = new AbortController().signal;
+
 /** An agent that is a few lines of JavaScript: `say` prints a message; `answers` is called with each request. */
-function agent(script: string): ProbeRequest {
+function agent(script: string): AgentProgram {
   const whole = `
     const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n');
     const initialized = { protocolVersion: 1, agentCapabilities: { sessionCapabilities: { list: {} } } };
     ${script}
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => answers(JSON.parse(line)));`;
+  const command = [process.execPath, '-e', whole];
   return {
     name: 'agent',
-    command: [process.execPath, '-e', whole],
+    command,
     env: {},
     options: ACP_DEFAULTS,
     ownCommand: true,
     start,
     knownAs: null,
     login: '',
-    scratch,
+    model: null,
+    memory: new AgentMemory(scratch, command),
   };
 }
 
@@ -44,13 +50,10 @@ test.each([
     say({ id, result: method === 'initialize' ? initialized : { sessionId: 's' } });
     if (method === 'session/new') setTimeout(() => { ${status(JSON.stringify(kind))} }, 50);
   };`);
-  let seen = 0;
-  const saw = () => {
-    seen += 1;
-  };
-  expect(await loginOf({ ...silent, knownAs: 'claude-code', login: 'log in', saw })).toEqual(login);
-  expect(seen).toBe(1);
-  expect(readdirSync(scratch)).toEqual([]);
+  const program = { ...silent, knownAs: 'claude-code', login: 'log in' };
+  expect(await loginOf(program, never)).toEqual(login);
+  expect(silent.memory.learnt).toMatchObject({ list: true });
+  expect(readdirSync(scratch)).toEqual([basename(silent.memory.file)]);
 });
 
 test('an endless list of sessions is cut', async () => {
@@ -58,7 +61,7 @@ test('an endless list of sessions is cut', async () => {
     id,
     result: method === 'initialize' ? initialized : { sessions: [{ sessionId: 's' + (pages += 1) }], nextCursor: 'more' },
   });`);
-  const all = await listSessions(endless, '/');
+  const all = await listSessions(endless, '/', never);
   expect(all?.map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, n) => `s${n + 1}`));
 });
 

@@ -1,77 +1,40 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { type DisposableTempDir, mkdir, mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Login, NativeSession } from '../../../ports/agent.ts';
-import type { Child } from '../../../ports/sandbox.ts';
 import { isAuthRequired, wordsOf } from '../connection/answers.ts';
-import { asObject, type Capabilities } from '../connection/capabilities.ts';
+import { asObject } from '../connection/capabilities.ts';
 import { AcpConnection, AgentGone } from '../connection/connection.ts';
 import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
 import type { AgentProgram, LoginStatus, Quirks } from './description.ts';
 import { quirksOf } from './known.ts';
+import type { Learnt } from './memory.ts';
 
 /*
  * Starts an agent outside of any conversation and ends it again: to see what it can do, whether somebody is logged in, and which
  * sessions it has. The model is asked nothing.
  */
 
-/** Starts a program in `cwd`, with the same environment and the same end as in a sandbox. Throws `agent_unavailable`. */
-export type StartProgram = (
-  command: readonly string[],
-  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-) => Promise<Child>;
-
-export interface ProbeRequest extends AgentProgram {
-  readonly start: StartProgram;
-  /** A folder of our own. The agent runs in an empty folder in it, which is removed afterwards. */
-  readonly scratch: string;
-  /** Ends the agent when aborted; left out: only the option `openMs` does. */
-  readonly signal?: AbortSignal;
-}
-
 /** An agent that was started for a look. */
-export interface Probing {
+interface Probing {
   /** The folder that it runs in. */
   readonly folder: string;
   readonly connection: AcpConnection;
-  readonly can: Capabilities;
+  readonly can: Learnt;
   readonly quirks: Quirks;
   /** Calls `watcher` with every further notification. */
   watch(watcher: (method: string, params: unknown) => void): void;
 }
 
-/** Starts the agent, looks at it, and ends it. Throws `agent_unavailable`. */
-export async function probing<T>(request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
-  const folder = await emptyFolder(request);
-  try {
-    return await probingIn(folder, request, look);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** What the agent can do. Opens no session. Throws `agent_unavailable`. */
-export function probe(request: ProbeRequest): Promise<Capabilities> {
-  return probing(request, async ({ can }) => can);
-}
-
-/** Agents obey files in the folder that they are started in and above it. So it is never a folder where others may write. */
-async function emptyFolder({ name, scratch }: ProbeRequest): Promise<string> {
-  try {
-    await mkdir(scratch, { recursive: true, mode: 0o700 });
-    return await mkdtemp(join(scratch, 'probe-'));
-  } catch (cause) {
-    throw new ThroughlineError('agent_unavailable', `${name} cannot be started: no folder could be made for it.`, {
-      hint: `Make sure that ${scratch} can be written.`,
-      cause,
-    });
-  }
-}
-
-async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent: Probing) => Promise<T>): Promise<T> {
-  const { command, env, options, signal, knownAs } = request;
-  const child = await request.start(command, { cwd: folder, env });
+/** Starts the agent, looks at it, and ends it, also when the signal is aborted. Throws `agent_unavailable`. */
+export async function probing<T>(
+  program: AgentProgram,
+  look: (agent: Probing) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  await using folder = await emptyFolder(program);
+  const child = await program.start(program.command, { cwd: folder.path, env: program.env });
   let quirks: Quirks = {};
   let watcher: Parameters<Probing['watch']>[0] = () => {};
   const watch: Probing['watch'] = (other) => {
@@ -79,59 +42,66 @@ async function probingIn<T>(folder: string, request: ProbeRequest, look: (agent:
   };
   const connection = new AcpConnection(child, {
     notification: (method, params) => watcher(method, params),
-    answered: () => {},
     request: async () => {
       throw new Error('no session is open');
     },
-    ready: () => undefined,
-    gone: () => {},
   });
   try {
-    return await withinTime(options, signal, connection, async () => {
-      const can = await initialize(connection);
-      quirks = quirksOf(can.name, knownAs);
-      return look({ folder, connection, can, quirks, watch });
+    return await withinTime(program.options, signal, connection, async () => {
+      const can = program.memory.saw(await initialize(connection));
+      quirks = quirksOf(can.name, program.knownAs);
+      return look({ folder: folder.path, connection, can, quirks, watch });
     });
   } catch (error) {
-    if (isAuthRequired(error, quirks)) throw notLoggedIn(request, error);
-    throw notStarted(request, connection, error, 'did not answer as an ACP agent does');
+    if (isAuthRequired(error, quirks)) throw notLoggedIn(program, error);
+    throw notStarted(program, connection, error, 'did not answer as an ACP agent does');
   } finally {
     await connection.kill();
   }
 }
 
-export interface LoginRequest extends ProbeRequest {
-  saw(capabilities: Capabilities): unknown;
+/**
+ * A folder that is removed afterwards. Agents obey files in the folder that they are started in and above it. So it is never a folder
+ * where others may write.
+ */
+async function emptyFolder({ name, memory: { folder } }: AgentProgram): Promise<DisposableTempDir> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await mkdtempDisposable(join(folder, 'probe-'));
+  } catch (cause) {
+    throw new ThroughlineError('agent_unavailable', `${name} cannot be started: no folder could be made for it.`, {
+      hint: `Make sure that ${folder} can be written.`,
+      cause,
+    });
+  }
 }
 
 /**
  * Whether somebody is logged in. Agents show that by opening a session or refusing to. So one is opened, in a folder that is
  * removed afterwards, and nothing is asked in it. Throws `agent_unavailable`.
  */
-export function loginOf(request: LoginRequest): Promise<Login> {
-  return probing(request, (agent) => tryLogin(agent, request));
+export function loginOf(program: AgentProgram, signal: AbortSignal): Promise<Login> {
+  return probing(program, (agent) => tryLogin(agent, program), signal);
 }
 
-async function tryLogin(agent: Probing, request: LoginRequest): Promise<Login> {
+async function tryLogin(agent: Probing, { options, login }: AgentProgram): Promise<Login> {
   const { connection, can, quirks, folder: cwd } = agent;
-  const { auth } = request.options;
-  request.saw(can);
   const status = quirks.loginStatus === undefined ? null : watchStatus(agent, quirks.loginStatus);
   let loggedIn: boolean | null;
   try {
-    if (auth !== null) await connection.request('authenticate', { methodId: auth });
+    if (options.auth !== null) await connection.request('authenticate', { methodId: options.auth });
     const { sessionId } = asObject(await connection.request('session/new', { cwd, mcpServers: [] }));
     loggedIn = (await status?.()) ?? null;
     await forget(agent, sessionId);
   } catch (error) {
     if (error instanceof AgentGone) throw error;
-    if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: request.login };
+    if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: login };
     return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
   }
   // An agent that has no way to log in refuses nobody, so its open session shows nothing.
   const refuses = can.auth.length > 0 && !quirks.opensForAnybody;
   if (loggedIn ?? refuses) return { loggedIn: true, hint: null };
-  return loggedIn === false ? { loggedIn, hint: request.login } : { loggedIn: null, hint: 'it does not say' };
+  return loggedIn === false ? { loggedIn, hint: login } : { loggedIn: null, hint: 'it does not say' };
 }
 
 const STATUS_MS = 2_000;
@@ -165,13 +135,14 @@ async function forget({ connection, can }: Probing, sessionId: unknown): Promise
 const MOST_PAGES = 50;
 
 /** The agent's own sessions of this directory; null: it cannot list them. Throws `agent_unavailable`. */
-export function listSessions(request: ProbeRequest, cwd: string): Promise<NativeSession[] | null> {
-  return probing(request, async ({ connection, can }) => {
+export function listSessions(program: AgentProgram, cwd: string, signal: AbortSignal): Promise<NativeSession[] | null> {
+  const look = async ({ connection, can }: Probing) => {
     if (!can.list) return null;
-    const { auth } = request.options;
+    const { auth } = program.options;
     if (auth !== null) await connection.request('authenticate', { methodId: auth });
     return pagesOf(connection, cwd);
-  });
+  };
+  return probing(program, look, signal);
 }
 
 async function pagesOf(connection: AcpConnection, cwd: string): Promise<NativeSession[]> {

@@ -3,7 +3,7 @@ import { type Comparison, compareTold, type ToldTurn } from '../../../core/resto
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { AcpConnection } from '../connection/connection.ts';
-import type { AgentMemory } from '../known/memory.ts';
+import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AcpSession } from '../session/session.ts';
 import { RepeatedHistory } from './repeated.ts';
@@ -24,7 +24,7 @@ export async function loadSession(
   session: AcpSession,
   place: object,
   { id, told }: Extract<OpenHow, { kind: 'resume' }>,
-  { options, memory }: { readonly options: AcpOptions; readonly memory: AgentMemory },
+  { options, memory }: AgentProgram,
 ): Promise<Refusal | Answered> {
   const history = new RepeatedHistory(session.quirks);
   session.state.repeat((update) => history.add(update));
@@ -85,13 +85,9 @@ async function whenRepeated(
   };
   let compared = compare();
   if (isWhole(compared)) return compared;
-  let over = false;
-  void connection.over.then(() => {
-    over = true;
-  });
   const begun = performance.now();
   let [seen, quietSince, now] = [history.updates, begun, begun];
-  while (!over && now - begun < lateMs) {
+  while (!connection.gone && now - begun < lateMs) {
     await setTimeout(Math.min(LOOK_MS, quietMs));
     now = performance.now();
     if (history.updates > seen) {

@@ -15,7 +15,7 @@ import { TokenMeter } from './usage.ts';
 
 const CLOSE_MS = 2_000;
 
-export interface SessionSettings {
+interface SessionSettings {
   readonly child: Child;
   readonly sandbox: OpenSandbox;
   readonly options: AcpOptions;
@@ -24,15 +24,12 @@ export interface SessionSettings {
 }
 
 /** A mode in which no tool can run. */
-export interface ModeWithoutTools {
+interface ModeWithoutTools {
   readonly mode: string;
   leave(): Promise<void>;
   /** Whether the session then has everything that the settings name. If not, it has to be opened again. */
   readonly leavesAllSet: boolean;
 }
-
-/** `mode`: can be left to allow tools; null: the session has to be opened again for that. */
-type Tools = 'allowed' | { readonly mode: ModeWithoutTools | null };
 
 /** One session, open in a process of its own. */
 export class AcpSession implements AgentSession {
@@ -40,12 +37,13 @@ export class AcpSession implements AgentSession {
   readonly client: SandboxClient;
   readonly updates: Updates;
   readonly state = new SessionState();
+  quirks: Quirks = {};
+  /** `forbidden`: the session has to be opened again to allow them. */
+  tools: 'allowed' | 'forbidden' | ModeWithoutTools = 'allowed';
   readonly #options: AcpOptions;
   readonly #questions = new Questions();
-  #quirks: Quirks = {};
   #tokens = new TokenMeter({});
   #can: Capabilities = NO_CAPABILITIES;
-  #tools: Tools = 'allowed';
   #closing: Promise<void> | null = null;
 
   constructor({ child, sandbox, options, memo, onWindow }: SessionSettings) {
@@ -56,7 +54,7 @@ export class AcpSession implements AgentSession {
       directories: options.directories,
       mark: child.identity.mark,
       inTurn: () => this.state.flight !== null,
-      toolsAllowed: () => this.#tools === 'allowed',
+      toolsAllowed: () => this.tools === 'allowed',
       taken: () => this.connection.taken(),
       onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
     });
@@ -83,27 +81,12 @@ export class AcpSession implements AgentSession {
   get memo() {
     return this.updates.memo;
   }
-  get quirks() {
-    return this.#quirks;
-  }
 
   /** The agent has said what it is. */
   isOf(agent: Capabilities, quirks: Quirks): void {
     this.#can = agent;
-    this.#quirks = quirks;
+    this.quirks = quirks;
     this.#tokens = new TokenMeter(quirks);
-  }
-
-  named(id: string): void {
-    this.updates.sessionId = id;
-  }
-
-  forbidTools(): void {
-    this.#tools = { mode: null };
-  }
-
-  isInModeWithoutTools(mode: ModeWithoutTools): void {
-    this.#tools = { mode };
   }
 
   /** The protocol has no way to read where a session stands. */
@@ -124,16 +107,16 @@ export class AcpSession implements AgentSession {
   }
 
   async allowTools(): Promise<boolean> {
-    if (this.#tools === 'allowed') return true;
-    const { mode } = this.#tools;
-    if (mode === null || !this.alive) return false;
-    this.forbidTools();
+    const mode = this.tools;
+    if (mode === 'allowed') return true;
+    if (mode === 'forbidden' || !this.alive) return false;
+    this.tools = 'forbidden';
     try {
       await mode.leave();
     } catch {
       return false;
     }
-    if (mode.leavesAllSet) this.#tools = 'allowed';
+    if (mode.leavesAllSet) this.tools = 'allowed';
     return mode.leavesAllSet;
   }
 
@@ -207,14 +190,14 @@ export class AcpSession implements AgentSession {
 
   /** Some agents leave the mode by themselves. They are ended before they can run a tool. */
   #modeChanged(mode: unknown): void {
-    if (this.#tools === 'allowed' || this.#tools.mode === null) return;
-    if (mode !== this.#tools.mode.mode) this.connection.stop('it left the mode in which no tool can run');
+    if (typeof this.tools === 'string' || mode === this.tools.mode) return;
+    this.connection.stop('it left the mode in which no tool can run');
   }
 
   async #asked(method: string, params: unknown): Promise<unknown> {
     if (method !== 'session/request_permission') return this.client.handle(method, params);
     const { flight } = this.state;
-    const nobody = flight === null || flight.stopped || this.#tools !== 'allowed';
+    const nobody = flight === null || flight.stopped || this.tools !== 'allowed';
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
 }

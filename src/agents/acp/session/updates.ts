@@ -5,7 +5,7 @@ import type { SessionState } from './state.ts';
 import { TerminalTexts } from './terminal-texts.ts';
 import { CostMeter } from './usage.ts';
 
-export interface UpdatesSettings {
+interface UpdatesSettings {
   /** What the session kept of its cost when it was last open; null: nothing. */
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
