@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { isObject } from '../core/turn/content.ts';
 import { type Api, type Reply, textOf } from './api.ts';
 import { cutOff, firstHalf, pause, sendFrames, sendHalf, sendJson } from './connection.ts';
-import { type Count, type Failure, type Plan, planFor, tooLong } from './plan.ts';
-import { isJson, type Json, type ModelAnswer, type ModelRequest, type RequestBody } from './request.ts';
+import { type Count, type Plan, planFor, tooLong } from './plan.ts';
+import type { Json, ModelAnswer, ModelRequest, RequestBody } from './request.ts';
 
 export interface AnswerContext {
   readonly window: number;
@@ -38,10 +39,15 @@ export async function answerRequest(asked: Asked, response: ServerResponse, cont
     await pause(plan.waitMs, gone);
     if (plan.failure) {
       request.answer = { ...said, status: plan.failure.status, text: plan.failure.message, toolUses: [], usage: null };
-      await refuse(plan.failure, reply, request, asked, response, gone);
+      const frames = request.stream ? api.failureFrames?.(plan.failure, reply.id) : null;
+      if (frames) await sendFrames(response, frames, gone);
+      if (frames) response.end();
+      else sendJson(response, plan.failure.status, api.failure(plan.failure));
     } else if (plan.breakOff) {
       request.answer = { ...said, status: 200, usage: null, broken: true };
-      await halfOf(reply, request, api, response, gone);
+      if (request.stream) await sendFrames(response, firstHalf(api.frames(reply, raw)), gone);
+      if (request.stream) cutOff(response);
+      else sendHalf(response, api.whole(reply));
     } else {
       if (request.stream) await sendFrames(response, api.frames(reply, raw), gone);
       // Before the end is sent: whoever has read it finds the usage counted.
@@ -60,32 +66,6 @@ function replyFor({ chunks, tool }: Plan, { model }: ModelRequest, { api, inputT
   const toolUses = tool === null ? [] : [{ id: api.toolUseId(id), ...tool }];
   const output = textOf(chunks) + toolUses.map(({ name, input }) => name + JSON.stringify(input)).join('');
   return { id, model, chunks, toolUses, usage: { inputTokens, outputTokens: tokensIn(Buffer.byteLength(output)) } };
-}
-
-async function refuse(
-  failure: Failure,
-  { id }: Reply,
-  { stream }: ModelRequest,
-  { api }: Asked,
-  response: ServerResponse,
-  gone: AbortSignal,
-): Promise<void> {
-  const frames = stream ? api.failureFrames(failure, id) : null;
-  if (frames === null) return sendJson(response, failure.status, api.failure(failure));
-  await sendFrames(response, frames, gone);
-  response.end();
-}
-
-async function halfOf(
-  reply: Reply,
-  { stream, raw }: ModelRequest,
-  api: Api,
-  response: ServerResponse,
-  gone: AbortSignal,
-): Promise<void> {
-  if (!stream) return sendHalf(response, api.whole(reply));
-  await sendFrames(response, firstHalf(api.frames(reply, raw)), gone);
-  cutOff(response);
 }
 
 /** Aborted when the connection ends, by the caller or by us. */
@@ -112,7 +92,7 @@ const LONG = 8_000;
 
 /** One token is asked for by who only wants to know whether somebody answers. */
 function isProbe({ max_tokens, max_output_tokens, max_completion_tokens, generationConfig }: Json): boolean {
-  const gemini = isJson(generationConfig) ? generationConfig.maxOutputTokens : undefined;
+  const gemini = isObject(generationConfig) ? generationConfig.maxOutputTokens : undefined;
   return [max_tokens, max_output_tokens, max_completion_tokens, gemini].includes(1);
 }
 

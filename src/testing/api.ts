@@ -16,10 +16,8 @@ export interface Frame {
   /** Absent: this way of speaking does not name its events. */
   readonly event?: string;
   readonly data: Json;
-  /** How long to wait before it is sent. */
+  /** How long to wait before it is sent. Only a frame with a piece of the text has it. */
   readonly waitMs?: number;
-  /** Carries a piece of the text. */
-  readonly delta?: boolean;
 }
 
 /** One way of speaking to a model. Pure: the server reads, waits and writes. */
@@ -35,8 +33,8 @@ export interface Api {
   /** What follows the frames of a complete stream, as it is written. */
   readonly streamEnd?: string;
   failure(failure: Failure): Json;
-  /** How a stream says that the request was refused, where a status is not how it is said. Null: it is. */
-  failureFrames(failure: Failure, id: string): Frame[] | null;
+  /** How a stream says that the request was refused. Null or left out: the status says it. */
+  failureFrames?(failure: Failure, id: string): Frame[] | null;
   toolUseId(id: string): string;
 }
 

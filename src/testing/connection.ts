@@ -56,7 +56,7 @@ export function cutOff(response: ServerResponse): void {
 
 /** The frames up to the middle of the text: enough for an agent to have begun showing the answer. */
 export function firstHalf(frames: readonly Frame[]): Frame[] {
-  const deltas = frames.flatMap((frame, index) => (frame.delta ? index : []));
-  const middle = deltas[Math.ceil(deltas.length / 2) - 1] ?? Math.floor(frames.length / 2);
+  const texts = frames.flatMap(({ waitMs }, index) => (waitMs === undefined ? [] : index));
+  const middle = texts[Math.ceil(texts.length / 2) - 1] ?? Math.floor(frames.length / 2);
   return frames.slice(0, middle + 1);
 }

@@ -1,23 +1,4 @@
-/**
- * What a prompt can tell the stand-in to do: one directive a line, done in the order of the lines (also in docs/stand-in-model.md).
- *
- * | directive | what happens |
- * |---|---|
- * | `model: say TEXT` | answers TEXT |
- * | `model: stream 20 50ms` | answers "chunk 1 chunk 2 …", 20 pieces with 50 ms between them |
- * | `model: tool NAME {"key":"value"}` | calls the tool, if the request offers it; a tool that takes plain text gets a JSON string |
- * | `model: tool! NAME {…}` | calls it also when it was not offered |
- * | `model: slow 2000ms` | waits before it answers; `slow 2000ms 1 times` only the first time |
- * | `model: fail 529` | answers with that status; `fail 529 2 times` only the first two times |
- * | `model: break` | breaks the connection off in the middle of the answer; `break 1 times` only the first time |
- * | `model: too-long` | refuses the request as too long; `too-long 1 times` only the first time |
- *
- * A tool call ends an answer. When the request comes again with the tool's result, the lines after it are done; when there
- * are none left, the model answers as if there had been no directives.
- *
- * "N times" is the only thing that is remembered between requests. It is counted by the text of the line, so a line that is
- * to be counted apart needs a text of its own: `model: fail 529 2 times #second`.
- */
+/** What a line of a prompt tells the stand-in to do: see the table in docs/stand-in-model.md. */
 export type Directive =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'stream'; readonly chunks: number; readonly ms: number }

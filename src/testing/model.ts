@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isObject } from '../core/turn/content.ts';
 import { type AnswerContext, answerRequest, tokensIn } from './answer.ts';
 import type { Api } from './api.ts';
 import { anthropicMessages } from './apis/anthropic.ts';
@@ -7,7 +8,7 @@ import { geminiGenerateContent } from './apis/gemini.ts';
 import { openaiChat } from './apis/openai-chat.ts';
 import { openaiResponses } from './apis/openai-responses.ts';
 import { bodyOf, sendJson } from './connection.ts';
-import { isJson, type Json, type ModelRequest, type ModelUsage } from './request.ts';
+import type { Json, ModelRequest, ModelUsage } from './request.ts';
 
 /**
  * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only
@@ -134,7 +135,7 @@ const MODELS = {
 function parsed(bytes: Buffer): Json | null {
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    return isJson(value) ? value : null;
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

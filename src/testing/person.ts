@@ -31,14 +31,11 @@ function ownWords(text: string): string {
   return said.findLast((words) => words !== '') ?? '';
 }
 
-export interface PersonText {
-  readonly text: string;
-  /** How many tools have answered since. */
-  readonly results: number;
-}
-
-/** The last thing that the person said. A text block is one saying: agents join unanswered prompts into one message. */
-export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): PersonText {
+/**
+ * The last thing that the person said, and how many tools have answered since. A text block is one saying: agents join unanswered
+ * prompts into one message.
+ */
+export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): { text: string; results: number } {
   let results = 0;
   for (const { role, texts, toolResults } of messages.toReversed()) {
     if (role !== 'user') continue;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../core/turn/content.ts';
 import { type Directive, directivesOf, dueAfter } from './directives.ts';
 import { codewordsIn, lastOfPerson } from './person.ts';
-import { isJson, type Json, type ModelRequest } from './request.ts';
+import type { Json, ModelRequest } from './request.ts';
 
 /** A piece of the answer's text, and how long to wait before it. */
 export interface Chunk {
@@ -41,6 +42,7 @@ export function planFor(request: ModelRequest, count: Count): Plan {
 
 function follow(plan: Plan, directive: Directive, offered: readonly string[], count: Count): Plan {
   const say = (text: string, waitMs = 0) => ({ ...plan, chunks: [...plan.chunks, { text, waitMs }] });
+  if ('times' in directive && count(directive.line) >= directive.times) return plan;
   switch (directive.kind) {
     case 'say':
       return say(directive.text);
@@ -53,16 +55,16 @@ function follow(plan: Plan, directive: Directive, offered: readonly string[], co
       if (!directive.always && !offered.includes(directive.name)) return say(`I have no tool ${directive.name} here.`);
       return { ...plan, tool: { name: directive.name, input: directive.input } };
     case 'slow':
-      return count(directive.line) < directive.times ? { ...plan, waitMs: plan.waitMs + directive.ms } : plan;
+      return { ...plan, waitMs: plan.waitMs + directive.ms };
     case 'break':
-      return count(directive.line) < directive.times ? { ...plan, breakOff: true } : plan;
+      return { ...plan, breakOff: true };
     case 'too-long':
-      return count(directive.line) < directive.times ? { ...plan, failure: plan.failure ?? TOO_LONG } : plan;
-    case 'fail': {
-      if (count(directive.line) >= directive.times) return plan;
-      const failure = { status: directive.status, message: 'failed as asked', tooLong: null };
-      return { ...plan, failure: plan.failure ?? failure };
-    }
+      return { ...plan, failure: plan.failure ?? TOO_LONG };
+    case 'fail':
+      return {
+        ...plan,
+        failure: plan.failure ?? { status: directive.status, message: 'failed as asked', tooLong: null },
+      };
   }
 }
 
@@ -99,7 +101,7 @@ export function acknowledgement(prompt: string): string {
 
 /** The plainest value that a JSON schema (or Gemini's, whose types are in capitals) allows, for errands that want their answer in a certain form. */
 function filled(schema: unknown): unknown {
-  if (!isJson(schema)) return null;
+  if (!isObject(schema)) return null;
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   const [choice] = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? list : []));
@@ -115,5 +117,5 @@ const PLAIN: Record<string, (schema: Json) => unknown> = {
   boolean: () => false,
   array: () => [],
   object: ({ properties }) =>
-    Object.fromEntries(Object.entries(isJson(properties) ? properties : {}).map(([key, of]) => [key, filled(of)])),
+    Object.fromEntries(Object.entries(isObject(properties) ? properties : {}).map(([key, of]) => [key, filled(of)])),
 };

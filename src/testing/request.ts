@@ -1,3 +1,5 @@
+import { isObject } from '../core/turn/content.ts';
+
 /** What a request to the stand-in model said, whichever way of speaking it came in. */
 
 export type ApiName = 'anthropic' | 'openai-responses' | 'openai-chat' | 'gemini';
@@ -82,22 +84,9 @@ export function message(
   return { role, texts, text: texts.join('\n'), toolUses, toolResults };
 }
 
-export function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The objects of a list; anything else counts as none, because a stand-in does not judge what it is sent. */
 export function objects(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isJson) : [];
-}
-
-/** What a text says as JSON; the text itself, where it is none. */
-export function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 export function str(value: unknown): string {

@@ -1,14 +1,6 @@
+import { isObject } from '../../core/turn/content.ts';
 import { type Api, type Frame, type Reply, textOf } from '../api.ts';
-import {
-  isJson,
-  type Json,
-  type ModelMessage,
-  type ModelUsage,
-  message,
-  objects,
-  type RequestBody,
-  str,
-} from '../request.ts';
+import { type Json, type ModelMessage, type ModelUsage, message, objects, type RequestBody, str } from '../request.ts';
 
 /** Anthropic Messages, as Claude uses it. */
 export const anthropicMessages: Api = {
@@ -18,7 +10,6 @@ export const anthropicMessages: Api = {
   whole: (reply) => ({ ...head(reply), content: content(reply), stop_reason: stopReason(reply), usage: usage(reply) }),
   frames,
   failure: ({ status, message }) => ({ type: 'error', error: { type: ERRORS[status] ?? 'api_error', message } }),
-  failureFrames: () => null,
   toolUseId: (id) => `toolu_${id}`,
 };
 
@@ -72,7 +63,6 @@ function textBlock({ chunks }: Reply): Frame[] {
     ...chunks.map(({ text, waitMs }) => ({
       ...frame('content_block_delta', { delta: { type: 'text_delta', text } }),
       waitMs,
-      delta: true,
     })),
     frame('content_block_stop', {}),
   ];
@@ -128,6 +118,6 @@ function textsOf(content: unknown): string[] {
 }
 
 function schemaOf({ output_config, output_format }: Json): Json | null {
-  const format = isJson(output_config) && isJson(output_config.format) ? output_config.format : output_format;
-  return isJson(format) && isJson(format.schema) ? format.schema : null;
+  const format = isObject(output_config) && isObject(output_config.format) ? output_config.format : output_format;
+  return isObject(format) && isObject(format.schema) ? format.schema : null;
 }

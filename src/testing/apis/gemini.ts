@@ -1,15 +1,7 @@
+import { isObject } from '../../core/turn/content.ts';
 import { type Api, type Frame, type Reply, textOf } from '../api.ts';
 import type { Failure } from '../plan.ts';
-import {
-  isJson,
-  type Json,
-  type ModelMessage,
-  message,
-  objects,
-  type RequestBody,
-  str,
-  type ToolResult,
-} from '../request.ts';
+import { type Json, type ModelMessage, message, objects, type RequestBody, str, type ToolResult } from '../request.ts';
 
 /** Where it is spoken to: the model and whether to stream are in the path. Streams are server-sent events. */
 const GEMINI_PATH =
@@ -25,7 +17,6 @@ export const geminiGenerateContent: Api = {
   failure: (failure) => ({
     error: { code: failure.status, message: inItsWords(failure), status: STATUSES[failure.status] ?? 'UNKNOWN' },
   }),
-  failureFrames: () => null,
   toolUseId: (id) => `call_${id}`,
 };
 
@@ -70,7 +61,7 @@ function response({ id, model, usage }: Reply, parts: readonly Json[], last: boo
 
 function frames(reply: Reply): Frame[] {
   return [
-    ...reply.chunks.map(({ text, waitMs }) => ({ data: response(reply, [{ text }], false), waitMs, delta: true })),
+    ...reply.chunks.map(({ text, waitMs }) => ({ data: response(reply, [{ text }], false), waitMs })),
     ...calls(reply).map((call) => ({ data: response(reply, [call], false) })),
     // An end of its own: an answer that is broken off must not have said that it ends here.
     { data: response(reply, [{ text: '' }], true) },
@@ -96,9 +87,9 @@ function readContent(content: Json): ModelMessage {
     content.role === 'model' ? 'assistant' : 'user',
     textsOf(parts),
     parts.flatMap(({ functionCall: call }) =>
-      isJson(call) ? { id: idOf(call), name: str(call.name), input: call.args ?? {} } : [],
+      isObject(call) ? { id: idOf(call), name: str(call.name), input: call.args ?? {} } : [],
     ),
-    parts.flatMap(({ functionResponse: result }) => (isJson(result) ? resultOf(result) : [])),
+    parts.flatMap(({ functionResponse: result }) => (isObject(result) ? resultOf(result) : [])),
   );
 }
 
@@ -109,7 +100,7 @@ function idOf({ id, name }: Json): string {
 
 /** A result is an object; most often its text is the only thing in it. */
 function resultOf(result: Json): ToolResult {
-  const response = isJson(result.response) ? result.response : {};
+  const response = isObject(result.response) ? result.response : {};
   const said = response.error ?? response.output ?? response.result ?? response;
   return {
     id: idOf(result),
@@ -121,7 +112,7 @@ function resultOf(result: Json): ToolResult {
 /** A content has parts; instructions are also taken as a part or a string. */
 function partsOf(content: unknown): Json[] {
   if (typeof content === 'string') return [{ text: content }];
-  if (!isJson(content)) return [];
+  if (!isObject(content)) return [];
   return 'parts' in content ? objects(content.parts) : [content];
 }
 
@@ -138,6 +129,6 @@ function namesOf(tool: Json): string[] {
 }
 
 function schemaOf({ generationConfig: config }: Json): Json | null {
-  const schema = isJson(config) ? (config.responseJsonSchema ?? config.responseSchema) : null;
-  return isJson(schema) ? schema : null;
+  const schema = isObject(config) ? (config.responseJsonSchema ?? config.responseSchema) : null;
+  return isObject(schema) ? schema : null;
 }

@@ -1,17 +1,8 @@
+import { isObject } from '../../core/turn/content.ts';
 import { type Api, type Frame, type Reply, textOf } from '../api.ts';
 import type { Failure } from '../plan.ts';
-import {
-  isJson,
-  type Json,
-  jsonOrText,
-  type ModelMessage,
-  message,
-  objects,
-  type RequestBody,
-  str,
-  type ToolUse,
-} from '../request.ts';
-import { openaiError } from './openai-error.ts';
+import { type Json, type ModelMessage, message, objects, type RequestBody, str, type ToolUse } from '../request.ts';
+import { jsonOrText, openaiError, roleOf } from './openai.ts';
 
 /** OpenAI Chat Completions, as most other agents use it. */
 export const openaiChat: Api = {
@@ -22,7 +13,6 @@ export const openaiChat: Api = {
   frames,
   streamEnd: 'data: [DONE]\n\n',
   failure: (failure) => ({ error: openaiError({ ...failure, message: inItsWords(failure) }) }),
-  failureFrames: () => null,
   toolUseId: (id) => `call_${id}`,
 };
 
@@ -65,7 +55,7 @@ function usage({ usage: { inputTokens, outputTokens } }: Reply): Json {
 
 /** The usage comes in a chunk of its own, and only to who asks for it. */
 function frames(reply: Reply, { stream_options }: Json): Frame[] {
-  const counted = isJson(stream_options) && stream_options.include_usage === true;
+  const counted = isObject(stream_options) && stream_options.include_usage === true;
   const chunk = (choices: Json[], used: Json | null = null): Json => ({
     ...head(reply, 'chat.completion.chunk'),
     choices,
@@ -75,7 +65,7 @@ function frames(reply: Reply, { stream_options }: Json): Frame[] {
     chunk([{ index: 0, delta, logprobs: null, finish_reason }]);
   return [
     { data: delta({ role: 'assistant', content: '' }) },
-    ...reply.chunks.map(({ text, waitMs }) => ({ data: delta({ content: text }), waitMs, delta: true })),
+    ...reply.chunks.map(({ text, waitMs }) => ({ data: delta({ content: text }), waitMs })),
     ...reply.toolUses.flatMap((use, index) => toolDeltas(use, index).map((tool) => ({ data: delta(tool) }))),
     { data: delta({}, finishReason(reply)) },
     ...(counted ? [{ data: chunk([], usage(reply)) }] : []),
@@ -116,11 +106,6 @@ function readMessage({ role, content, tool_calls, tool_call_id }: Json): ModelMe
   return message(roleOf(role), texts, uses);
 }
 
-function roleOf(role: unknown): ModelMessage['role'] {
-  if (role === 'assistant') return 'assistant';
-  return role === 'system' || role === 'developer' ? 'system' : 'user';
-}
-
 /** Content is a string, parts of which some are text, or null beside tool calls. */
 function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return content === '' ? [] : [content];
@@ -128,10 +113,10 @@ function textsOf(content: unknown): string[] {
 }
 
 function functionOf(holder: Json): Json {
-  return isJson(holder.function) ? holder.function : {};
+  return isObject(holder.function) ? holder.function : {};
 }
 
 function schemaOf({ response_format }: Json): Json | null {
-  const format = isJson(response_format) ? response_format.json_schema : null;
-  return isJson(format) && isJson(format.schema) ? format.schema : null;
+  const format = isObject(response_format) ? response_format.json_schema : null;
+  return isObject(format) && isObject(format.schema) ? format.schema : null;
 }

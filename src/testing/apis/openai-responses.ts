@@ -1,17 +1,8 @@
+import { isObject } from '../../core/turn/content.ts';
 import { type Api, type Frame, type Reply, textOf } from '../api.ts';
 import type { Failure } from '../plan.ts';
-import {
-  isJson,
-  type Json,
-  jsonOrText,
-  type ModelMessage,
-  message,
-  objects,
-  type RequestBody,
-  str,
-  type ToolUse,
-} from '../request.ts';
-import { openaiError } from './openai-error.ts';
+import { type Json, type ModelMessage, message, objects, type RequestBody, str, type ToolUse } from '../request.ts';
+import { jsonOrText, openaiError, roleOf } from './openai.ts';
 
 /** OpenAI Responses, as Codex uses it. */
 export const openaiResponses: Api = {
@@ -93,7 +84,6 @@ function messageFrames(reply: Reply): Frame[] {
       event: 'response.output_text.delta',
       data: { ...at, delta: chunk.text },
       waitMs: chunk.waitMs,
-      delta: true,
     })),
     { event: 'response.output_text.done', data: { ...at, text } },
     { event: 'response.content_part.done', data: { ...at, part: textPart(text) } },
@@ -147,11 +137,6 @@ function readItem(item: Json): ModelMessage[] {
   return []; // reasoning and whatever else is no part of what was said
 }
 
-function roleOf(role: unknown): ModelMessage['role'] {
-  if (role === 'assistant') return 'assistant';
-  return role === 'system' || role === 'developer' ? 'system' : 'user';
-}
-
 const TEXTS = ['input_text', 'output_text', 'text'];
 
 function textsOf(content: unknown): string[] {
@@ -161,7 +146,7 @@ function textsOf(content: unknown): string[] {
 
 /** A string, blocks, or in older versions an object with the string and whether it went well. */
 function outputOf(output: unknown): { text: string; isError: boolean } {
-  if (!isJson(output)) return { text: textsOf(output).join('\n'), isError: false };
+  if (!isObject(output)) return { text: textsOf(output).join('\n'), isError: false };
   return { text: textsOf(output.content).join('\n'), isError: output.success === false };
 }
 
@@ -170,6 +155,6 @@ function inputOf({ arguments: given, input, action }: Json): unknown {
 }
 
 function schemaOf({ text }: Json): Json | null {
-  const format = isJson(text) ? text.format : null;
-  return isJson(format) && isJson(format.schema) ? format.schema : null;
+  const format = isObject(text) ? text.format : null;
+  return isObject(format) && isObject(format.schema) ? format.schema : null;
 }

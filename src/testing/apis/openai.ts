@@ -1,0 +1,31 @@
+import type { Failure } from '../plan.ts';
+import type { Json, ModelMessage } from '../request.ts';
+
+/** What both ways of speaking to OpenAI's models have in common. */
+
+/** How they say what is wrong. */
+export function openaiError({ status, message, tooLong }: Failure): Json {
+  const code = tooLong ? 'context_length_exceeded' : (CODES[status] ?? null);
+  return { message, type: status < 500 ? 'invalid_request_error' : 'server_error', param: null, code };
+}
+
+const CODES: Record<number, string> = {
+  429: 'rate_limit_exceeded',
+  500: 'server_error',
+  503: 'server_is_overloaded',
+  529: 'server_is_overloaded',
+};
+
+export function roleOf(role: unknown): ModelMessage['role'] {
+  if (role === 'assistant') return 'assistant';
+  return role === 'system' || role === 'developer' ? 'system' : 'user';
+}
+
+/** What a text says as JSON; the text itself, where it is none. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
