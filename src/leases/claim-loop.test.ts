@@ -37,6 +37,19 @@ test('passes come one after the other; those who wake it during one share the ne
   expect(open).toHaveLength(2);
 });
 
+test('a pass that wakes it at once is followed by another, and not joined by it', async () => {
+  const did: string[] = [];
+  const loop: ClaimLoop = new ClaimLoop(async () => {
+    did.push('begins');
+    if (did.length === 1) loop.wake();
+    await null;
+    did.push('ends');
+  });
+  loop.wake();
+  await new Promise(setImmediate);
+  expect(did).toEqual(['begins', 'ends', 'begins', 'ends']);
+});
+
 test('closed, it waits for the pass that runs and begins no other', async () => {
   let passes = 0;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -27,7 +27,7 @@ export class ClaimLoop {
   }
 
   async #run(): Promise<void> {
-    // `wake` must store the promise first: a pass that takes no time would else clear it before it is set.
+    // `wake` must store the promise first: a pass that wakes the loop at once would else start a second one beside it.
     await null;
     while (this.#again && !this.#closed) {
       this.#again = false;

@@ -69,4 +69,43 @@ describe('a lease', () => {
     expect(new Set(counters).size, 'no counter is used twice').toBe(counters.length);
     expect(lease.lost.aborted).toBe(false);
   });
+
+  test('writes nothing after a commit that failed for good, though the store would take it again', async () => {
+    const fault = new ThroughlineError('lease_lost', 'as asked');
+    const commits: string[][] = [];
+    const commit: Store['commit'] = async (_, counter, writes) => {
+      commits.push(writes.map(nameOf));
+      if (commits.length === 1) throw fault;
+      return { seq: counter };
+    };
+    const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
+    const writes = [lease.write(event('fails')), lease.write(event('waits'))];
+    await expect(writes[0]).rejects.toBe(fault);
+    await expect(writes[1]).rejects.toBe(fault);
+    await expect(lease.write(event('comes later'))).rejects.toBe(fault);
+    expect(lease.lost.reason).toBe(fault);
+    expect(commits).toEqual([['fails']]);
+  });
+
+  test('writes nothing once the heartbeat has found it lost', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease(FENCE, { ...PARTS, store });
+    const reason = new ThroughlineError('lease_lost', 'as asked');
+    lease.lose(reason);
+    await expect(lease.write(event('late'))).rejects.toBe(reason);
+    expect(commits).toEqual([]);
+  });
+
+  test('repeats a commit with the same counter while the storage is busy', async () => {
+    const counters: number[] = [];
+    const commit: Store['commit'] = async (_, counter) => {
+      counters.push(counter);
+      if (counters.length === 2) throw new ThroughlineError('storage_busy', 'as asked');
+      return { seq: counter };
+    };
+    const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
+    await lease.write(event('one'), event('two'));
+    await lease.write(event('three'));
+    expect(counters).toEqual([1, 3, 3]);
+  });
 });

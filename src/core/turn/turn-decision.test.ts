@@ -81,6 +81,11 @@ describe('after a prompt that left, the turn ends', () => {
       { failure: FAILED, isFirst: false, ...prompt({ untaken: true, again: false }) },
       { as: 'sent' },
     ],
+    [
+      '… also when that was an attempt of this worker',
+      { failure: FAILED, sentBefore: true, tries: 2, ...prompt({ untaken: true }) },
+      { as: 'sent' },
+    ],
   ])('%s', (_, facts, verdict) => {
     expect(decideAfterAttempt({ ...FACTS, ...facts })).toMatchObject({ next: 'end', ...verdict });
   });

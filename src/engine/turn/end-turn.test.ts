@@ -66,6 +66,13 @@ describe('the session of a turn that ends', () => {
       reason,
     ],
     [
+      'is unsettled after any other end while its process lives, though its agent cannot reopen it',
+      { ...cutOff, reopens: false },
+      { outcome: 'failed' },
+      { state: 'unsettled', process: PROCESS },
+      reason,
+    ],
+    [
       'is lost after any other end when its agent cannot reopen it',
       { ...cutOff, alive: false, reopens: false },
       { outcome: 'failed' },
