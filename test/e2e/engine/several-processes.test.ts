@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { allEvents, ended, expectSound, known, letGo, refusedWith, run, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  ended,
+  expectSound,
+  known,
+  letGo,
+  refusedWith,
+  run,
+  until,
+  WHICH,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
@@ -87,6 +97,20 @@ test('a process that only wants its own turns leaves those of others alone', asy
   expect(known((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
   await letGo(idle.engine, 'chat');
   expect(home.query('SELECT id FROM workers')).toEqual([]);
+});
+
+test('a process that keeps nothing warm runs a conversation up to its own turn, and leaves the rest to others', async () => {
+  await using home = new Home();
+  const later = await home.engine({}, { maxRunning: 0 }); // it submits, and runs nothing
+  const one = await home.open({ claims: 'own', maxWarm: 0 });
+  await one.engine.ensure({ key: 'chat' });
+  const before = await later.submit('chat', '/stream 20 10');
+  const own = await one.engine.submit('chat', 'Hello.');
+  const after = await later.submit('chat', 'Hello again.');
+  expect((await ended(one.engine, own.turn)).state).toBe('completed');
+  expect((await one.engine.turn(before.turn.id)).state).toBe('completed');
+  await until('it has left', () => home.query('SELECT id FROM workers').length === 0);
+  expect((await one.engine.turn(after.turn.id)).state).toBe('queued');
 });
 
 test('a turn for an agent that only another process knows does not wait until this one is idle', async () => {
