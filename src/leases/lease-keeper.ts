@@ -42,7 +42,7 @@ export class LeaseKeeper<F> {
     this.#timers = [];
   }
 
-  /** Looks once, for nobody in particular: what dead holders left running must not wait for the next claim. */
+  /** Looks once: processes that dead holders left running must not wait for the next claim. */
   look(): Promise<void> {
     return this.#reporting(`looking for dead holders of ${this.#kind.of}`, async () => {
       await this.freeDead();
@@ -95,7 +95,7 @@ export async function freeDead<F>(kind: LeaseKind<F>, processes: Processes): Pro
 
 /** What the store can do with one kind of lease. */
 export interface LeaseKind<F> {
-  /** Of what: for the log. */
+  /** What is leased, in words for the log. */
   readonly of: string;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly F[], leaseMs: number): Promise<F[]>;
@@ -132,7 +132,7 @@ export function taskLeases({ tasks }: Store): LeaseKind<TaskFence> {
 export interface LeaseHolder<F> {
   /** The fences that are held now. */
   held(): readonly F[];
-  /** One of them is another's now. It may have been given back, or claimed again under another epoch, meanwhile. */
+  /** One of them is lost. It may meanwhile have been given back, or claimed again under another epoch. */
   lost(fence: F): void | Promise<void>;
   /** Something may have become claimable. Left out: nobody waits here, and dead holders are not looked for. */
   wake?(): void;

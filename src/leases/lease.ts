@@ -9,16 +9,16 @@ import type { Store } from '../ports/store.ts';
 interface LeaseParts {
   readonly store: Pick<Store, 'commit'>;
   readonly clock: Clock;
-  /** How long a full or locked storage is waited for. */
+  /** How long to wait for a full or locked storage. */
   readonly storageMs: number;
-  /** Told again and again while the storage takes nothing. */
+  /** Called again and again while the storage cannot be written. */
   readonly onTrouble: (error: ThroughlineError) => void;
 }
 
 /**
  * The right to write a conversation, and the only way to do it. Writes are committed in the order in which they were given, one
  * commit at a time: what arrives during a commit shares the next one. A commit is repeated with the same counter until it
- * is known to have happened, which changes nothing when it had (R5).
+ * is known to have happened. Repeating a commit changes nothing (R5).
  */
 export class Lease {
   readonly fence: Fence;
@@ -35,7 +35,7 @@ export class Lease {
     this.#parts = parts;
   }
 
-  /** Aborts when another worker owns the conversation, or when the storage refuses for good: then nothing may go on. */
+  /** Aborts when another worker owns the conversation, or when the storage refuses for good. All work must stop then. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -57,7 +57,7 @@ export class Lease {
     while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
   }
 
-  /** Resolves when nothing waits to be written any more, whatever became of it, and those who read it here have read it. */
+  /** Resolves when nothing waits to be written any more, successful or not, and readers in this process have read it. */
   async drained(): Promise<void> {
     if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
@@ -76,7 +76,7 @@ export class Lease {
         try {
           await this.#write(batch);
         } catch (error) {
-          // The fault of one group is not that of those which shared its commit: nothing of it was written.
+          // One group failed, so nothing of the commit was written. The other groups are not at fault.
           if (isConflict(error) && batch.length > 1) for (const group of batch) await this.#writeAlone(group);
           else this.#fail(error, batch);
         }
@@ -130,7 +130,7 @@ export class Lease {
     }
   }
 
-  /** One commit that failed for good leaves a hole: nothing after it may be written under this lease, save a `conflict`. */
+  /** After a commit that failed for good, nothing more may be written under this lease, except after a `conflict`. */
   #fail(error: unknown, batch: readonly Group[]): void {
     if (!isConflict(error)) this.#lost.abort(error);
     for (const group of batch) group.reject(error);
