@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { ConversationEvent, EventKind, EventPayloads } from '../../../src/core/event.ts';
 import { toPublicConversation, toPublicSummary } from '../../../src/core/public/conversation.ts';
@@ -242,6 +243,18 @@ test.each(['embedded', 'over HTTP'])('no internal field is in anything that an e
     expect(kinds).toContain(kind);
   }
   expect(internalIn(values)).toEqual([]);
+});
+
+test('docs/http.md lists every kind of event, with the fields of its payload', () => {
+  const page = readFileSync(new URL('../../../docs/http.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  for (const [kind, stored] of Object.entries(STORED)) {
+    const row = rows.find((line) => line.includes(`\`${kind}\``));
+    expect(row, kind).toBeDefined();
+    if (kind === 'restore.receipt') continue; // a value of its own
+    const { payload } = toPublicEvent({ kind, payload: stored } as ConversationEvent);
+    for (const field of Object.keys(payload)) expect(row, kind).toContain(`\`${field}\``);
+  }
 });
 
 test('an older and a newer client are told to update, and which side, before anything is done', async () => {
