@@ -84,7 +84,6 @@ export type NewTask = Omit<TaskSpec, 'agent' | 'sessions'> & Pick<Task, 'id' | '
 export interface TaskFilter {
   readonly states?: readonly TaskState[];
   readonly milestone?: string;
-  readonly plan?: string;
 }
 
 export interface TaskRetry {

@@ -41,7 +41,7 @@ export function tasks(world: World): void {
     expect(await codeOf(store.tasks.retry(ANN, first.id, { by: 'ann', say: null }))).toBe('conflict');
   });
 
-  test('tasks are found by id, and by name the newest; listed by state, milestone and plan; in pages', async () => {
+  test('tasks are found by id, and by name the newest; listed by state and milestone; in pages', async () => {
     const { store } = world;
     const [a] = await added(store, { name: 'n', milestone: 'm' });
     const [b] = await added(store, { name: 'n' });
@@ -53,7 +53,6 @@ export function tasks(world: World): void {
     expect(await ids({}, { limit: 1 })).toEqual([b.id]);
     expect(await ids({}, { limit: 9, before: b.id })).toEqual([a.id]);
     expect(await ids({ milestone: 'm' }, { limit: 9 })).toEqual([a.id]);
-    expect(await ids({ plan: b.plan }, { limit: 9 })).toEqual([b.id]);
     expect(await ids({ states: ['done'] }, { limit: 9 })).toEqual([]);
     expect(await ids({ states: ['queued'] }, { limit: 9 })).toEqual([b.id, a.id]);
   });

@@ -9,8 +9,13 @@ import type { Database } from '../file/database.ts';
 const LONG = 8192;
 const MARK = '\u0000';
 
-export interface Stored {
+export interface Json {
   readonly json: string;
+  /** 1: strings of it are stored separately. 0: none is. */
+  readonly refs: number;
+}
+
+interface Stored extends Json {
   /** Hashes of the separate strings, which are in `contents` already. */
   readonly hashes: readonly string[];
 }
@@ -22,14 +27,14 @@ const LINK =
 
 export function storeValue(db: Database, owner: string, value: unknown): Stored {
   const plain = JSON.stringify(value);
-  if (plain.length <= LONG) return { json: plain, hashes: [] };
+  if (plain.length <= LONG) return { json: plain, refs: 0, hashes: [] };
   const bodies = new Map<string, string>();
   const json = JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'string' ? apart(inner, bodies) : inner,
   );
-  if (bodies.size === 0) return { json: plain, hashes: [] };
+  if (bodies.size === 0) return { json: plain, refs: 0, hashes: [] };
   for (const [name, body] of bodies) db.run(KEEP, owner, name, body);
-  return { json, hashes: [...bodies.keys()] };
+  return { json, refs: 1, hashes: [...bodies.keys()] };
 }
 
 /** Records which contents a turn uses, so that unused ones can be found. */

@@ -2,7 +2,7 @@ import { type Conversation, type Parent, type TitleSource, titleWins } from '../
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { NewConversation } from '../../../ports/store/conversations.ts';
+import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { pageOf } from '../reading/page.ts';
@@ -53,10 +53,7 @@ export function conversationRow(db: Database, owner: string, id: string): Conver
   return row;
 }
 
-export interface ListPage {
-  readonly limit: number;
-  readonly before?: { readonly updatedAt: number; readonly id: string };
-}
+type ListPage = Parameters<ConversationStore['listConversations']>[1];
 
 export function listConversations(db: Database, owner: string, { limit, before }: ListPage): Conversation[] {
   const most = Math.max(0, limit);

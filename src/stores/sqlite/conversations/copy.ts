@@ -1,13 +1,13 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { promptText } from '../../../core/turn/content.ts';
-import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { addRecord } from '../turns/end.ts';
 import { countSession, countTurns, type EndedTurn } from '../turns/totals.ts';
-import { linkContents, storeValue } from './content.ts';
+import { type Json, linkContents, storeValue } from './content.ts';
 import { conversationRow, insertConversation } from './conversations.ts';
 import type { Ledger } from './ledger.ts';
 import { conversationOf, RECORD, type RecordRow, recordOf } from './rows.ts';
@@ -17,23 +17,12 @@ const INSERT_TURN = `
   INSERT INTO turns (owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, session_id,
     was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at)
   VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?)`;
-const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
-const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 const COPY_LINKS =
   'INSERT INTO content_links (turn, content, owner) SELECT ?, content, owner FROM content_links WHERE turn = ?';
 const INSERT_SESSION = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, turns, usage, opened_at,
     used_at, used_seq)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'closed', 0, ?, ?, ?, 0)`;
-
-/** A turn that ended in another conversation or store, as JSON to store unchanged. */
-interface Copied {
-  readonly record: TurnRecord;
-  readonly prompt: string;
-  readonly promptRefs: number;
-  readonly body: string;
-  readonly bodyRefs: number;
-}
 
 /** Copies rows; long content is shared. The parent's hash is over the JSON of the records, one a line. */
 export function fork(tx: Tx, owner: string, source: string, n: number, spec: NewConversation): Conversation {
@@ -53,7 +42,7 @@ export function fork(tx: Tx, owner: string, source: string, n: number, spec: New
 
   const ledger = insertConversation(tx, owner, spec, named, origin);
   for (const { turn, record, prompt, prompt_refs, body, body_refs } of copied) {
-    const no = addEnded(ledger, { record, prompt, promptRefs: prompt_refs, body, bodyRefs: body_refs });
+    const no = addEnded(ledger, record, { json: prompt, refs: prompt_refs }, { json: body, refs: body_refs });
     if (prompt_refs + body_refs > 0) tx.db.run(COPY_LINKS, no, turn);
   }
   // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
@@ -83,8 +72,7 @@ export function importConversation(
     const { prompt, ...rest } = record;
     const asked = storeValue(tx.db, owner, prompt);
     const body = storeValue(tx.db, owner, rest);
-    const [promptRefs, bodyRefs] = [asked, body].map(({ hashes }) => (hashes.length > 0 ? 1 : 0)) as [number, number];
-    const no = addEnded(ledger, { record, prompt: asked.json, promptRefs, body: body.json, bodyRefs });
+    const no = addEnded(ledger, record, asked, body);
     linkContents(tx.db, owner, no, [...asked.hashes, ...body.hashes]);
   }
   importSessions(ledger, history.sessions);
@@ -112,7 +100,9 @@ function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): 
   }
 }
 
-function addEnded({ tx, row }: Ledger, { record, prompt, promptRefs, body, bodyRefs }: Copied): number {
+/** Adds a turn that ended in another conversation or store. */
+function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json): number {
+  const { tx, row } = ledger;
   const failure = record.failure === null ? null : JSON.stringify(record.failure);
   const { no } = tx.db.run(
     INSERT_TURN,
@@ -122,8 +112,8 @@ function addEnded({ tx, row }: Ledger, { record, prompt, promptRefs, body, bodyR
     randomUUIDv7(),
     record.outcome,
     record.agent,
-    prompt,
-    promptRefs,
+    prompt.json,
+    prompt.refs,
     record.sessionId,
     failure,
     JSON.stringify(record.usage),
@@ -131,10 +121,7 @@ function addEnded({ tx, row }: Ledger, { record, prompt, promptRefs, body, bodyR
     record.startedAt,
     record.endedAt,
   );
-  row.head = record.n;
-  row.history += 1;
-  tx.db.run(INSERT_RECORD, no, row.owner, row.conv, record.n, row.history, body, bodyRefs);
-  tx.db.run(INSERT_WORDS, no, promptText(record.prompt), replyText(record.parts));
+  addRecord(ledger, no, record, body);
   return no;
 }
 

@@ -3,6 +3,7 @@ import type { TitleSource } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
+import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { nextChain, payloadDigest } from './chain.ts';
 
@@ -69,12 +70,9 @@ export class Ledger {
     return new Ledger(tx, tx.db.one<LeaseRow>(LEASE_BY_NO, conv) as LeaseRow);
   }
 
-  /** The conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
+  /** Throws as `leaseUnder` does. */
   static under(tx: Tx, fence: Fence): Ledger {
-    const row = tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
-    if (row === undefined || (row.owner !== fence.owner && !isErased(row))) throw noConversation();
-    if (row.epoch !== fence.epoch || row.worker === null) throw leaseLost();
-    return new Ledger(tx, row);
+    return new Ledger(tx, leaseUnder(tx.db, fence));
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
@@ -121,9 +119,13 @@ export class Ledger {
   }
 }
 
-/** For its holder, an erased conversation is a lost lease. */
-export function isErased({ owner }: { owner: string }): boolean {
-  return owner === '';
+/** The row of the conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
+export function leaseUnder(db: Database, fence: Fence): LeaseRow {
+  const row = db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
+  // For its holder, an erased conversation, which has no owner, is a lost lease.
+  if (row === undefined || (row.owner !== fence.owner && row.owner !== '')) throw noConversation();
+  if (row.epoch === fence.epoch && row.worker !== null) return row;
+  throw new ThroughlineError('lease_lost', 'Another worker owns the conversation now.');
 }
 
 export interface TurnName {
@@ -133,8 +135,4 @@ export interface TurnName {
 
 export function noConversation(): ThroughlineError {
   return new ThroughlineError('not_found', 'There is no such conversation.');
-}
-
-export function leaseLost(): ThroughlineError {
-  return new ThroughlineError('lease_lost', 'Another worker owns the conversation now.');
 }

@@ -3,7 +3,7 @@ import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
-import { conversationNo, conversationRow } from './conversations.ts';
+import { conversationRow } from './conversations.ts';
 import { verifiedOwner } from './erase.ts';
 
 interface ChainRow {
@@ -23,59 +23,38 @@ const PAGE = `
 const CHAIN_AT = 'SELECT chain FROM events WHERE conv = ? AND seq = ?';
 const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 
-/** Page by page, so that other work of this process goes on between. */
+/** Checks the chain up to its last event now. `head`: one that was kept elsewhere. */
 export async function verify(access: Access, owner: string, id: string, head?: string): Promise<ChainCheck> {
-  const under = await access.read((db) => verifiedOwner(db, owner, id));
-  const end = await access.read((db) => conversationRow(db, under, id).lastSeq);
-  for (let walk = START; ; ) {
-    const at = walk;
-    const step = await access.read((db) => verifyPage(db, under, id, at, end));
-    if ('broken' in step) return access.read((db) => foundIn(db, under, id, { ...step, end }, head));
-    walk = step.next;
+  const { no, lastSeq: end } = await access.read((db) => conversationRow(db, verifiedOwner(db, owner, id), id));
+  const broken = await firstBroken(access, id, no, end);
+  return access.read((db) => {
+    const headAt = (seq: number) =>
+      `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
+    if (head === undefined) return { broken, head: headAt(end) };
+    const kept = broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head;
+    return { broken, head: headAt(end), kept };
+  });
+}
+
+/**
+ * The first event that does not fit the chain; null: it is whole. Page by page, so that other work of this process goes on
+ * between. The hot row has the last link, so a missing tail is found, too.
+ */
+async function firstBroken(access: Access, id: string, no: number, end: number): Promise<number | null> {
+  let seq = 0;
+  let chain = NO_CHAIN;
+  while (seq < end) {
+    const after = seq;
+    const rows = await access.read((db) => db.all<ChainRow>(PAGE, no, after, end));
+    for (const row of rows) {
+      const expected = row.seq === seq + 1 ? linkOf(id, chain, row) : null;
+      if (expected === null || hex(expected) !== hex(row.chain)) return seq + 1;
+      ({ seq, chain } = row);
+    }
+    if (rows.length === 0) return seq + 1;
     await breathe();
   }
-}
-
-interface Walk {
-  /** The chain is whole up to this event. */
-  readonly seq: number;
-  readonly chain: Uint8Array;
-}
-
-const START: Walk = { seq: 0, chain: NO_CHAIN };
-
-/** `broken` null: the chain is whole. */
-type Step = { readonly broken: number | null } | { readonly next: Walk };
-
-/** Checks one page of the chain after `from`, up to `end`. The hot row has the last link, so a missing tail is found, too. */
-function verifyPage(db: Database, owner: string, id: string, from: Walk, end: number): Step {
-  const no = conversationNo(db, owner, id);
-  let { seq, chain } = from;
-  const rows = db.all<ChainRow>(PAGE, no, seq, end);
-  for (const row of rows) {
-    const expected = row.seq === seq + 1 ? linkOf(id, chain, row) : null;
-    if (expected === null || hex(expected) !== hex(row.chain)) return { broken: seq + 1 };
-    chain = row.chain;
-    seq = row.seq;
-  }
-  if (rows.length > 0 && seq < end) return { next: { seq, chain } };
-  if (seq < end) return { broken: seq + 1 };
-  return endsAs(db, no, end, chain) ? { broken: null } : { broken: end };
-}
-
-/** What the walk to `end` has found. `head`: one that was kept elsewhere. */
-function foundIn(db: Database, owner: string, id: string, walked: Walked, head?: string): ChainCheck {
-  const no = conversationNo(db, owner, id);
-  const { broken, end } = walked;
-  const headAt = (seq: number) => `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
-  if (head === undefined) return { broken, head: headAt(end) };
-  const kept = broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head;
-  return { broken, head: headAt(end), kept };
-}
-
-interface Walked {
-  readonly broken: number | null;
-  readonly end: number;
+  return (await access.read((db) => endsAs(db, no, end, chain))) ? null : end;
 }
 
 function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {

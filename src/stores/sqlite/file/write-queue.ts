@@ -27,15 +27,6 @@ export interface Tx {
   moved(conversation: string, eventNo: number | null, own?: boolean): void;
 }
 
-/** What a committed batch has changed, for the bell. */
-export interface News {
-  readonly conversations: readonly string[];
-  /** Those of them that only the holder of their lease has written. */
-  readonly own: ReadonlySet<string>;
-  /** First and last number of the events written, which are consecutive; null: none. */
-  readonly events: { readonly first: number; readonly last: number } | null;
-}
-
 interface Waiting {
   readonly verb: (tx: Tx) => unknown;
   readonly resolve: (value: never) => void;
@@ -47,7 +38,7 @@ const BATCH_MS = 10;
 /** After a commit this recent, more writes are likely to come at once. */
 const BUSY_MS = 5;
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly busyMs: number;
   readonly clock: Clock;
   readonly committed: (news: News) => void;
@@ -107,7 +98,7 @@ export class WriteQueue {
     this.#rollback();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
-    const news = new BatchNews();
+    const news = new News();
     try {
       const answers = this.#verbs(taken, news);
       this.#db.run('COMMIT');
@@ -136,7 +127,7 @@ export class WriteQueue {
   }
 
   /** Runs what waits. Returns, for each verb, how to answer it after the commit. */
-  #verbs(taken: Waiting[], news: BatchNews): (() => void)[] {
+  #verbs(taken: Waiting[], news: News): (() => void)[] {
     const now = this.#options.clock.now();
     const monotonic = this.#monotonic();
     const answers: (() => void)[] = [];
@@ -153,7 +144,7 @@ export class WriteQueue {
   }
 
   /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
-  #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): () => void {
+  #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
     const moves: Parameters<Tx['moved']>[] = [];
     this.#db.run('SAVEPOINT verb');
     try {
@@ -175,15 +166,18 @@ function refuse(all: readonly Waiting[], error: unknown): void {
   for (const waiting of all) waiting.reject(reason);
 }
 
-class BatchNews implements News {
+/** What a committed batch has changed, for the bell. */
+export class News {
   readonly #conversations = new Set<string>();
   readonly #asked = new Set<string>();
+  /** First and last number of the events written, which are consecutive; null: none. */
   events: { first: number; last: number } | null = null;
 
   get conversations(): string[] {
     return [...this.#conversations];
   }
 
+  /** Those that only the holder of their lease has written. */
   get own(): ReadonlySet<string> {
     return this.#conversations.difference(this.#asked);
   }

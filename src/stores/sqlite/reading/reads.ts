@@ -4,7 +4,9 @@ import type { Session } from '../../../core/restore/session.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
+import type { PermissionStore } from '../../../ports/store/permissions.ts';
 import type { NativeSession } from '../../../ports/store/sessions.ts';
+import type { TurnStore } from '../../../ports/store/turns.ts';
 import { conversationNo, conversationRow } from '../conversations/conversations.ts';
 import {
   EVENT,
@@ -49,10 +51,7 @@ const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' A
 const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 
-export interface Range {
-  readonly after: number;
-  readonly limit: number;
-}
+type Range = Parameters<TurnStore['turns']>[2];
 
 export function events(
   db: Database,
@@ -114,12 +113,12 @@ export function countRecordsAfter(db: Database, owner: string, id: string, after
   return historyCount - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
 }
 
-export interface SessionFilter {
-  readonly agent?: string;
-  readonly limit?: number;
-}
-
-export function sessions(db: Database, owner: string, id: string, filter: SessionFilter = {}): Session[] {
+export function sessions(
+  db: Database,
+  owner: string,
+  id: string,
+  filter: { agent?: string; limit?: number } = {},
+): Session[] {
   const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
   const rows =
     filter.agent === undefined
@@ -139,23 +138,13 @@ export function findSessions(db: Database, owner: string, id: string): Session[]
   return db.all<SessionRow>(SESSIONS_BY_ID, owner, id).map(sessionOf);
 }
 
-export interface PermissionFilter {
-  readonly conversation?: string;
-  readonly turn?: string;
-  readonly open?: boolean;
-}
-
-export interface PermissionPage {
-  /** The id of the last one of the page before. */
-  readonly after?: string;
-  readonly limit?: number;
-}
+type PermissionFilter = Parameters<PermissionStore['permissions']>[1];
 
 export function permissions(
   db: Database,
   owner: string,
   filter: PermissionFilter,
-  { after, limit }: PermissionPage = {},
+  { after, limit }: { after?: string; limit?: number } = {},
 ): Permission[] {
   const last = after === undefined ? 0 : permissionNo(db, owner, after);
   return pageOf(wanted(permissionRows(db, owner, filter, last), filter), permissionOf, { limit });

@@ -17,7 +17,7 @@ const INSERT = `
 const INSERT_AFTER = 'INSERT INTO task_after (task, first, owner) VALUES (?, ?, ?)';
 const NEWEST = `
   SELECT * FROM tasks WHERE owner = ? AND no < ?
-    AND (? IS NULL OR state IN (SELECT value FROM json_each(?))) AND (? IS NULL OR milestone = ?) AND (? IS NULL OR plan = ?)
+    AND (? IS NULL OR state IN (SELECT value FROM json_each(?))) AND (? IS NULL OR milestone = ?)
   ORDER BY no DESC ${LIMIT}`;
 
 export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[]; duplicate: boolean } {
@@ -93,11 +93,11 @@ export function sessionTaken(session: string | null, cause: unknown): Throughlin
 export function listTasks(
   db: Database,
   owner: string,
-  { states, milestone, plan }: TaskFilter,
+  { states, milestone }: TaskFilter,
   { limit, before }: { limit: number; before?: string },
 ): Task[] {
   const last = before === undefined ? Number.MAX_SAFE_INTEGER : taskRow(db, owner, before).no;
+  const of = milestone ?? null;
   const wanted = states === undefined ? null : JSON.stringify(states);
-  const [m, p] = [milestone ?? null, plan ?? null];
-  return pageOf(db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, m, m, p, p, limit), taskOf);
+  return pageOf(db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, of, of, limit), taskOf);
 }

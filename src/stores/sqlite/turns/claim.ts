@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence } from '../../../ports/store/leases.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { isErased, Ledger, leaseLost, noConversation } from '../conversations/ledger.ts';
+import { Ledger, leaseUnder } from '../conversations/ledger.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -26,8 +26,6 @@ const NAMED = `
 const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
 const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
-const HELD = `
-  SELECT l.conv, l.owner, l.epoch, l.worker FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
@@ -81,10 +79,7 @@ function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
 
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
 export function beginnable(db: Database, fence: Fence, agents: readonly string[]): TurnRow | null {
-  const held = db.one<{ conv: number; owner: string; epoch: number; worker: number | null }>(HELD, fence.conversation);
-  if (held === undefined || (held.owner !== fence.owner && !isErased(held))) throw noConversation();
-  if (held.epoch !== fence.epoch || held.worker === null) throw leaseLost();
-  return oldestOpen(db, held.conv, agents);
+  return oldestOpen(db, leaseUnder(db, fence).conv, agents);
 }
 
 function oldestOpen(db: Database, conv: number, agents: readonly string[]): TurnRow | null {

@@ -4,7 +4,7 @@ import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
-import { linkContents, readValue, storeValue } from '../conversations/content.ts';
+import { type Json, linkContents, readValue, storeValue } from '../conversations/content.ts';
 import { Ledger, type Stamp } from '../conversations/ledger.ts';
 import { type RecordBody, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
@@ -34,7 +34,9 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
   tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
   if (record !== null) {
-    addRecord(ledger, turn, record);
+    const body = storeValue(tx.db, row.owner, bodyOf(tx.db, turn, record));
+    addRecord(ledger, turn.no, record, body);
+    linkContents(tx.db, row.owner, turn.no, body.hashes);
     countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
     countSpent(tx, row.owner, turn.agent, 1, usage);
   }
@@ -44,15 +46,12 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   ledger.append('turn.ended', turn, { n: turn.n, outcome, failure, reply, usage }, stamp);
 }
 
-/** Puts the record at the end of the history and makes it the head. */
-function addRecord({ tx, row }: Ledger, turn: TurnRow, record: TurnRecord): void {
+/** Puts the record at the end of the history and makes it the head. `body`: the record without its prompt. */
+export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord, body: Json): void {
   row.head = record.n;
   row.history += 1;
-  const body = storeValue(tx.db, row.owner, bodyOf(tx.db, turn, record));
-  const refs = body.hashes.length > 0 ? 1 : 0;
-  tx.db.run(INSERT_RECORD, turn.no, row.owner, row.conv, record.n, row.history, body.json, refs);
-  linkContents(tx.db, row.owner, turn.no, body.hashes);
-  tx.db.run(INSERT_WORDS, turn.no, promptText(record.prompt), replyText(record.parts));
+  tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs);
+  tx.db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
 }
 
 function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {

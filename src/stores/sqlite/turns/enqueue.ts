@@ -114,7 +114,7 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     row.next_seq,
     agent,
     prompt.json,
-    prompt.hashes.length > 0 ? 1 : 0,
+    prompt.refs,
     JSON.stringify(request.options),
     request.retryOf,
     JSON.stringify(NO_USAGE),
