@@ -33,18 +33,18 @@ export class TaskRunner {
     const holder = {
       held: () => [...this.#running.values()].map(({ fence }) => fence),
       lost: (fence: TaskFence) => this.#lost(fence),
-      wake: () => this.#wake(),
+      wake: () => this.#loop.wake(),
       onFault: (error: unknown, where: string) => void this.#report(error, where),
     };
     this.#keeper = new LeaseKeeper(taskLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onBell(moved));
-    if (parts.settings.claims === 'all') this.#wake();
+    if (parts.settings.claims === 'all') this.#loop.wake();
   }
 
   /** Makes this process run them as soon as they are free. */
   want(...tasks: readonly string[]): void {
     for (const task of tasks) this.#wanted.add(task);
-    this.#wake();
+    this.#loop.wake();
   }
 
   async close(): Promise<void> {
@@ -61,7 +61,7 @@ export class TaskRunner {
   #onBell(moved: readonly string[] | null): void {
     const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
     for (const id of held) void this.#look(id);
-    if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#wake();
+    if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#loop.wake();
     else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wakeSoon();
   }
 
@@ -80,18 +80,14 @@ export class TaskRunner {
   #wakeSoon(): void {
     this.#pause ??= setTimeout(() => {
       this.#pause = null;
-      this.#wake();
+      this.#loop.wake();
     }, COLLECT_MS).unref();
-  }
-
-  #wake(): void {
-    this.#loop.wake();
   }
 
   async #claimAll(): Promise<void> {
     try {
       while (!this.#closed && (await this.#claim())) {}
-      if (!this.#closed && (await this.#keeper.freeDead())) this.#wake();
+      if (!this.#closed && (await this.#keeper.freeDead())) this.#loop.wake();
     } catch (error) {
       this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
     }
@@ -139,7 +135,7 @@ export class TaskRunner {
       else await this.#parts.store.tasks.release(fence).catch(() => {});
     }
     this.#running.delete(task.id);
-    this.#wake();
+    this.#loop.wake();
   }
 
   /** A task that has just come to rest has no lease either; what is stored tells the two apart. */

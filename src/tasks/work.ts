@@ -19,7 +19,7 @@ import type { Turn } from '../core/turn/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { BudgetWatch } from './budget-watch.ts';
-import { Gatekeeper } from './gates/gatekeeper.ts';
+import { judge } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, isRefusal, Stopped, type StopReason } from './task-turn.ts';
 
@@ -40,7 +40,6 @@ export class TaskWork {
   readonly #stop: AbortSignal;
   /** One for the working agent, one for the judge. */
   readonly #watch: Record<TurnPurpose, BudgetWatch>;
-  readonly #gatekeeper: Gatekeeper;
   #task: Task;
   #left: TaskClaim['gate'];
 
@@ -52,7 +51,6 @@ export class TaskWork {
     this.#task = claim.task;
     this.#left = claim.gate;
     this.#stop = stop;
-    this.#gatekeeper = new Gatekeeper(parts, this.#engine);
     const { session, milestone, progress } = claim.task;
     const isNew = session === null && milestone === null && progress.turns === 0;
     this.#watch = { work: new BudgetWatch(isNew), gate: new BudgetWatch(false) };
@@ -174,7 +172,8 @@ export class TaskWork {
       return judged;
     };
     const turn = turns[0]?.turn as string;
-    return this.#gatekeeper.judge({ task: this.#task, conversation, turn, stop: this.#stop, started, have });
+    const judging = { task: this.#task, conversation, turn, stop: this.#stop, started, have };
+    return judge(this.#parts, this.#engine, judging);
   }
 
   /** Stores the results of the turn and the decision in one commit. */

@@ -7,7 +7,7 @@ import { NO_BUDGET, parseBudget } from './task-budget.ts';
 import { checkTogether } from './task-together.ts';
 
 /** Tasks that are added together, all or none of them. */
-export interface TaskPlan {
+interface TaskPlan {
   /** How many of these may run at once; null: only the limit of the data home applies. */
   readonly parallel: number | null;
   readonly tasks: readonly TaskSpec[];
@@ -50,10 +50,15 @@ const OWN = ['name', 'goal', 'session', 'after'];
 
 /** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
 export function parsePlan(input: unknown, locate: Locate = inWords): TaskPlan {
-  const reader = new PlanReader(locate);
-  if (Array.isArray(input)) return reader.plan({ tasks: input }, (path) => path.slice(1));
-  if (isObject(input) && !('tasks' in input)) return reader.plan({ tasks: [input] }, (path) => path.slice(2));
-  return reader.plan(input, (path) => path);
+  const reader = new PlanReader((path) => locate(asGiven(input, path)));
+  if (Array.isArray(input)) return reader.plan({ tasks: input });
+  return reader.plan(isObject(input) && !('tasks' in input) ? { tasks: [input] } : input);
+}
+
+/** Turns a path of `{tasks: […]}` into the path in what the caller gave. */
+function asGiven(plan: unknown, path: PlanPath): PlanPath {
+  if (Array.isArray(plan)) return path.slice(1);
+  return isObject(plan) && !('tasks' in plan) ? path.slice(2) : path;
 }
 
 export function inWords(path: PlanPath): string {
@@ -63,24 +68,17 @@ export function inWords(path: PlanPath): string {
 
 /** The place of a task's field in the plan as the caller gave it. */
 export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
-  const prefix = (index: number): PlanPath => {
-    if (Array.isArray(plan)) return [index];
-    return typeof plan === 'object' && plan !== null && 'tasks' in plan ? ['tasks', index] : [];
-  };
-  return (index, field) => locate([...prefix(index), field]);
+  return (index, field) => locate(asGiven(plan, ['tasks', index, field]));
 }
 
 class PlanReader {
   readonly #locate: Locate;
-  /** Turns a path of `{tasks: […]}` into the path in what the caller gave. */
-  #given: (path: PlanPath) => PlanPath = (path) => path;
 
   constructor(locate: Locate) {
     this.#locate = locate;
   }
 
-  plan(input: unknown, given: (path: PlanPath) => PlanPath): TaskPlan {
-    this.#given = given;
+  plan(input: unknown): TaskPlan {
     if (!isObject(input)) throw this.fault([], 'A plan must be an object with "tasks".');
     this.#onlyKnown(input, ['tasks', 'defaults', 'parallel'], []);
     const { tasks, defaults = {}, parallel } = input;
@@ -225,6 +223,6 @@ class PlanReader {
   }
 
   fault(path: PlanPath, what: string, hint = 'docs/tasks.md lists every field, with an example.'): ThroughlineError {
-    return new ThroughlineError('invalid', `${this.#locate(this.#given(path))}${what}`, { hint });
+    return new ThroughlineError('invalid', `${this.#locate(path)}${what}`, { hint });
   }
 }

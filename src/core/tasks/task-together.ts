@@ -32,38 +32,23 @@ function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
 
 /** Tasks that wait for each other would never start. */
 function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>, fault: Fault): void {
-  const state = new Map<number, 'open' | 'done'>();
-  for (const start of tasks.keys()) {
-    // Without recursion: a plan may be one long chain.
-    const path: { task: number; next: number }[] = [{ task: start, next: 0 }];
-    while (path.length > 0) {
-      const at = path.at(-1) as { task: number; next: number };
-      if (at.next === 0 && state.get(at.task) === 'done') {
-        path.pop();
-        continue;
-      }
-      state.set(at.task, 'open');
-      const after = tasks[at.task]?.after ?? [];
-      const name = after[at.next];
-      at.next += 1;
-      if (name === undefined) {
-        state.set(at.task, 'done');
-        path.pop();
-        continue;
-      }
-      const task = byName.get(name) as number;
-      if (state.get(task) === 'open') {
-        const circle = path.slice(path.findIndex((step) => step.task === task)).map((step) => step.task);
-        throw cycle(tasks, [...circle, task], at.task, fault);
-      }
-      path.push({ task, next: 0 });
-    }
+  /** Tasks of which it is not known yet that they can start. */
+  const open = new Set(tasks.keys());
+  const waitsFor = (i: number) => tasks[i]?.after.map((name) => byName.get(name) as number).find((j) => open.has(j));
+  for (let before = 0; before !== open.size; ) {
+    before = open.size;
+    for (const i of open) if (waitsFor(i) === undefined) open.delete(i);
   }
-}
-
-function cycle(tasks: readonly TaskSpec[], circle: readonly number[], at: number, fault: Fault): ThroughlineError {
-  const way = circle.map((i) => tasks[i]?.name).join(' → ');
-  return fault(at, 'after', `These tasks wait for each other: ${way}.`, 'Remove one of these names from "after".');
+  let [at] = open;
+  if (at === undefined) return;
+  const path: number[] = [];
+  while (!path.includes(at)) {
+    path.push(at);
+    at = waitsFor(at) as number;
+  }
+  const circle = [...path.slice(path.indexOf(at)), at].map((i) => tasks[i]?.name).join(' → ');
+  const hint = 'Remove one of these names from "after".';
+  throw fault(path.at(-1) as number, 'after', `These tasks wait for each other: ${circle}.`, hint);
 }
 
 /** A native session belongs to one conversation for good: a second task could never use it. */

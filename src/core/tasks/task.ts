@@ -192,17 +192,9 @@ export interface TaskEventPayloads {
 
 export type TaskEventKind = keyof TaskEventPayloads;
 
-/** One fact of a task. `seq` counts the events of all tasks of an owner, from 1, without gaps. */
-export type TaskEvent = {
-  [K in TaskEventKind]: {
-    readonly seq: number;
-    readonly task: string;
-    readonly kind: K;
-    readonly at: number;
-    readonly payload: TaskEventPayloads[K];
-  };
-}[TaskEventKind];
-
 export type TaskEventDraft = {
   [K in TaskEventKind]: { readonly kind: K; readonly payload: TaskEventPayloads[K] };
 }[TaskEventKind];
+
+/** One fact of a task. `seq` counts the events of all tasks of an owner, from 1, without gaps. */
+export type TaskEvent = TaskEventDraft & { readonly seq: number; readonly task: string; readonly at: number };

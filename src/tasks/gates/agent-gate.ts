@@ -11,36 +11,31 @@ const MOST_REPLY = 8_000;
 /** Once more when the first answer was no verdict. */
 const MOST_ASKED = 2;
 
-type AgentGate = Extract<Gate, { kind: 'agent' }>;
-
-export interface AgentGateRequest {
-  readonly gate: AgentGate;
+interface AgentGateRequest {
+  readonly gate: Extract<Gate, { kind: 'agent' }>;
   readonly task: Task;
   readonly engine: Engine;
-  /** The conversation of the judge. */
-  readonly bench: string;
-  /** The reply of the working agent. */
-  readonly reply: string;
+  /** The directory of the work. */
+  readonly work: string;
+  /** The turn that is judged. */
+  readonly turn: string;
   readonly monotonic: () => number;
   /** Runs a turn of the judge and keeps it for the record. */
   have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
-/** The conversation of the judge, in the directory of the work. */
-export async function openBench(engine: Engine, task: Task, gate: AgentGate, work: string): Promise<string> {
-  const title = asTitle(`Gate: ${gate.ask}`, 100);
-  return (await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd: work, title })).id;
-}
-
 /** Asks an agent for a verdict in a conversation of its own, so that it judges the work and not the talk about it. */
 export async function runAgentGate(request: AgentGateRequest): Promise<GateResult> {
-  const { gate, task, engine, bench: id, monotonic } = request;
+  const { gate, task, engine, work: cwd, monotonic } = request;
+  const { reply: said } = await engine.answerOf(request.turn);
+  const title = asTitle(`Gate: ${gate.ask}`, 100);
+  const { id } = await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd, title });
   const begun = monotonic();
   const result = (verdict: GateResult['verdict'], summary: string): GateResult => {
     return { verdict, summary, output: '', cut: 0, ms: Math.round(monotonic() - begun) };
   };
   const boundary = `said-in-turn-${task.progress.round}.${task.progress.iteration}`;
-  let prompt = verdictPrompt(task, gate.ask, request.reply.slice(-MOST_REPLY), boundary);
+  let prompt = verdictPrompt(task, gate.ask, said.slice(-MOST_REPLY), boundary);
   let asked = 1;
   for (let malformed = 0, interrupted = 0; ; asked += 1) {
     const requestId = requestIdOf(task.id, task.progress, 'gate', asked);

@@ -15,7 +15,7 @@ const ONCE_TOLD = 'read -r told && exec /bin/sh -c "$1" </dev/null';
 /** How long a gate may take to stop after SIGTERM. */
 const GRACE_MS = 2_000;
 
-export interface CommandGateRequest {
+interface CommandGateRequest {
   readonly gate: Extract<Gate, { kind: 'command' }>;
   readonly sandbox: OpenSandbox;
   /** Aborting it ends the gate and everything it started. */
@@ -37,7 +37,7 @@ export async function runCommandGate(request: CommandGateRequest): Promise<GateR
     if (!(error instanceof ThroughlineError)) throw error;
     return { verdict: 'broken', summary: error.message, output: '', cut: 0, ms: since() };
   }
-  const tail = new OutputTail(MOST_OUTPUT);
+  const tail = new OutputTail();
   const timeout = AbortSignal.timeout(gate.timeoutMs);
   const ending = endOn(child, AbortSignal.any([signal, timeout]));
   const told = request.started(child.identity).then(() => {
@@ -89,13 +89,8 @@ function endOn(child: Child, signal: AbortSignal): () => void {
 
 /** The end of what a program writes to both outputs, in the order in which it comes, in bounded memory. */
 class OutputTail {
-  readonly #most: number;
   #text = '';
   #cut = 0;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
 
   async read(stream: AsyncIterable<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
@@ -105,17 +100,17 @@ class OutputTail {
 
   /** Without an unpaired surrogate: the cut may be inside a character. */
   result(): Pick<GateResult, 'output' | 'cut'> {
-    this.#shorten(this.#most);
+    this.#shorten();
     return { output: this.#text.toWellFormed().trimEnd(), cut: this.#cut };
   }
 
   #add(text: string): void {
     this.#text += text;
-    if (this.#text.length > 2 * this.#most) this.#shorten(this.#most);
+    if (this.#text.length > 2 * MOST_OUTPUT) this.#shorten();
   }
 
-  #shorten(most: number): void {
-    const over = this.#text.length - most;
+  #shorten(): void {
+    const over = this.#text.length - MOST_OUTPUT;
     if (over <= 0) return;
     this.#text = this.#text.slice(over);
     this.#cut += over;
