@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { ended, event, expectSound, known, letGo, refusedWith, run, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  ended,
+  event,
+  expectSound,
+  known,
+  letGo,
+  refusedWith,
+  run,
+  WHICH,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
@@ -118,4 +128,16 @@ test.each([
   await event(engine, 'chat', kind, { turn: turn.id });
   await engine.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', failure: { code: 'cancelled' } });
+});
+
+test('a turn that is cancelled in the pause before its next attempt does not begin that attempt', async () => {
+  await using home = new Home();
+  const { engine } = await home.open({ retryMs: 60_000 });
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await engine.submit('chat', '/say hm\n/fail agent_failed 1');
+  await event(engine, 'chat', 'turn.update', { turn: turn.id });
+  await engine.cancel(turn.id);
+  expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', attempt: 1 });
+  expect((await allEvents(engine, 'chat')).map(({ kind }) => kind)).not.toContain('turn.retrying');
+  expect((await engine.answerOf(turn.id)).reply).toBe('hm');
 });
