@@ -143,7 +143,7 @@ export interface AgentSession {
   allowTools(): Promise<boolean>;
   /** Passes on the answer to a permission that this session asked for; null: the question is cancelled. */
   answer(permissionId: string, optionId: string | null): void;
-  /** Ends the process in good order, or by force. Idempotent; never throws. */
+  /** Ends the process properly, or by force. Idempotent; never throws. */
   close(): Promise<void>;
   /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
   kill(): Promise<void>;

@@ -15,7 +15,7 @@ export interface ClaudeConnection {
   interrupt(): Promise<void>;
   /** How it ended (exit code or signal, end of stderr); null while alive. */
   readonly ending: string | null;
-  /** Ends the process: in good order, after a timeout by force. Idempotent; never throws. */
+  /** Ends the process: properly, after a timeout by force. Idempotent; never throws. */
   close(): Promise<void>;
   /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
   kill(): Promise<void>;
@@ -27,7 +27,7 @@ export interface ConnectRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly how:
     | { readonly kind: 'new'; readonly id: string }
-    /** `rewind`: go on from the entry `at`, and drop the prompt `drops` that came after it. Left out: from where it stands. */
+    /** `rewind`: continue from the entry `at`, and drop the prompt `drops` that came after it. Left out: from where it stands. */
     | {
         readonly kind: 'resume';
         readonly id: string;

@@ -22,7 +22,7 @@ const OF_ANOTHER_SESSION =
   /^CLAUDE_(?:CODE_(?:ENTRYPOINT|SESSION_ID|SSE_PORT|RESUME_\w+|SDK_\w+|REMOTE\w*|CHILD_SESSION|EXECPATH)|AGENT_SDK_VERSION|PROJECT_DIR|ENV_FILE|PLUGIN_\w+|EFFORT|JOB_DIR)$/;
 
 /*
- * Claude can go on without a prompt: a command in the background ends, a watch sees a change, a timer fires. What it does then
+ * Claude can continue without a prompt: a command in the background ends, a watch sees a change, a timer fires. What it does then
  * would belong to no turn, so it is switched off (docs/decisions/0025). 2.1.325 needs both: with the variable alone, Monitor and
  * CronCreate still woke it; the list alone leaves `run_in_background`.
  */

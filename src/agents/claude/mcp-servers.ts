@@ -10,7 +10,7 @@ export type ServersAnswer =
 
 /**
  * Sends the servers to a running Claude through its input, where nobody else can read their secrets. Claude answers when they
- * are connected. False: Claude has ended. Throws `agent_unavailable` when one failed: Claude would go on without its tools.
+ * are connected. False: Claude has ended. Throws `agent_unavailable` when one failed: Claude would continue without its tools.
  */
 export async function giveServers(
   servers: readonly McpServer[],

@@ -15,17 +15,17 @@
 // ## What it does
 // Lines of the user's message (the last text block of the prompt, never what comes before it) that begin with a slash:
 //   /tool NAME [TARGET]          calls a tool: appends a line to the file TARGET, so that side effects can be counted
-//   /slow-tool NAME TARGET MS    the same; the line is there at once, the tool goes on for MS
+//   /slow-tool NAME TARGET MS    the same; the line is there at once, the tool continues for MS
 //   /ask TITLE                   asks for permission; denied, it says so and leaves out the tool that follows
 //   /ask! TITLE                  the same; denied, the turn fails with permission_denied
 //   /say TEXT   /think TEXT      answers; thinks aloud
 //   /stream CHUNKS MS            answers in so many chunks, so far apart
-//   /await FILE                  goes on when there is such a file
+//   /await FILE                  continues when there is such a file
 //   /title TEXT                  offers a title for the session
 //   /fail CODE [N]               the turn fails with agent_failed, too_long, …; with N only the first N times, and may be tried again
 //   /die [after-tool]            kills itself; after-tool: in the next tool, after its effect and before its end
 //   /exit CODE                   exits in the middle of the turn
-//   /garbage                     prints lines that are not messages, and one of many megabytes; goes on
+//   /garbage                     prints lines that are not messages, and one of many megabytes; continues
 //   /stderr [TEXT]               prints to stderr, with control characters
 //   /hang   /hang!               never ends until cancelled; not even then
 //   /usage IN OUT                reports these tokens

@@ -81,7 +81,7 @@ export class LineProcess {
     this.#child.stdin.end();
   }
 
-  /** Ends its input, which ends a program in good order; after a timeout SIGTERM, then SIGKILL. */
+  /** Ends its input, which ends a program properly; after a timeout SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -24,7 +24,7 @@ import { type PublicSent, toPublicSent } from './turn.ts';
 export type PublicEvent = {
   [K in EventKind]: {
     readonly conversationId: string;
-    /** Counts the events of the conversation from 1 without gaps (R5). Follow after it to go on. */
+    /** Counts the events of the conversation from 1 without gaps (R5). Follow after it to continue. */
     readonly seq: number;
     readonly kind: K;
     /** The turn it belongs to; null: none. */

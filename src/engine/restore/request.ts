@@ -77,7 +77,7 @@ export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } |
 
 /**
  * A step that did not work. `final`: no other step may be tried either. `aside`: our reference of a session that may not be used
- * again, though its agent might open it: closing one in good order can put its storage back. `spent`: what the step has
+ * again, though its agent might open it: closing one properly can put its storage back. `spent`: what the step has
  * cost; left out: nothing.
  */
 export interface StepFailure {

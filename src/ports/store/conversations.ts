@@ -16,7 +16,7 @@ export interface ConversationStore {
   /** Sets the title unless one from a higher source is there (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
   /**
-   * Copies the records up to turn `n` into a new conversation, whose turn numbers go on and whose `seq` starts at 1. Without a
+   * Copies the records up to turn `n` into a new conversation, whose turn numbers continue and whose `seq` starts at 1. Without a
    * title it takes the source's. `parent.hash` is the SHA-256 of the records' JSON, each followed by a newline. Throws
    * `invalid` when `n` is beyond the head, `conflict` when the key is taken.
    */

@@ -58,7 +58,7 @@ export interface LoginStatus {
 }
 
 /**
- * A way to open a session in which no tool can run. Denying every permission is not enough: agents have run tools all the same. Each
+ * A way to open a session in which no tool can run. Denying every permission is not enough: agents have run tools anyway. Each
  * profile is proved on one version by counting side effects (test/agents). Other versions have none until that is done for them.
  */
 export type NoToolsProfile =

@@ -65,7 +65,7 @@ export class SdkConnection implements ClaudeConnection {
     await this.#query.interrupt().catch(() => {}); // Claude has ended meanwhile
   }
 
-  /** Ends its input, which ends Claude in good order; after a timeout SIGTERM, then SIGKILL. */
+  /** Ends its input, which ends Claude properly; after a timeout SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -95,7 +95,7 @@ export class SdkConnection implements ClaudeConnection {
     } catch {
       // The SDK throws when Claude ends with an error. `ending` says how it ended.
     }
-    // Nobody reads its output any more, so it must not go on. It may still be writing what the session has cost.
+    // Nobody reads its output any more, so it must not continue. It may still be writing what the session has cost.
     if (!(await endsWithin(CLOSE_STEP_MS, this.#gone))) await this.kill();
     this.messages.close();
   }

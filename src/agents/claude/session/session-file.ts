@@ -78,7 +78,7 @@ export class SessionFile {
 
   /**
    * The position by what follows from the prompt alone, as of the last read. Null: the prompt is not there. When somebody else
-   * has gone on from there, the position of the file is another one.
+   * has continued from there, the position of the file is another one.
    */
   get ownPosition(): string | null {
     const last = this.#unreadable ? null : (this.#following?.last ?? null);
@@ -93,7 +93,7 @@ export class SessionFile {
   landing(uuid: string, expected: string | null): ProofEvent | null {
     let parent = this.#fresh.get(uuid);
     if (parent === undefined) return null;
-    // When the session goes on under another id, Claude has copied the old entries: all are new then.
+    // When the session continues under another id, Claude has copied the old entries: all are new then.
     const leaf = expected === null ? null : leafOf(expected);
     while (parent !== null && parent !== leaf && this.#fresh.has(parent)) parent = this.#fresh.get(parent) ?? null;
     const landed = parent === null ? null : (this.#reader.positionAt(parent) ?? `after ${parent}`);

@@ -34,7 +34,7 @@ export interface ClaudeSessionParts {
 
 /** How long an interrupted Claude may take to end its turn: it ends its tools and writes that down. */
 const CANCEL_GRACE_MS = 5_000;
-/** How long a Claude that does not report that it is idle may go on after its result. */
+/** How long a Claude that does not report that it is idle may continue after its result. */
 const QUIET_MS = 250;
 
 /**
@@ -190,7 +190,7 @@ export class ClaudeSession implements AgentSession {
     return this.#state.turn === 'running' || this.#state.turn === 'recording' ? this.#state.prompt : null;
   }
 
-  /** Claude goes on under another id: a new session for the engine (R1), with a file of its own. */
+  /** Claude continues under another id: a new session for the engine (R1), with a file of its own. */
   #named(id: string): void {
     if (id === this.#id) return;
     this.#id = id;

@@ -67,7 +67,7 @@ export interface Heard {
   readonly outcome: 'completed' | 'cancelled' | 'failed' | 'lost' | null;
   /** Claude has reported after the result that it is idle. */
   readonly idle: boolean;
-  /** A tool was called in the turn. It may have started something that goes on after the answer. */
+  /** A tool was called in the turn. It may have started something that continues after the answer. */
   readonly usedTools: boolean;
 }
 

@@ -78,7 +78,7 @@ export class StoredSession {
     return mustFollow(expected, this.#prompted);
   }
 
-  /** Claude goes on in another file. */
+  /** Claude continues in another file. */
   moveTo(file: SessionFile | null): void {
     this.#file = file;
   }
@@ -98,7 +98,7 @@ export class StoredSession {
 
   /**
    * Waits until the transcript holds what was streamed of the turn: a moment, where Claude is `alive`. Returns where the session
-   * stands by this turn alone; null: not known. Somebody else may have gone on from there; the next turn will see that.
+   * stands by this turn alone; null: not known. Somebody else may have continued from there; the next turn will see that.
    */
   async recorded(flight: ClaudeFlight, alive: boolean): Promise<string | null> {
     this.#prompted = true;

@@ -13,7 +13,7 @@ import { blocksOf, type Entry, isLink, isMessage, type Line, type Link } from '.
  * Claude joins them again by the id of the message, so all of them count as one place (`group`).
  */
 export interface Chain {
-  /** The entry from which Claude would go on; null: there is none. */
+  /** The entry from which Claude would continue; null: there is none. */
   readonly leaf: string | null;
   /** Entries from the leaf to the root, both included. */
   readonly count: number;

@@ -8,7 +8,7 @@ interface EntriesFrom {
   /** In the order of the file, the prompt left out. */
   readonly entries: readonly Entry[];
   /**
-   * The position by what follows from the prompt alone; null: none. When somebody else has gone on from there, the position of
+   * The position by what follows from the prompt alone; null: none. When somebody else has continued from there, the position of
    * the file is another one, and whoever resumes it will see that.
    */
   readonly position: string | null;
@@ -49,7 +49,7 @@ function notes(entry: Entry | null): unknown {
  *
  * 2.1.325 marks all that the model gets within a turn with the `promptId` of its prompt: also the results of tools, and the
  * notice of an interruption. What another process appends to a broken turn before its own prompt has the `promptId` of that
- * prompt. Without such a mark, only a prompt shows that somebody else goes on.
+ * prompt. Without such a mark, only a prompt shows that somebody else continues.
  */
 export class Following {
   readonly #from: string;

@@ -63,7 +63,7 @@ export function* synthesise(records: readonly TurnRecord[], session: SyntheticSe
 }
 
 /**
- * Claude goes on with the model of the last answer, unless `--model` names another one. So the model is Claude's own name for text
+ * Claude continues with the model of the last answer, unless `--model` names another one. So the model is Claude's own name for text
  * without a model, and the model of its settings is used.
  */
 function answer({ role, content }: SyntheticMessage, id: string) {

@@ -37,7 +37,7 @@ export async function verify(access: Access, owner: string, id: string, head?: s
 }
 
 /**
- * The first event that does not fit the chain; null: it is whole. Page by page, so that other work of this process goes on
+ * The first event that does not fit the chain; null: it is whole. Page by page, so that other work of this process continues
  * between. The hot row has the last link, so a missing tail is found, too.
  */
 async function firstBroken(access: Access, id: string, no: number, end: number): Promise<number | null> {

@@ -133,7 +133,7 @@ export class Bell {
 
   // ── telling others ──
 
-  /** Not within the commit: those here who waited for it go on first. */
+  /** Not within the commit: those here who waited for it continue first. */
   #touchSoon(): void {
     if (this.#telling.state === 'due') return;
     const wait = this.#telling.touchedAt + PAUSE_MS - this.#monotonic();

@@ -1,5 +1,5 @@
 /**
- * How many tasks of one plan may run at once, kept with each of them: whoever goes on with the plan keeps to it. And tasks that
+ * How many tasks of one plan may run at once, kept with each of them: whoever continues with the plan keeps to it. And tasks that
  * are to be cancelled are found among all those that wait.
  */
 export const sql = `
