@@ -74,7 +74,7 @@ describe('the ladder', () => {
     expect(resume?.deliver).toEqual({ what: 'records', after: 2, unsettled: true });
   });
 
-  test('leaves a session that was told more than two turns in vain, says why, and rebuilds', () => {
+  test('replaces a session after more than two failed turns, and says why', () => {
     const unsettled = session(0, { watermark: 1, state: 'unsettled' });
     for (const repeats of [0, 1, 2]) {
       const plan = planContinuity(situation({ head: 9, sessions: [unsettled], repeats }));
@@ -91,7 +91,7 @@ describe('the ladder', () => {
     });
   });
 
-  test('goes on in such a session when it goes back before the last prompt, unless it has no watermark to be told from', () => {
+  test('continues in such a session when it is rewound before the last prompt, unless it has no watermark', () => {
     const told = { head: 9, repeats: 3, rewinds: true };
     const [step] = planContinuity(
       situation({ ...told, sessions: [session(0, { watermark: 6, state: 'unsettled' })] }),
@@ -100,7 +100,7 @@ describe('the ladder', () => {
     expect(rungs({ ...told, sessions: [session(0, { watermark: 0, state: 'unsettled' })] })).toEqual(['transcript']);
   });
 
-  test('goes on in such a session when the caller names it, or asks for the rung', () => {
+  test('continues in such a session when the caller names it, or asks for the rung', () => {
     const told = { head: 9, sessions: [session(0, { watermark: 1, state: 'unsettled' })], repeats: 8 };
     expect(rungs({ ...told, explicit: 'id-0' })).toEqual(['resume']);
     expect(rungs({ ...told, restore: { ...DEFAULT_RESTORE, rung: 'resume' } })).toEqual(['resume']);

@@ -53,7 +53,7 @@ function usage({ usage: { inputTokens, outputTokens } }: Reply): Json {
   };
 }
 
-/** The usage comes in a chunk of its own, and only to who asks for it. */
+/** The usage comes in a chunk of its own, and only if the request asks for it. */
 function frames(reply: Reply, { stream_options }: Json): Frame[] {
   const counted = isObject(stream_options) && stream_options.include_usage === true;
   const chunk = (choices: Json[], used: Json | null = null): Json => ({
