@@ -5,8 +5,8 @@ import {
   event,
   expectSound,
   known,
-  letGo,
   refusedWith,
+  released,
   run,
   WHICH,
 } from '../support/conversations.ts';
@@ -123,7 +123,7 @@ test.each([
   const { engine } = await home.open({ maxWarm, retryMs: 60_000 });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  if (maxWarm === 0) await letGo(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
+  if (maxWarm === 0) await released(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
   const { turn } = await engine.submit('chat', prompt);
   await event(engine, 'chat', kind, { turn: turn.id });
   await engine.cancel(turn.id);

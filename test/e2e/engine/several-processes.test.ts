@@ -6,8 +6,8 @@ import {
   ended,
   expectSound,
   known,
-  letGo,
   refusedWith,
+  released,
   run,
   until,
   WHICH,
@@ -95,7 +95,7 @@ test('a process that only wants its own turns leaves those of others alone', asy
   const [idle, busy] = await Promise.all([home.open(), home.host({ maxWarm: 0 })]);
   const { turn } = await busy.calls.ask('chat', prompt('amber'));
   expect(known((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
-  await letGo(idle.engine, 'chat');
+  await released(idle.engine, 'chat');
   expect(home.query('SELECT id FROM workers')).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { allEvents, ended, event, known, letGo, refusedWith, run, until, WHICH } from '../support/conversations.ts';
+import { allEvents, ended, event, known, refusedWith, released, run, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { storedSessions } from '../support/stored.ts';
 
@@ -165,7 +165,7 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
   expect(failed.turn.state).toBe('failed');
-  await letGo(tl.engine, 'task'); // else a retry that comes at once finds it still open
+  await released(tl.engine, 'task'); // else a retry that comes at once finds it still open
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
   expect(locked.payload).toMatchObject({ sessionId: failed.turn.sessionId, waits: 1, ms: 20 });

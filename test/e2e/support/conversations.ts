@@ -96,6 +96,6 @@ export function directoriesBelow(path: string): string[] {
 }
 
 /** Nothing is being done with the conversation any more: its lock is free. */
-export function letGo(engine: Engine, conversation: string): Promise<void> {
+export function released(engine: Engine, conversation: string): Promise<void> {
   return until('the conversation is let go', async () => (await engine.summary(conversation)).lock === null);
 }
