@@ -34,7 +34,7 @@ export async function connectTo({ server, token, home, owner }: ServerOptions): 
  * The engine of the data home's server; null: none runs. The cheap checks come first, because mostly none runs. A server
  * that runs and cannot be used is an error: nobody else should run turns beside it.
  */
-export async function connectHome(options: { home?: string | undefined; owner?: string | undefined }) {
+export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner'>) {
   const files = serverFiles(resolve(options.home ?? dataHome()));
   if (!existsSync(files.socket ?? files.address)) return null;
   const token = readToken(files);
@@ -57,24 +57,17 @@ export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   return new HttpTasks(caller, () => process.cwd());
 }
 
-export interface ChoiceOptions {
+interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner'> {
   /** Left out: $THROUGHLINE_SERVER, else the running server of the data home. */
   readonly server?: string | undefined;
   /** Use no server. */
   readonly embedded?: boolean | undefined;
-  readonly home?: string | undefined;
   readonly config?: string | undefined;
-  readonly owner?: string | undefined;
 }
 
 /** The server that does the work of a command; null: this process does. */
-export async function connectIfServed({
-  server,
-  embedded,
-  home,
-  config,
-  owner,
-}: ChoiceOptions): Promise<HttpEngine | null> {
+export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngine | null> {
+  const { server, embedded, home, config, owner } = options;
   if (embedded) {
     if (server === undefined) return null;
     throw new ThroughlineError('invalid', '--server and --embedded cannot be used together.');

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { ComposeOptions } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
-import type { Parts } from './faces/cli/cli.ts';
+import type { GlobalOptions, Parts } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';
 import { reportBug } from './host/report.ts';
@@ -15,14 +16,10 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
  * itself, so that all output gets written. Parts are loaded by the first command that needs them.
  */
 const parts: Parts = {
-  async open({ home, config, as: owner, server, embedded, onTrouble }) {
-    const { connectIfServed } = await import('./connect.ts');
-    const served = await connectIfServed({ server, embedded, home, config, owner });
-    if (served !== null) return served;
-    const { compose } = await import('./compose.ts');
+  async open(options) {
+    const { onTrouble } = options;
     // This process ends with its command, so it keeps no session open between turns.
-    const engine = { maxWarm: 0 };
-    return (await compose({ ...given({ home, config, owner }), engine, onTrouble })).engine;
+    return (await serverOf(options)) ?? (await composed(options, { engine: { maxWarm: 0 }, onTrouble })).engine;
   },
   async install({ agent, version, home, signal }) {
     if (agent !== 'claude') {
@@ -40,11 +37,10 @@ const parts: Parts = {
     const { serveHome } = await import('./serve.ts');
     return serveHome(request, version);
   },
-  async link({ home, config, as: owner, server, embedded }) {
-    if (embedded)
+  async link(options) {
+    if (options.embedded)
       throw new ThroughlineError('invalid', 'A link comes from a server, so --embedded cannot be used here.');
-    const { connectIfServed } = await import('./connect.ts');
-    const served = await connectIfServed({ server, home, config, owner });
+    const served = await serverOf(options);
     if (served === null) {
       throw new ThroughlineError('unreachable', 'This data home has no running server.', {
         hint: 'Start one: "throughline serve" prints a link.',
@@ -56,12 +52,10 @@ const parts: Parts = {
       await served.close();
     }
   },
-  async keys({ home, config, as: owner = 'local' }) {
-    const [{ compose }, { freshKey }] = await Promise.all([
-      import('./compose.ts'),
-      import('./faces/http/access/secrets.ts'),
-    ]);
-    const { engine, parts } = await compose(given({ home, config, owner }));
+  async keys(options) {
+    const { freshKey } = await import('./faces/http/access/secrets.ts');
+    const { engine, parts } = await composed(options);
+    const { owner } = engine;
     return {
       async create(wanted) {
         const { id, hash, key } = freshKey();
@@ -72,18 +66,15 @@ const parts: Parts = {
       close: () => engine.close(),
     };
   },
-  async tasks({ home, config, as: owner, server, embedded, onTrouble }) {
-    const [{ readTaskFile }, { connectIfServed, tasksOf }] = await Promise.all([
-      import('./tasks/task-file.ts'),
-      import('./connect.ts'),
-    ]);
-    const served = await connectIfServed({ server, embedded, home, config, owner });
+  async tasks(options) {
+    const { readTaskFile: readFile } = await import('./tasks/task-file.ts');
+    const served = await serverOf(options);
     if (served !== null) {
-      return { engine: served, tasks: await tasksOf(served), served: true, readFile: readTaskFile };
+      const { tasksOf } = await import('./connect.ts');
+      return { engine: served, tasks: await tasksOf(served), served: true, readFile };
     }
-    const { compose } = await import('./compose.ts');
-    const { engine, tasks } = await compose({ ...given({ home, config, owner }), onTrouble });
-    return { engine, tasks: await tasks(), served: false, readFile: readTaskFile };
+    const { engine, tasks } = await composed(options, { onTrouble: options.onTrouble });
+    return { engine, tasks: await tasks(), served: false, readFile };
   },
   async doctor({ home, config }) {
     const { composeDoctor } = await import('./compose.ts');
@@ -98,6 +89,17 @@ const parts: Parts = {
     return demo(request);
   },
 };
+
+/** The server that does the work; null: this process does. */
+async function serverOf({ as: owner, ...options }: GlobalOptions) {
+  const { connectIfServed } = await import('./connect.ts');
+  return connectIfServed({ ...options, owner });
+}
+
+async function composed({ home, config, as: owner }: GlobalOptions, more: ComposeOptions = {}) {
+  const { compose } = await import('./compose.ts');
+  return compose({ ...given({ home, config, owner }), ...more });
+}
 
 // A bug in a callback, which no command catches: one line, and no stack unless it is asked for.
 process.on('uncaughtException', (error) => {

@@ -14,7 +14,6 @@ import { systemProcesses } from './host/processes.ts';
 import * as files from './host/server-files.ts';
 import { isTraced } from './host/tracing.ts';
 import type { ServeRequest, Serving } from './ports/server.ts';
-import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 
 const USUAL_PORT = 7717;
@@ -50,7 +49,8 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const log = createLog(request.logLevel, [token], (line) => process.stderr.write(line));
   const metrics = new Metrics();
   const telemetry = tracing === null ? metrics : tracing.with(metrics);
-  const { engine, parts, tasks } = await startEngine({ request, home, agents: demo?.agents, telemetry, log }, starting);
+  const options = { home, telemetry, ...given({ config, owner: request.as, agents: demo?.agents }) };
+  const { engine, parts, tasks } = await startEngine(options, log, starting);
   const server = await onFreePort(port, (chosen) =>
     startServer({
       ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
@@ -71,31 +71,17 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   };
 }
 
-interface EngineOfServer {
-  readonly request: ServeRequest;
-  readonly home: string;
-  readonly agents: ComposeOptions['agents'];
-  readonly telemetry: Telemetry;
-  readonly log: Log;
-}
-
-async function startEngine({ request, home, agents, telemetry, log }: EngineOfServer, ends: AsyncDisposableStack) {
-  const { config, as: owner } = request;
+async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposableStack) {
   const composed = await compose({
-    ...given({ config, owner, agents }),
-    home,
+    ...options,
     engine: { claims: 'all' },
     onBug: (err, where) => log.error({ err, where }, 'internal error'),
     onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
-    telemetry,
   });
   const { engine, parts } = composed;
-  let tasks: Tasks | undefined;
-  ends.defer(async () => {
-    await tasks?.close();
-    await engine.close();
-  });
-  tasks = await composed.tasks();
+  ends.defer(() => engine.close());
+  const tasks = await composed.tasks();
+  ends.defer(() => tasks.close());
   return { engine, parts, tasks };
 }
 

@@ -12,7 +12,7 @@ import { checkHost, checkOrigin, type Door } from './access/door.ts';
 import { HANDLERS } from './handlers.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
-import { FAULT, problemOf, Refusal } from './refusal.ts';
+import { problemOf, Refusal } from './refusal.ts';
 import { type BeginStream, type Feed, type StreamSettings, writeStream } from './streams/event-stream.ts';
 import { Readers } from './streams/readers.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
@@ -184,9 +184,8 @@ function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Re
 }
 
 function refused(c: Context<AppEnv>, log: Log, error: unknown): Response {
-  const known = problemOf(error);
-  if (known === null) log.error({ err: error }, 'internal error');
-  const { body, headers } = known ?? FAULT;
+  const { body, headers } = problemOf(error);
+  if (body.code === 'internal') log.error({ err: error }, 'internal error');
   return c.body(JSON.stringify(body), body.status as 400, { 'content-type': PROBLEM_TYPE, ...headers });
 }
 

@@ -16,24 +16,15 @@ export class Refusal extends Error {
   }
 }
 
-export interface Refused {
-  readonly body: Problem;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 const RETRY_SOON = { 'retry-after': '1' };
 const TEMPORARY = [429, 503, 507];
 
-/** A thrown error as problem details; null: it is an internal error. */
-export function problemOf(error: unknown): Refused | null {
-  if (!(error instanceof Refusal || error instanceof ThroughlineError) || error.code === 'internal') return null;
+/** A thrown error as problem details. Of an internal error, only the log has the cause. */
+export function problemOf(error: unknown): { body: Problem; headers: Readonly<Record<string, string>> } {
+  if (!(error instanceof Refusal || error instanceof ThroughlineError) || error.code === 'internal') {
+    return { body: problem('internal', 'Internal error.', 'See the log of the server.'), headers: {} };
+  }
   const body = problem(error.code, error.message, error.hint);
   const again = TEMPORARY.includes(body.status) ? RETRY_SOON : {};
   return { body, headers: { ...again, ...(error instanceof Refusal ? error.headers : {}) } };
 }
-
-/** An internal error: only the log has its cause. */
-export const FAULT: Refused = {
-  body: problem('internal', 'Internal error.', 'See the log of the server.'),
-  headers: {},
-};

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
-import type { DemoConversation, LogLevel, Serving } from '../../../../ports/server.ts';
+import type { DemoConversation, LogLevel, ServeRequest, Serving } from '../../../../ports/server.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { portNumber, wholeNumber } from '../../input.ts';
@@ -9,13 +9,9 @@ import { onStopSignals } from '../../stop-signals.ts';
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
-interface ServeFlags {
+interface ServeFlags extends Partial<Pick<ServeRequest, 'port' | 'publicUrl' | 'logLevel' | 'demo'>> {
   readonly host: string;
-  readonly port?: number;
-  readonly publicUrl?: string;
   readonly grace: number;
-  readonly logLevel?: LogLevel;
-  readonly demo?: boolean;
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -46,9 +42,9 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function serve(flags: ServeFlags, { parts, output, options }: Cli): Promise<void> {
-  const { host, port = null, publicUrl, grace } = flags;
+  const { host, port = null, publicUrl, grace, demo: wantsDemo = false } = flags;
   const logLevel = flags.logLevel ?? (process.stderr.isTTY ? 'warn' : 'info');
-  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel, demo: flags.demo === true });
+  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel, demo: wantsDemo });
   const stopped = new Promise<void>((resolve) => {
     onStopSignals({ cancel: resolve, kill: () => process.exit(EXIT.cancelled), terminate: resolve });
   });

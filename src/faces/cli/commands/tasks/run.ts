@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { SESSION_MODES } from '../../../../core/tasks/task.ts';
+import type { RetryOptions } from '../../../../ports/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';
 import { positiveNumber, readPrompt, wholeNumber } from '../../input.ts';
@@ -156,12 +157,6 @@ function withParallel(plan: unknown, parallel: number): unknown {
   return isPlan ? { ...plan, parallel } : { tasks: [plan], parallel };
 }
 
-interface RetryFlags {
-  readonly say?: string;
-  readonly budget?: string;
-  readonly maxIterations?: number;
-}
-
 export function defineRetry(task: Command, cli: Cli): void {
   const command = task
     .command('retry')
@@ -171,7 +166,7 @@ export function defineRetry(task: Command, cli: Cli): void {
     .option('--say <text>', 'a message for the agent')
     .option('--budget <amount>', 'a new budget; includes what was already spent')
     .option('--max-iterations <n>', 'give up after this many more turns', positiveNumber)
-    .action((id: string, flags: RetryFlags) => retry(id, flags, cli));
+    .action((id: string, flags: RetryOptions) => retry(id, flags, cli));
   addHelp(command, {
     examples: [
       'throughline task retry parser --say "Commas inside quotes do not separate"',
@@ -180,7 +175,7 @@ export function defineRetry(task: Command, cli: Cli): void {
   });
 }
 
-async function retry(id: string, flags: RetryFlags, cli: Cli): Promise<void> {
+async function retry(id: string, flags: RetryOptions, cli: Cli): Promise<void> {
   await cli.withTasks(async (desk) => {
     const after = await desk.tasks.lastSeq();
     const task = await desk.tasks.retry(id, given(flags));

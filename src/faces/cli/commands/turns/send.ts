@@ -1,26 +1,19 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { POLICIES, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
+import { POLICIES, type Policy, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
-import type { SubmitOptions } from '../../../../ports/engine.ts';
+import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { directory, readPrompt, wholeNumber } from '../../input.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { defaultPermissions } from './answers.ts';
 
-interface SendFlags {
-  readonly agent?: string;
-  readonly session?: string;
-  readonly cwd?: string;
-  readonly requestId?: string;
-  readonly restore?: (typeof POLICIES)[number];
-  readonly rung?: (typeof RUNGS)[number];
-  readonly budgetTokens?: number;
-  readonly lastTurns?: number;
-  readonly allowTools?: boolean;
-  readonly permissions?: PermissionMode;
-  readonly title?: string;
+interface SendFlags
+  extends Omit<SubmitOptions, 'restore'>,
+    Omit<RestoreOverride, 'policy'>,
+    Pick<ConversationSpec, 'cwd' | 'title'> {
+  readonly restore?: Policy;
   readonly detach?: boolean;
 }
 
