@@ -3,7 +3,6 @@ import { basename, join, resolve } from 'node:path';
 import { agentsInSettings, compose, installedClaude } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
-import type { AgentSettings } from './core/input/settings.ts';
 import { dataHome } from './host/data-home.ts';
 import type { DemoParts, DemoRequest } from './ports/demo.ts';
 import type { DemoConversation } from './ports/server.ts';
@@ -67,14 +66,6 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
   return { engine, agent: made, cwd, pidOf, sandbox: await parts.sandboxes.open('control', { cwd }) };
 }
 
-/** What the demo conversation of a server needs. */
-export interface DemoOfServer {
-  readonly conversation: DemoConversation;
-  /** To be added to those of the settings. */
-  readonly agents: Readonly<Record<string, AgentSettings>>;
-  close(): Promise<void>;
-}
-
 const SCRIPTED_DEMO: DemoConversation = {
   key: 'demo',
   agent: 'scripted',
@@ -91,13 +82,16 @@ const CLAUDE_DEMO: DemoConversation = {
     'Its agent is the real Claude. Its model is scripted: a stand-in on this machine that answers by rules. No key, no cost.',
 };
 
-const WITHOUT_CLAUDE: DemoOfServer = { conversation: SCRIPTED_DEMO, agents: {}, close: async () => {} };
-
-/** The real Claude with a stand-in model where Claude is found, else the scripted agent. Starts nothing but the model. */
-export async function demoOfServer(where: { home: string; config: string | undefined }): Promise<DemoOfServer> {
+/**
+ * The real Claude with a stand-in model where Claude is found, else the scripted agent. Starts nothing but the model.
+ * `agents` are to be added to those of the settings.
+ */
+export async function demoOfServer(where: { home: string; config: string | undefined }) {
   const claude = await claudeOf(where);
   // If the person's settings have an agent of this name, it uses their model.
-  if (claude === null || CLAUDE_DEMO.agent in agentsInSettings(given(where))) return WITHOUT_CLAUDE;
+  if (claude === null || CLAUDE_DEMO.agent in agentsInSettings(given(where))) {
+    return { conversation: SCRIPTED_DEMO, agents: {}, close: async () => {} };
+  }
   const standIn = await startStandIn(join(where.home, 'demo'));
   const agent = { options: {}, ...claude.program, env: standIn.env };
   return { conversation: CLAUDE_DEMO, agents: { [CLAUDE_DEMO.agent]: agent }, close: standIn.close };

@@ -19,7 +19,8 @@ export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: object;
-  readonly long?: boolean;
+  /** How long the answer may take; left out: `timeoutMs`. */
+  readonly within?: 'longMs' | 'firstAnswerMs';
   /** Left out: yes. */
   readonly repeatable?: boolean;
   readonly onLost?: () => void;
@@ -68,7 +69,7 @@ export class Caller {
     this.#connection.close();
   }
 
-  #request(name: OperationName, { params = {}, query = {}, long, repeatable = true, ...rest }: Asked): Request {
+  #request(name: OperationName, { params = {}, query = {}, within, repeatable = true, ...rest }: Asked): Request {
     const { token, owner, forOthers } = this.#identity;
     const { method, path } = ROUTES[name];
     const search = new URLSearchParams();
@@ -82,7 +83,7 @@ export class Caller {
         ...(token !== null && { authorization: `Bearer ${token}` }),
         ...(forOthers && { [OWNER_HEADER]: encodeURIComponent(owner) }),
       },
-      withinMs: long ? this.#connection.timing.longMs : undefined,
+      withinMs: this.#connection.timing[within ?? 'timeoutMs'],
       repeatable,
       ...rest,
     };

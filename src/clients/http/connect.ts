@@ -1,7 +1,4 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import { OWNER_HEADER } from '../../wire/operations/operation.ts';
-import type { PartOf } from '../../wire/operations.ts';
-import { ROUTES } from '../../wire/routes.ts';
 import { Caller } from './caller.ts';
 import { Connection, TIMING, type Timing } from './connection/connection.ts';
 import type { Transport } from './connection/transport.ts';
@@ -21,13 +18,8 @@ export async function connect({ transport, token, owner, timing }: ConnectOption
   checkToken(token);
   const connection = new Connection(transport, { ...TIMING, ...timing });
   try {
-    const headers = {
-      ...(token !== null && { authorization: `Bearer ${token}` }),
-      ...(owner !== undefined && { [OWNER_HEADER]: encodeURIComponent(owner.toWellFormed()) }),
-    };
-    const { firstAnswerMs } = connection.timing;
-    const asked = await connection.ask({ ...ROUTES.whoAmI, headers, withinMs: firstAnswerMs, repeatable: true });
-    const me = asked as PartOf<'whoAmI', 'answer'>;
+    const asking = { owner: owner?.toWellFormed() ?? '', token, forOthers: owner !== undefined };
+    const me = await new Caller(connection, asking).ask('whoAmI', { within: 'firstAnswerMs' });
     return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers: me.by === 'token' }));
   } catch (error) {
     connection.close();

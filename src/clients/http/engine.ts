@@ -132,11 +132,11 @@ export class HttpEngine implements Engine {
   async warm(conversation: string, options: { agent?: string; restore?: RestoreOverride } = {}) {
     const { agent, restore } = options;
     const body = { agent, ...(restore && { restore: parseRestore(restore) }) };
-    return (await this.caller.ask('warm', { params: await this.#at(conversation), body, long: true })).receipt;
+    return (await this.caller.ask('warm', { params: await this.#at(conversation), body, within: 'longMs' })).receipt;
   }
 
   async show(conversation: string) {
-    return this.caller.ask('show', { params: await this.#at(conversation), long: true });
+    return this.caller.ask('show', { params: await this.#at(conversation), within: 'longMs' });
   }
 
   async summary(conversation: string) {
@@ -184,13 +184,17 @@ export class HttpEngine implements Engine {
   }
 
   async export(conversation: string) {
-    return this.caller.ask('exportConversation', { params: await this.#at(conversation), long: true });
+    return this.caller.ask('exportConversation', { params: await this.#at(conversation), within: 'longMs' });
   }
 
   async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
     parseExport(exported);
-    return this.caller.ask('importConversation', { body: { exported, ...options }, long: true, repeatable: false });
+    return this.caller.ask('importConversation', {
+      body: { exported, ...options },
+      within: 'longMs',
+      repeatable: false,
+    });
   }
 
   async search(query: string, options: { limit?: number } = {}) {
@@ -206,11 +210,11 @@ export class HttpEngine implements Engine {
 
   async verify(conversation: string, { head }: { head?: string } = {}) {
     if (head !== undefined) checkHead(head);
-    return this.caller.ask('verify', { params: await this.#at(conversation), query: { head }, long: true });
+    return this.caller.ask('verify', { params: await this.#at(conversation), query: { head }, within: 'longMs' });
   }
 
   async agents({ login }: { login?: boolean } = {}) {
-    return (await this.caller.ask('listAgents', { query: { login }, long: true })).agents;
+    return (await this.caller.ask('listAgents', { query: { login }, within: 'longMs' })).agents;
   }
 
   /** Ends the connection. The server continues with every accepted turn. */

@@ -42,7 +42,7 @@ export class HttpTasks implements Tasks {
     const body = { plan: withAbsoluteDirectories(plan, bases) };
     try {
       return await this.#caller.accepted(requestId, (id) =>
-        this.#caller.ask('addTasks', { body: { ...body, requestId: id }, long: true }),
+        this.#caller.ask('addTasks', { body: { ...body, requestId: id }, within: 'longMs' }),
       );
     } catch (error) {
       throw located(error, { plan, locate, count: tasks.length });
@@ -89,7 +89,7 @@ export class HttpTasks implements Tasks {
   }
 
   async report(idOrName: string): Promise<TaskReport> {
-    return this.#caller.ask('reportTask', { params: await this.#at(idOrName), long: true });
+    return this.#caller.ask('reportTask', { params: await this.#at(idOrName), within: 'longMs' });
   }
 
   async usage(page: Parameters<Tasks['usage']>[0] = {}) {

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
-import { Backoff, type BackoffSettings } from './backoff.ts';
+import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
 import { checkAnswer, closed, lost, ServerAway, unknownOutcome, unreachable } from './faults.ts';
 import type { Incoming, Transport } from './transport.ts';
 
@@ -29,8 +29,8 @@ export interface Request {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** How long the answer may take; left out: `timeoutMs`. */
-  readonly withinMs?: number | undefined;
+  /** How long the answer may take. */
+  readonly withinMs: number;
   /** Sending it twice has the same effect as once. */
   readonly repeatable: boolean;
   /** Called when a reply was lost: the request may have been carried out, and is repeated now. */
@@ -52,7 +52,7 @@ export class Connection {
   }
 
   async ask(request: Request): Promise<unknown> {
-    const backoff = new Backoff(this.transport.where, this.timing);
+    const backoff = createBackoff(this.transport.where, this.timing);
     for (;;) {
       try {
         return await this.#once(request);
@@ -129,7 +129,7 @@ export class Connection {
 
   #once(request: Request): Promise<unknown> {
     return this.stoppable(undefined, async (stop) => {
-      stop.limit(request.withinMs ?? this.timing.timeoutMs, 'it took too long');
+      stop.limit(request.withinMs, 'it took too long');
       const answer = await this.send(request, stop);
       return this.orAway(stop, async () => JSON.parse(await answer.text()));
     });

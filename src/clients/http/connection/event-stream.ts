@@ -1,5 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { Backoff } from './backoff.ts';
+import { createBackoff } from './backoff.ts';
 import type { Connection, Request, Stop } from './connection.ts';
 import { ServerAway } from './faults.ts';
 import type { Incoming } from './transport.ts';
@@ -16,7 +16,7 @@ export async function* messages(
   request: Request,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<EventSourceMessage | typeof RECONNECTED> {
-  const backoff = new Backoff(connection.transport.where, connection.timing);
+  const backoff = createBackoff(connection.transport.where, connection.timing);
   let lastId: string | undefined;
   let isReconnect = false;
   while (!signal?.aborted) {
@@ -24,7 +24,7 @@ export async function* messages(
     let why = new ServerAway('the stream ended', { nothingDone: true });
     try {
       const headers = lastId === undefined ? request.headers : { ...request.headers, 'last-event-id': lastId };
-      stop.limit(connection.timing.timeoutMs, 'it took too long');
+      stop.limit(request.withinMs, 'it took too long');
       const answer = await connection.send({ ...request, headers }, stop);
       backoff.answered();
       if (isReconnect) yield RECONNECTED;

@@ -3,14 +3,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 /** A key: its public id, a dot, and its secret. */
 const KEY = /^tl_([0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/;
 
-export interface FreshKey {
-  readonly id: string;
-  /** Shown once, when it is created. */
-  readonly key: string;
-  readonly hash: string;
-}
-
-export function freshKey(): FreshKey {
+/** `key` is shown once, when it is created; only its hash is stored. */
+export function freshKey() {
   const id = randomBytes(8).toString('hex');
   const secret = freshSecret();
   return { id, key: `tl_${id}.${secret}`, hash: sha256(secret).toString('hex') };

@@ -3,15 +3,15 @@ import type { Telemetry } from '../../../ports/telemetry.ts';
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
-  readonly #turns = new Counter('throughline_turns_total', 'Ended turns, by outcome.');
-  readonly #begun = new Counter('throughline_turns_begun_total', 'Started turns.');
-  readonly #restores = new Counter('throughline_restores_total', 'Restores by rung and proof.');
-  readonly #waits = new Counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
-  readonly #waited = new Counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
-  readonly #requests = new Counter('throughline_http_requests_total', 'Requests by operation and status.');
-  readonly #seconds = new Counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
-  readonly #cut = new Counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
-  readonly #readers = new Counter('throughline_readers', 'Open event streams.', 'gauge');
+  readonly #turns = counter('throughline_turns_total', 'Ended turns, by outcome.');
+  readonly #begun = counter('throughline_turns_begun_total', 'Started turns.');
+  readonly #restores = counter('throughline_restores_total', 'Restores by rung and proof.');
+  readonly #waits = counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
+  readonly #waited = counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
+  readonly #requests = counter('throughline_http_requests_total', 'Requests by operation and status.');
+  readonly #seconds = counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
+  readonly #cut = counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
+  readonly #readers = counter('throughline_readers', 'Open event streams.', 'gauge');
 
   turnBegun(): void {
     this.#begun.add(1);
@@ -42,7 +42,7 @@ export class Metrics implements Telemetry {
   }
 
   get readers(): number {
-    return this.#readers.total;
+    return this.#readers.total();
   }
 
   text(): string {
@@ -51,31 +51,20 @@ export class Metrics implements Telemetry {
   }
 }
 
-class Counter {
-  readonly #name: string;
-  readonly #help: string;
-  readonly #type: 'counter' | 'gauge';
-  readonly #values = new Map<string, number>();
-
-  constructor(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
-    this.#name = name;
-    this.#help = help;
-    this.#type = type;
-  }
-
-  add(amount: number, labels: Readonly<Record<string, string>> = {}): void {
-    const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-    const key = pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
-    this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
-  }
-
-  get total(): number {
-    return [...this.#values.values()].reduce((sum, value) => sum + value, 0);
-  }
-
-  text(): string {
-    const values = this.#values.size === 0 ? [['', 0] as const] : [...this.#values];
-    const lines = values.map(([labels, value]) => `${this.#name}${labels} ${value}\n`);
-    return `# HELP ${this.#name} ${this.#help}\n# TYPE ${this.#name} ${this.#type}\n${lines.join('')}`;
-  }
+function counter(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
+  const values = new Map<string, number>();
+  return {
+    add(amount: number, labels: Readonly<Record<string, string>> = {}): void {
+      const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+      const key = pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+      values.set(key, (values.get(key) ?? 0) + amount);
+    },
+    total: () => values.values().reduce((sum, value) => sum + value, 0),
+    text(): string {
+      const lines = [...(values.size === 0 ? [['', 0]] : values)].map(
+        ([labels, value]) => `${name}${labels} ${value}\n`,
+      );
+      return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
+    },
+  };
 }
