@@ -41,3 +41,12 @@ export interface Api {
 export function textOf(chunks: readonly Chunk[]): string {
   return chunks.map((chunk) => chunk.text).join('');
 }
+
+/** What a text says as JSON; the text itself, where it is none. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

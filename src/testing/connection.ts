@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import * as zlib from 'node:zlib';
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import type { Frame } from './api.ts';
 
 /** Reading a request's body and writing answers with their pauses. */
 
-const UNPACK: Record<string, (bytes: Buffer) => Promise<Buffer>> = {
-  gzip: promisify<Buffer, Buffer>(zlib.gunzip),
-  deflate: promisify<Buffer, Buffer>(zlib.inflate),
-  br: promisify<Buffer, Buffer>(zlib.brotliDecompress),
-  zstd: promisify<Buffer, Buffer>(zlib.zstdDecompress),
+const UNPACK: Record<string, (bytes: Buffer) => Buffer> = {
+  gzip: gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
 };
 
 export async function bodyOf(request: IncomingMessage): Promise<Buffer> {

@@ -1,14 +1,15 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isObject } from '../core/turn/content.ts';
 import { type AnswerContext, answerRequest, tokensIn } from './answer.ts';
-import type { Api } from './api.ts';
+import { type Api, jsonOrText } from './api.ts';
 import { anthropicMessages } from './apis/anthropic.ts';
 import { geminiGenerateContent } from './apis/gemini.ts';
 import { openaiChat } from './apis/openai-chat.ts';
 import { openaiResponses } from './apis/openai-responses.ts';
 import { bodyOf, sendJson } from './connection.ts';
-import type { Json, ModelRequest, ModelUsage } from './request.ts';
+import type { ModelRequest, ModelUsage } from './request.ts';
 
 /**
  * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only
@@ -71,10 +72,8 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
       for (const kept of [requests, others]) kept.splice(0, Math.max(0, kept.length - keep));
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, '127.0.0.1', resolve);
-  });
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -99,8 +98,8 @@ async function handle(incoming: IncomingMessage, response: ServerResponse, conte
   const api = APIS.find((one) => one.path.test(path));
   if (incoming.method === 'POST' && api) {
     const bytes = await bodyOf(incoming);
-    const raw = parsed(bytes);
-    if (raw === null) {
+    const raw = jsonOrText(bytes.toString());
+    if (!isObject(raw)) {
       return sendJson(
         response,
         400,
@@ -131,15 +130,6 @@ const MODELS = {
   has_more: false,
   models: [{ name: 'models/stand-in', supportedGenerationMethods: ['generateContent', 'countTokens'] }],
 };
-
-function parsed(bytes: Buffer): Json | null {
-  try {
-    const value: unknown = JSON.parse(bytes.toString());
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 function sum(requests: readonly ModelRequest[]): Model['served'] {
   const usages = requests.flatMap(({ answer }) => answer?.usage ?? []);

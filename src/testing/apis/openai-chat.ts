@@ -1,8 +1,8 @@
 import { isObject } from '../../core/turn/content.ts';
-import { type Api, type Frame, type Reply, textOf } from '../api.ts';
+import { type Api, type Frame, jsonOrText, type Reply, textOf } from '../api.ts';
 import type { Failure } from '../plan.ts';
 import { type Json, type ModelMessage, message, objects, type RequestBody, str, type ToolUse } from '../request.ts';
-import { jsonOrText, openaiError, roleOf } from './openai.ts';
+import { openaiError, roleOf } from './openai.ts';
 
 /** OpenAI Chat Completions, as most other agents use it. */
 export const openaiChat: Api = {

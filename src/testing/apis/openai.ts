@@ -20,12 +20,3 @@ export function roleOf(role: unknown): ModelMessage['role'] {
   if (role === 'assistant') return 'assistant';
   return role === 'system' || role === 'developer' ? 'system' : 'user';
 }
-
-/** What a text says as JSON; the text itself, where it is none. */
-export function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}

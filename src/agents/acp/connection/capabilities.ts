@@ -1,13 +1,10 @@
 import { isObject } from '../../../core/turn/content.ts';
 
-/** The name and version that an agent gives itself. */
-export interface AgentIdentity {
+/** What an agent says it can do, as far as we use it. */
+export interface Capabilities {
+  /** The name and version that it gives itself. */
   readonly name: string;
   readonly version: string;
-}
-
-/** What an agent says it can do, as far as we use it. */
-export interface Capabilities extends AgentIdentity {
   readonly load: boolean;
   readonly resume: boolean;
   readonly list: boolean;

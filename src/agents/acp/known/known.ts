@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
-import { type AgentIdentity, asObject } from '../connection/capabilities.ts';
+import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { CODEX_WITHOUT_TOOLS } from './codex.ts';
 import type { AgentProgram, KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
 
@@ -135,7 +135,10 @@ export function quirksOf(called: string, knownAs: string | null): Quirks {
 }
 
 /** Null: nothing is proved for this very version, or not for this setup. */
-export function profileOf({ name, version }: AgentIdentity, setup: Setup): NoToolsProfile | null {
+export function profileOf(
+  { name, version }: Pick<Capabilities, 'name' | 'version'>,
+  setup: Setup,
+): NoToolsProfile | null {
   const { noTools } = setup.options;
   if (noTools?.version === version) return { kind: 'mode', mode: noTools.mode };
   const proved = quirksOf(name, null).withoutTools;

@@ -42,10 +42,17 @@ export class TerminalTexts {
       const texts = new Map(ids.map((id) => [id, textOf(id)]));
       if ([...texts.values()].includes(null)) continue;
       this.#shown.delete(toolCallId);
+      const asText = content.flatMap((item) => {
+        const id = terminalOf(item);
+        if (id === null) return [item];
+        const text = texts.get(id);
+        // A terminal that is shown twice is sent once. Otherwise a short update could become any amount of text.
+        return texts.delete(id) ? [{ type: 'content', content: { type: 'text', text } }] : [];
+      });
       yield {
         sessionUpdate: 'tool_call_update',
         toolCallId,
-        content: onlyOnce(content).map((item) => withText(item, texts)),
+        content: asText,
         _meta: { 'throughline/terminal': ids },
       } as Update;
     }
@@ -61,20 +68,4 @@ function setNewest<T>(all: Map<string, T>, key: string, value: T): void {
 
 function terminalOf(item: unknown): string | null {
   return isObject(item) && item.type === 'terminal' && typeof item.terminalId === 'string' ? item.terminalId : null;
-}
-
-/** A terminal that is shown twice is sent once. Otherwise a short update could become any amount of text. */
-function onlyOnce(content: readonly unknown[]): unknown[] {
-  const shown = new Set<string>();
-  return content.filter((item) => {
-    const id = terminalOf(item);
-    const again = id !== null && shown.has(id);
-    if (id !== null) shown.add(id);
-    return !again;
-  });
-}
-
-function withText(item: unknown, texts: ReadonlyMap<string, string | null>): unknown {
-  const id = terminalOf(item);
-  return id === null ? item : { type: 'content', content: { type: 'text', text: texts.get(id) ?? '' } };
 }

@@ -78,7 +78,9 @@ function placeOf({ handle, path }: Folder): string {
 async function isWithin(path: string, roots: readonly string[]): Promise<boolean> {
   for (const root of roots) {
     const rootPath = await realpath(root).catch(() => null);
-    if (rootPath !== null && within(path, rootPath)) return true;
+    if (rootPath === null) continue;
+    const way = relative(rootPath, path);
+    if (way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))) return true;
   }
   return false;
 }
@@ -90,17 +92,9 @@ async function resolved(path: string): Promise<string | null> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return null;
     const parent = dirname(path);
-    if (parent === path || (await isLink(path))) return null;
+    const link = (await lstat(path).catch(() => null))?.isSymbolicLink();
+    if (parent === path || link) return null;
     const real = await resolved(parent);
     return real === null ? null : join(real, basename(path));
   }
-}
-
-async function isLink(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => null))?.isSymbolicLink() ?? false;
-}
-
-function within(path: string, root: string): boolean {
-  const way = relative(root, path);
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
 }

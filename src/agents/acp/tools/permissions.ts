@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { RequestError } from '@agentclientprotocol/sdk';
+import { type RequestPermissionResponse as Answer, RequestError } from '@agentclientprotocol/sdk';
 import { isObject } from '../../../core/turn/content.ts';
 import type { PermissionKind, PermissionOption } from '../../../core/turn/permission.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
 
 type Question = Extract<AgentEvent, { type: 'permission' }>;
-interface Answer {
-  readonly outcome: { readonly outcome: 'cancelled' } | { readonly outcome: 'selected'; readonly optionId: string };
-}
 
 const CANCELLED: Answer = { outcome: { outcome: 'cancelled' } };
-const KINDS: readonly string[] = [
-  'allow_once',
-  'allow_always',
-  'reject_once',
-  'reject_always',
-] satisfies PermissionKind[];
+const KINDS = /^(?:allow|reject)_(?:once|always)$/;
 
 /** The permission questions of an agent that are not answered yet. */
 export class Questions {
@@ -51,7 +43,7 @@ export class Questions {
 function optionsOf(options: unknown): PermissionOption[] {
   if (!Array.isArray(options)) throw RequestError.invalidParams(undefined, 'options must be an array');
   return options.filter(isObject).flatMap(({ optionId, name, kind }) => {
-    if (typeof optionId !== 'string' || !KINDS.includes(String(kind))) return [];
+    if (typeof optionId !== 'string' || !KINDS.test(String(kind))) return [];
     return [{ optionId, name: typeof name === 'string' ? name : optionId, kind: kind as PermissionKind }];
   });
 }
