@@ -59,8 +59,11 @@ export class TrackerLocks {
 
   /** Takes a free lock. `left`: the request that the last holder left open. Null: another process has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
-    const claim =
-      (await this.#claim(conversation)) ?? ((await this.#freeDead()) ? await this.#claim(conversation) : null);
+    const { store, processes } = this.#parts;
+    let claim = await this.#claim(conversation);
+    // Without the keeper's limit of ten looks a second: a dead holder's lock must be free at once.
+    if (claim === null && (await freeDead(conversationLeases(store), processes)))
+      claim = await this.#claim(conversation);
     if (claim === null) return null;
     const held: Held = { fence: claim.fence, counter: 1 };
     this.#held.set(conversation, held);
@@ -109,11 +112,5 @@ export class TrackerLocks {
   /** A lock that was lost may be ours again by now, under another epoch. */
   #forget({ conversation, epoch }: Fence): void {
     if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
-  }
-
-  /** Without the keeper's limit of ten looks a second: a dead holder's lock must be free at once. */
-  #freeDead(): Promise<boolean> {
-    const { store, processes } = this.#parts;
-    return freeDead(conversationLeases(store), processes);
   }
 }

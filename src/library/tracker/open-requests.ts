@@ -1,5 +1,4 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Session } from '../../core/restore/session.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
 import { notTracked, type TrackedRequests } from './tracked-requests.ts';
@@ -52,9 +51,7 @@ export async function endRequest(
   { turn, held }: OpenRequest,
   outcome: Outcome,
 ): Promise<void> {
-  await context.locks.commit(held, endWrites(turn, await sessionOf(context, turn), outcome, context.parts.clock.now()));
-}
-
-function sessionOf({ requests }: TrackerContext, { conversation, sessionId }: Turn): Promise<Session | null> {
-  return sessionId === null ? Promise.resolve(null) : requests.session(conversation, sessionId);
+  const { conversation, sessionId } = turn;
+  const session = sessionId === null ? null : await context.requests.session(conversation, sessionId);
+  await context.locks.commit(held, endWrites(turn, session, outcome, context.parts.clock.now()));
 }

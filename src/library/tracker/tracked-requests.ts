@@ -6,14 +6,12 @@ import { isUsable, type Session } from '../../core/restore/session.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Store } from '../../ports/store.ts';
 
-export type RequestStatus = 'pending' | 'active' | 'completed' | 'failed';
-
 /** A tracked request. `sessionId` null: the agent has not named its session yet. */
 export interface TrackedRequest {
   readonly requestId: string;
   readonly agentId: string | null;
   readonly sessionId: string | null;
-  readonly status: RequestStatus;
+  readonly status: 'pending' | 'active' | 'completed' | 'failed';
   readonly createdAt: number;
 }
 

@@ -4,8 +4,7 @@ import type { PublicLock } from '../../core/public/conversation.ts';
 import { parsePrompt, titleOf } from '../../core/turn/content.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import { parseUsage, type Usage } from '../../core/turn/usage.ts';
-import type { TrackerParts } from './locks.ts';
-import { TrackerLocks } from './locks.ts';
+import { TrackerLocks, type TrackerParts } from './locks.ts';
 import { type Asked, acceptRequest } from './new-requests.ts';
 import { endRequest, giveSession, holdRequest, type TrackerContext } from './open-requests.ts';
 import {
@@ -37,7 +36,9 @@ export class ConversationTracker {
   readonly #requests: TrackedRequests;
 
   constructor(parts: TrackerParts, owner: string) {
-    const agent = trackedAgent(owner);
+    // The real agent is not known here. One name for each owner, because a session belongs to one conversation, and two owners
+    // may both have a session "1".
+    const agent = `tracked:${owner}`;
     this.#requests = new TrackedRequests(parts.store, owner);
     this.#context = { parts, owner, agent, locks: new TrackerLocks(parts, agent), requests: this.#requests };
   }
@@ -148,14 +149,6 @@ export class ConversationTracker {
     if (request === null) throw notTracked(requestId);
     return request;
   }
-}
-
-/**
- * The agent name of tracked turns and sessions; the real agent is not known here. One for each owner, because a session belongs to
- * one conversation, and two owners may both have a session "1".
- */
-function trackedAgent(owner: string): string {
-  return `tracked:${owner}`;
 }
 
 /** R3: a repetition has the same arguments. */

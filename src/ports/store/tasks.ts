@@ -1,7 +1,6 @@
 import type { UsagePage } from '../../core/input/usage-page.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type {
-  Budget,
   Task,
   TaskEvent,
   TaskEventDraft,
@@ -10,6 +9,7 @@ import type {
   TaskState,
   TaskTurn,
 } from '../../core/tasks/task.ts';
+import type { CheckedRetry } from '../../core/tasks/task-retry.ts';
 import type { Usage } from '../../core/turn/usage.ts';
 import type { WorkerInfo } from './leases.ts';
 
@@ -86,12 +86,7 @@ export interface TaskFilter {
   readonly milestone?: string;
 }
 
-export interface TaskRetry {
-  readonly by: string;
-  readonly say: string | null;
-  readonly budget?: Budget;
-  readonly maxIterations?: number;
-}
+export type TaskRetry = CheckedRetry & { readonly by: string };
 
 export interface TaskFence {
   readonly task: string;

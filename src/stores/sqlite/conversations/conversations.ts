@@ -37,13 +37,9 @@ export function findByKey(db: Database, owner: string, key: string): Conversatio
   return row === undefined ? null : conversationOf(row);
 }
 
-const NO = 'SELECT no, owner FROM conversations WHERE id = ?';
-
 /** The number of the owner's conversation inside the database. Throws `not_found`. */
 export function conversationNo(db: Database, owner: string, id: string): number {
-  const row = db.one<{ no: number; owner: string }>(NO, id);
-  if (row === undefined || row.owner !== owner) throw noConversation();
-  return row.no;
+  return conversationRow(db, owner, id).no;
 }
 
 /** The owner's conversation by its id. Throws `not_found`. */

@@ -39,24 +39,19 @@ const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
-// Separate statements: naming an indexed column rewrites its index, and most writes change none.
-const SAVE_READY = `
-  UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ? WHERE conv = ?`;
-const SAVE_WORKER = 'UPDATE leases SET worker = ? WHERE conv = ?';
+const SAVE = `
+  UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ?, worker = ?
+  WHERE conv = ?`;
 const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
 
 /** A conversation within one transaction: numbers its events, and holds its hot row until `save`. */
 export class Ledger {
   readonly tx: Tx;
   readonly row: LeaseRow;
-  readonly #before: Pick<LeaseRow, 'pending' | 'worker' | 'ready_at'>;
 
   constructor(tx: Tx, row: LeaseRow) {
     this.tx = tx;
     this.row = row;
-    const { pending, worker, ready_at } = row;
-    this.#before = { pending, worker, ready_at };
   }
 
   /** The owner's conversation. Throws `not_found`. */
@@ -110,12 +105,8 @@ export class Ledger {
 
   save(): void {
     const { row, tx } = this;
-    const before = this.#before;
-    const values = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
-    if (row.pending !== before.pending || row.ready_at !== before.ready_at) {
-      tx.db.run(SAVE_READY, ...values, row.pending, row.ready_at, row.conv);
-    } else tx.db.run(SAVE, ...values, row.conv);
-    if (row.worker !== before.worker) tx.db.run(SAVE_WORKER, row.worker, row.conv);
+    const numbers = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
+    tx.db.run(SAVE, ...numbers, row.pending, row.ready_at, row.worker, row.conv);
   }
 }
 

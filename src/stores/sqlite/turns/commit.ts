@@ -28,9 +28,8 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
   const repeated = earlierAnswer(ledger, counter, writes.length);
   if (repeated !== null) return repeated;
-  const names: Names = new Map();
   for (const [index, write] of writes.entries()) {
-    apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 }, names);
+    apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
   checkWatermarks(ledger, writes);
   ledger.save();
@@ -42,21 +41,21 @@ function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { s
   return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
 }
 
-function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
+function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
   switch (write.write) {
     case 'event': {
       const { kind, turn, payload } = write.event;
-      ledger.append(kind, turnName(ledger, turn, names), payload as EventPayloads[typeof kind], stamp);
+      ledger.append(kind, turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
       break;
     }
     case 'open-session':
-      openSession(ledger, write.session, turnName(ledger, write.turn, names), stamp);
+      openSession(ledger, write.session, turnName(ledger, write.turn), stamp);
       break;
     case 'change-session':
       changeSession(ledger, write.ref, write.change, write.reason, stamp);
       break;
     case 'receipt': {
-      const turn = turnName(ledger, write.turn, names);
+      const turn = turnName(ledger, write.turn);
       if (turn !== null && turn.n !== write.receipt.turn) throw otherTurn(turn.n, write.receipt.turn);
       writeReceipt(ledger, write.receipt, turn, write.session, stamp);
       break;
@@ -89,15 +88,12 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp, names: Names): void {
 }
 
 type NumberedTurn = TurnName & { readonly n: number };
-type Names = Map<string, NumberedTurn>;
 
-/** Read once a commit: most updates in a batch are of one turn. */
-function turnName({ tx, row }: Ledger, id: string | null, names: Names): NumberedTurn | null {
+function turnName({ tx, row }: Ledger, id: string | null): NumberedTurn | null {
   if (id === null) return null;
-  const known = names.get(id) ?? tx.db.one<NumberedTurn>(TURN_NAME, id, row.conv);
-  if (known === undefined) throw noTurn();
-  names.set(id, known);
-  return known;
+  const turn = tx.db.one<NumberedTurn>(TURN_NAME, id, row.conv);
+  if (turn === undefined) throw noTurn();
+  return turn;
 }
 
 /** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */

@@ -15,7 +15,7 @@ const RENEW = `
   UPDATE leases SET ready_at = ?
   WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
 const HELD = `
-  SELECT conv, worker, pending FROM leases
+  SELECT conv, worker FROM leases
   WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
 const WORKER = 'SELECT no FROM workers WHERE id = ?';
@@ -60,7 +60,7 @@ export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[
 
 /** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
 export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
-  const held = tx.db.one<{ conv: number; worker: number; pending: number }>(HELD, conversation, owner, epoch);
+  const held = tx.db.one<{ conv: number; worker: number }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;
   tx.db.run(RELEASE, tx.monotonic, held.conv);
   dropIdleWorker(tx.db, held.worker);
