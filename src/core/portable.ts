@@ -2,7 +2,7 @@ import { ERROR_CODES, ThroughlineError } from './errors.ts';
 import { shown } from './input/arguments.ts';
 import { asTitle, checkName } from './input/names.ts';
 import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
-import { SESSION_ORIGINS, type SessionOrigin } from './restore/session.ts';
+import { SESSION_ORIGINS, type Session } from './restore/session.ts';
 import { isObject, parsePrompt } from './turn/content.ts';
 import type { TurnRecord } from './turn/record.ts';
 import { TURN_ENDS } from './turn/turn.ts';
@@ -27,16 +27,8 @@ export interface ExportedConversation {
     readonly restore: RestoreOverride;
   };
   readonly records: readonly TurnRecord[];
-  readonly sessions: readonly ExportedSession[];
-}
-
-export interface ExportedSession {
-  readonly id: string;
-  readonly agent: string;
-  readonly origin: SessionOrigin;
-  /** The agent's id of the session it came from; null: none. */
-  readonly parent: string | null;
-  readonly watermark: number;
+  /** `parent` is the agent's id of the session it came from; null: none. */
+  readonly sessions: readonly Pick<Session, 'id' | 'agent' | 'origin' | 'parent' | 'watermark'>[];
 }
 
 /** Checks a value that came from outside, and names the first fault. Throws `invalid`. */

@@ -1,6 +1,5 @@
 import type { Conversation, TitleSource } from '../../core/conversation.ts';
-import type { SessionOrigin } from '../../core/restore/session.ts';
-import type { TurnRecord } from '../../core/turn/record.ts';
+import type { ExportedConversation } from '../../core/portable.ts';
 
 /** Making, finding, copying and erasing conversations. */
 export interface ConversationStore {
@@ -37,14 +36,5 @@ export interface NewConversation
   readonly title: string | null;
 }
 
-export interface ImportedHistory {
-  readonly records: readonly TurnRecord[];
-  /** Stored as closed, for information only: a native session from elsewhere is never used here. */
-  readonly sessions: readonly {
-    id: string;
-    agent: string;
-    origin: SessionOrigin;
-    watermark: number;
-    parent: string | null;
-  }[];
-}
+/** Its sessions are stored as closed, for information only: a native session from elsewhere is never used here. */
+export type ImportedHistory = Pick<ExportedConversation, 'records' | 'sessions'>;

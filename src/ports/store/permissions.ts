@@ -10,7 +10,7 @@ export interface PermissionStore {
   /** Oldest first, a page; `after` is the id of the last one of the previous page. */
   permissions(
     owner: string,
-    filter: { conversation?: string; turn?: string; open?: boolean },
+    filter: { conversation?: string; open?: boolean },
     page?: { after?: string; limit?: number },
   ): Promise<Permission[]>;
   findPermission(owner: string, permission: string): Promise<Permission | null>;

@@ -14,8 +14,8 @@ export interface SessionStore {
   findSessions(owner: string, id: string): Promise<Session[]>;
   /** Our copy of a session's own transcript file, byte for byte; null: there is none. */
   transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
-  /** Rising by turn and attempt; the newest `limit` of them. */
-  receipts(owner: string, conversation: string, page?: { limit?: number; turn?: number }): Promise<Receipt[]>;
+  /** Rising by turn and attempt. `turn`: only of that one. */
+  receipts(owner: string, conversation: string, filter?: { turn?: number }): Promise<Receipt[]>;
 }
 
 /** A session by its storage and its id there. */

@@ -54,7 +54,6 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   'permissions of a conversation': (store, { conversation }) => store.permissions(BOB, { conversation }),
   'open permissions of a conversation': (store, { conversation }) =>
     store.permissions(BOB, { conversation, open: true }),
-  'permissions of a turn': (store, { open }) => store.permissions(BOB, { turn: open }),
   findPermission: (store, { permission }) => store.findPermission(BOB, permission),
   summary: (store, { conversation }) => store.summary(BOB, conversation),
   usage: (store) => store.usage(BOB),

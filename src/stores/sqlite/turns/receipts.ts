@@ -2,7 +2,7 @@ import type { Receipt } from '../../../core/restore/receipt.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
-import { type Database, LIMIT } from '../file/database.ts';
+import type { Database } from '../file/database.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
@@ -11,8 +11,8 @@ const INSERT = `
   INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (conv, turn, warm, attempt) DO NOTHING`;
 const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
-const NEWEST = `SELECT body FROM receipts WHERE conv = ? ORDER BY turn DESC, warm DESC, attempt DESC ${LIMIT}`;
-const OF_TURN = `SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt DESC ${LIMIT}`;
+const ALL = 'SELECT body FROM receipts WHERE conv = ? ORDER BY turn, warm, attempt';
+const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
 export function writeReceipt(
@@ -39,19 +39,10 @@ export function writeReceipt(
   ledger.append('restore.receipt', turn, receipt, stamp);
 }
 
-export function receipts(
-  db: Database,
-  owner: string,
-  id: string,
-  page: { limit?: number; turn?: number } = {},
-): Receipt[] {
+export function receipts(db: Database, owner: string, id: string, { turn }: { turn?: number } = {}): Receipt[] {
   const no = conversationNo(db, owner, id);
-  const limit = Math.max(0, page.limit ?? Number.MAX_SAFE_INTEGER);
-  const rows =
-    page.turn === undefined
-      ? db.all<{ body: string }>(NEWEST, no, limit)
-      : db.all<{ body: string }>(OF_TURN, no, page.turn, limit);
-  return rows.reverse().map(({ body }) => JSON.parse(body) as Receipt);
+  const rows = turn === undefined ? db.all<{ body: string }>(ALL, no) : db.all<{ body: string }>(OF_TURN, no, turn);
+  return rows.map(({ body }) => JSON.parse(body) as Receipt);
 }
 
 function difference(now: Usage, before: Usage): Usage {
