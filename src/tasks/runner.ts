@@ -47,6 +47,7 @@ export class TaskRunner {
     this.#loop.wake();
   }
 
+  /** Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopListening();

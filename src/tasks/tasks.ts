@@ -20,38 +20,24 @@ const FOLLOWED_BYTES = 256 * 1024;
 
 /** Creates the Tasks port and starts its runner. */
 export function createTasks(parts: TaskParts): Tasks {
-  const runner = new TaskRunner(parts);
-  let closing: Promise<void> | null = null;
-  const close = () => {
-    closing ??= runner.close();
-    return closing;
-  };
-  return new EmbeddedTasks({ parts, runner, close }, actor(parts.engine.owner));
-}
-
-interface Machinery {
-  readonly parts: TaskParts;
-  readonly runner: TaskRunner;
-  readonly close: () => Promise<void>;
+  return new EmbeddedTasks(parts, new TaskRunner(parts), actor(parts.engine.owner));
 }
 
 class EmbeddedTasks implements Tasks {
   readonly owner: string;
   readonly #by: string;
-  readonly #machinery: Machinery;
+  readonly #parts: TaskParts;
+  readonly #runner: TaskRunner;
 
-  constructor(machinery: Machinery, { owner, by }: Actor) {
-    this.#machinery = machinery;
+  constructor(parts: TaskParts, runner: TaskRunner, { owner, by }: Actor) {
+    this.#parts = parts;
+    this.#runner = runner;
     this.owner = owner;
     this.#by = by;
   }
 
   as(owner: string, by?: string): Tasks {
-    return new EmbeddedTasks(this.#machinery, actor(owner, by));
-  }
-
-  get #parts(): TaskParts {
-    return this.#machinery.parts;
+    return new EmbeddedTasks(this.#parts, this.#runner, actor(owner, by));
   }
 
   get #store() {
@@ -111,7 +97,7 @@ class EmbeddedTasks implements Tasks {
     const { id } = await this.task(idOrName);
     const task = await this.#store.requestCancel(this.owner, id, this.#by);
     // Its runner may be dead: then this process ends the task and its turns.
-    if (!taskHasEnded(task.state)) this.#machinery.runner.want(id);
+    if (!taskHasEnded(task.state)) this.#runner.want(id);
     return toPublicTask(task);
   }
 
@@ -178,10 +164,10 @@ class EmbeddedTasks implements Tasks {
   }
 
   close(): Promise<void> {
-    return this.#machinery.close();
+    return this.#runner.close();
   }
 
   #want(tasks: readonly Task[]): void {
-    this.#machinery.runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
+    this.#runner.want(...tasks.filter(({ state }) => !taskHasEnded(state)).map(({ id }) => id));
   }
 }

@@ -129,9 +129,8 @@ export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
 
 function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
   const { tx, row } = ledger;
-  if (!titleWins(source, row.title_source)) return false;
   const now = tx.db.one<{ title: string; title_source: TitleSource }>(TITLE, row.conv);
-  if (now === undefined) return false;
+  if (now === undefined || !titleWins(source, now.title_source)) return false;
   if (now.title === title && now.title_source === source) return false;
   tx.db.run(SET_TITLE, title, source, row.conv);
   ledger.append('conversation.titled', null, { title, source });

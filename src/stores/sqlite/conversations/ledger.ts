@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { TitleSource } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
@@ -14,7 +13,6 @@ export interface LeaseRow {
   readonly id: string;
   readonly driver: string;
   readonly place: string;
-  readonly title_source: TitleSource;
   next_n: number;
   next_seq: number;
   chain: Uint8Array;
@@ -33,7 +31,7 @@ export interface Stamp {
   part: number;
 }
 
-const LEASE = 'SELECT l.*, c.id, c.title_source FROM leases l JOIN conversations c ON c.no = l.conv';
+const LEASE = 'SELECT l.*, c.id FROM leases l JOIN conversations c ON c.no = l.conv';
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
 const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `

@@ -2,6 +2,7 @@
 import type { Conversation } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
 import type { Session } from '../../../core/restore/session.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
@@ -78,25 +79,10 @@ export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, '
 
 /** Fields in a fixed order: the hash of a fork is made from the JSON of its records. */
 export function recordOf(db: Database, row: RecordRow): TurnRecord {
-  const { version, n, agent, sessionId, outcome, ...rest } = readValue<RecordBody>(
-    db,
-    row.owner,
-    row.body,
-    row.body_refs,
-  );
-  return {
-    version,
-    n,
-    agent,
-    sessionId,
-    outcome,
-    prompt: rest.prompt ?? readValue(db, row.owner, row.prompt, row.prompt_refs),
-    parts: rest.parts,
-    failure: rest.failure,
-    usage: rest.usage,
-    startedAt: rest.startedAt,
-    endedAt: rest.endedAt,
-  };
+  const body = readValue<RecordBody>(db, row.owner, row.body, row.body_refs);
+  const { version, n, agent, sessionId, outcome, parts, failure, usage, startedAt, endedAt } = body;
+  const prompt = body.prompt ?? readValue<Prompt>(db, row.owner, row.prompt, row.prompt_refs);
+  return { version, n, agent, sessionId, outcome, prompt, parts, failure, usage, startedAt, endedAt };
 }
 
 export const EVENT =

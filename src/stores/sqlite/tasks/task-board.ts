@@ -4,23 +4,19 @@ import { type Database, LIMIT } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { pageOf } from '../reading/page.ts';
 
+/** The columns of `tasks` that are used as they are. */
 export interface TaskRow {
   readonly no: number;
   readonly owner: string;
   readonly id: string;
   readonly plan: string;
   readonly plan_hash: Uint8Array;
-  readonly place: string;
-  readonly name: string | null;
-  readonly milestone: string | null;
   readonly session: string | null;
   readonly spec: string;
   readonly progress: string;
   readonly state: TaskState;
   readonly cancel_by: string | null;
   readonly epoch: number;
-  readonly worker: string | null;
-  readonly process: string | null;
   readonly gate: string | null;
   readonly created_at: number;
   readonly started_at: number | null;

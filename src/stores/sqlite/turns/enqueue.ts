@@ -71,15 +71,13 @@ function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
     db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
     db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
     request.defaultAgent;
-  if (agent !== null) return known(agent, request.agents);
-  throw new ThroughlineError('invalid', 'No agent is given, and there is no default agent.', {
-    hint: 'Name an agent.',
-  });
-}
-
-function known(agent: string, agents: readonly string[] | undefined): string {
-  if (agents === undefined || agents.includes(agent)) return agent;
-  throw noSuchAgent(agent, agents);
+  if (agent === null) {
+    throw new ThroughlineError('invalid', 'No agent is given, and there is no default agent.', {
+      hint: 'Name an agent.',
+    });
+  }
+  if (request.agents?.includes(agent) === false) throw noSuchAgent(agent, request.agents);
+  return agent;
 }
 
 /**

@@ -6,11 +6,10 @@ import type { Database } from '../file/database.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
-const FIND = 'SELECT no, body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
-const INSERT = `
+const FIND = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = ? AND attempt = ?';
+const SAVE = `
   INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (conv, turn, warm, attempt) DO NOTHING`;
-const REPLACE = 'UPDATE receipts SET body = ? WHERE no = ?';
+  ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
 const ALL = 'SELECT body FROM receipts WHERE conv = ? ORDER BY turn, warm, attempt';
 const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 
@@ -24,11 +23,8 @@ export function writeReceipt(
 ): void {
   const { tx, row } = ledger;
   const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
-  const body = JSON.stringify(receipt);
-  const isFirst = tx.db.run(INSERT, row.owner, ...place, body).changes === 1;
-  const before = isFirst ? undefined : tx.db.one<{ no: number; body: string }>(FIND, ...place);
-  if (before !== undefined) tx.db.run(REPLACE, body, before.no);
-
+  const before = tx.db.one<{ body: string }>(FIND, ...place);
+  tx.db.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
   const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
   const added = difference(receipt.usage, earlier);
   if (Object.values(added).some((amount) => amount !== 0)) {
