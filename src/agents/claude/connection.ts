@@ -97,6 +97,12 @@ export type PermissionDecision =
     }
   | { readonly behavior: 'deny'; readonly message: string };
 
+/** Claude's answer to a request of ours; null: it ended before it answered. */
+export type ControlAnswer =
+  | { readonly ok: true; readonly response: unknown }
+  | { readonly ok: false; readonly error: string }
+  | null;
+
 /**
  * A line of Claude's output. Only the fields that we read are named; others are kept. Any version may leave any of them out.
  */

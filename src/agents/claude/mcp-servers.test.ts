@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { giveServers, type ServersAnswer } from './mcp-servers.ts';
+import type { ControlAnswer } from './connection.ts';
+import { giveServers } from './mcp-servers.ts';
 
 const SERVERS = [
   { name: 'notes', command: 'npx', args: ['notes'], env: [{ name: 'TOKEN', value: 'token-of-notes' }] },
@@ -10,7 +11,7 @@ const SERVERS = [
     headers: [{ name: 'Authorization', value: 'Bearer header-of-web' }],
   },
 ];
-const answered = (response: unknown) => async (): Promise<ServersAnswer> => ({ ok: true, response });
+const answered = (response: unknown) => async (): Promise<ControlAnswer> => ({ ok: true, response });
 
 test('servers are sent by name, in Claude’s form', async () => {
   let told: object = {};

@@ -1,12 +1,7 @@
 import { asSentence, ThroughlineError } from '../../core/errors.ts';
 import { isObject } from '../../core/turn/content.ts';
 import type { McpServer, NamedValue } from '../shared/mcp-servers.ts';
-
-/** Claude's answer; null: it ended before it answered. */
-export type ServersAnswer =
-  | { readonly ok: true; readonly response: unknown }
-  | { readonly ok: false; readonly error: string }
-  | null;
+import type { ControlAnswer } from './connection.ts';
 
 /**
  * Sends the servers to a running Claude through its input, where nobody else can read their secrets. Claude answers when they
@@ -14,7 +9,7 @@ export type ServersAnswer =
  */
 export async function giveServers(
   servers: readonly McpServer[],
-  tell: (servers: Readonly<Record<string, object>>) => Promise<ServersAnswer>,
+  tell: (servers: Readonly<Record<string, object>>) => Promise<ControlAnswer>,
 ): Promise<boolean> {
   if (servers.length === 0) return true;
   const answer = await tell(byName(servers));

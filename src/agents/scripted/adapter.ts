@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -24,15 +25,13 @@ interface ScriptedSettings {
 /** An agent that answers by rules, with the faults that its options choose. Throws `invalid` for unknown options. */
 export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettings): Agent {
   const options = parseScriptedOptions(given);
-  const onDisk = options.memory === 'disk';
-  const readable = onDisk && options.position;
-  let traits: AgentTraits | undefined;
+  const readable = options.memory === 'disk' && options.position;
   const fileOf = (id: string, sandbox: OpenSandbox) =>
     readable ? storageFile(storageDir(sandbox, options), id) : null;
 
   return {
     name,
-    traits: async () => (traits ??= traitsOf(options)),
+    traits: async () => traitsOf(options),
     open: (request) => open(request, options, env),
     storage: async (sandbox) => `scripted:${storageDir(sandbox, options)}`,
     async position(sessionId, sandbox) {
@@ -93,9 +92,7 @@ async function open(
     system: '',
     options,
   });
-  const stop = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
+  using _ = addAbortListener(signal, () => child.kill('SIGKILL'));
   try {
     const answer = await session.start();
     if (answer.type === 'opened' && !signal.aborted) {
@@ -109,8 +106,6 @@ async function open(
   } catch (error) {
     if (signal.aborted) return refused('refused', 'opening was cancelled');
     throw error;
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 

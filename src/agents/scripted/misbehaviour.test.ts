@@ -10,7 +10,6 @@ import type { Agent, AgentEvent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { scriptedAgent } from './adapter.ts';
 import type { ScriptedOptions } from './options.ts';
-import type { ScriptedSession } from './session.ts';
 
 let sandboxes: TestSandboxes;
 let sandbox: OpenSandbox;
@@ -293,12 +292,10 @@ describe('dying', () => {
 });
 
 describe('noise', () => {
-  test('/garbage is ignored and counted, an endless line included; the turn goes on', async () => {
-    const session = (await open(agentWith({}))) as ScriptedSession;
+  test('/garbage is ignored, a very long line included; the turn goes on', async () => {
+    const session = await open(agentWith({}));
     const { outcome, reply } = await ask(session, '/garbage\n/say Still here.');
     expect([outcome.kind, reply]).toEqual(['completed', 'Still here.']);
-    await session.close();
-    expect(session.noise).toBe(9);
   });
 
   test('slow streaming comes word by word', async () => {

@@ -1,11 +1,11 @@
-import type { Prompt } from '../../core/turn/content.ts';
+import { isObject, type Prompt } from '../../core/turn/content.ts';
 import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import type { ScriptedOptions } from './options.ts';
 
 /*
- * The protocol between adapter and program: one JSON object a line, over the program's standard input and output.
- * Types only: the program is plain JavaScript and names them in its comments.
+ * The protocol between adapter and program: one JSON object a line, over the program's standard input and output. The program is
+ * plain JavaScript and names these types in its comments.
  */
 
 export type ToProgram =
@@ -36,6 +36,36 @@ export type FromProgram =
   | { readonly type: 'ended'; readonly prompt: string; readonly outcome: AgentOutcome };
 
 export type RefusalReason = 'not_found' | 'locked' | 'in_use' | 'refused';
+
+const isText = (value: unknown) => typeof value === 'string';
+const isTextOrNull = (value: unknown) => value === null || isText(value);
+
+/** The fields that each message must have. Other fields are passed on unchecked. */
+const REQUIRED: { readonly [T in FromProgram['type']]: { readonly [field: string]: (value: unknown) => boolean } } = {
+  opened: { id: isTextOrNull },
+  refused: { reason: isText, message: isText },
+  taken: { prompt: isText, parent: isTextOrNull },
+  session: { id: isText },
+  update: { update: (value) => isObject(value) && isText(value.sessionUpdate) },
+  permission: { id: isText, title: isText, options: Array.isArray },
+  usage: { usage: isObject },
+  ended: { prompt: isText, outcome: (value) => isObject(value) && isText(value.kind) },
+};
+
+/** Null: not a message. Anything may be printed on stdout. */
+export function parseMessage(line: string): FromProgram | null {
+  let message: unknown;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  if (!isObject(message) || !isText(message.type)) return null;
+  const type = message.type as FromProgram['type'];
+  if (!Object.hasOwn(REQUIRED, type)) return null;
+  const whole = Object.entries(REQUIRED[type]).every(([field, check]) => check(message[field]));
+  return whole ? (message as unknown as FromProgram) : null;
+}
 
 /** One line of a session's storage. The entries form a chain: each names its parent. */
 export type Entry = {

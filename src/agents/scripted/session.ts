@@ -2,13 +2,17 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { Flight, mustFollow, type Stopping, whyNotSent } from '../shared/flight.ts';
+import { type Ending, LineProcess } from '../shared/line-process.ts';
 import type { ScriptedOptions } from './options.ts';
-import { ProgramProcess } from './program-process.ts';
-import type { FromProgram, ToProgram } from './protocol.ts';
+import { type FromProgram, parseMessage, type ToProgram } from './protocol.ts';
 import { proofOf, readPosition, storageFile } from './storage.ts';
 
 type OpenAnswer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
 type Open = Extract<ToProgram, { type: 'open' }>;
+
+const CLOSE_STEP_MS = 500;
+/** Longer than any message of the program. One of its faults is a line without an end. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 /** The prompt in flight. */
 class ScriptedFlight extends Flight {
@@ -27,7 +31,7 @@ class ScriptedFlight extends Flight {
 
 /** One session, open in a process of its own. */
 export class ScriptedSession implements AgentSession {
-  readonly #program: ProgramProcess;
+  readonly #program: LineProcess;
   readonly #open: Open;
   readonly #options: ScriptedOptions;
   readonly #answer = Promise.withResolvers<OpenAnswer>();
@@ -40,11 +44,16 @@ export class ScriptedSession implements AgentSession {
     this.#options = open.options;
     this.#prompted = open.how === 'resume';
     this.#answer.promise.catch(() => {}); // it may come when nobody waits for it
-    this.#program = new ProgramProcess(child, {
-      message: (message) => this.#receive(message),
+    const listener = {
+      line: (line: string) => {
+        const message = parseMessage(line);
+        if (message !== null) this.#receive(message);
+      },
+      tooLong: () => {},
       ready: () => this.#flight?.events.ready(),
-      gone: (how) => this.#gone(how),
-    });
+      gone: ({ text }: Ending) => this.#gone(text),
+    };
+    this.#program = new LineProcess(child, listener, { closeStepMs: CLOSE_STEP_MS, maxLineBytes: MAX_LINE_BYTES });
   }
 
   get id() {
@@ -55,10 +64,6 @@ export class ScriptedSession implements AgentSession {
   }
   get alive() {
     return this.#program.alive;
-  }
-  /** How many lines of the program's output were not messages. */
-  get noise() {
-    return this.#program.noise;
   }
 
   /** Asks the program to open the session. Throws `agent_unavailable` when it ends before it answers. */

@@ -83,7 +83,6 @@ export function proofOf({ file, prompt, parent, expected }: Landing): Extract<Ag
 }
 
 const FIRST_READ = 4_096;
-const NEWLINE = 10;
 
 /** Reads backwards in growing pieces until an entry is wanted. Null: none is, or there is no file. */
 function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | null {
@@ -99,24 +98,14 @@ function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | nul
       const from = Math.max(0, size - length);
       const bytes = Buffer.allocUnsafe(size - from);
       const read = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
-      for (const line of linesFromEnd(read, from > 0)) {
-        const entry = parseLine(line);
-        if (entry !== null && wanted(entry)) return entry;
-      }
-      if (from === 0) return null;
+      const lines = read.toString('utf8').split('\n');
+      // The first line begins before these bytes.
+      const whole = from > 0 ? lines.slice(1) : lines;
+      const found = whole.map(parseLine).findLast((entry) => entry !== null && wanted(entry)) ?? null;
+      if (found !== null || from === 0) return found;
     }
   } finally {
     closeSync(fd);
-  }
-}
-
-/** Last line first. `cut`: the first line begins before these bytes, so it is left out. */
-function* linesFromEnd(bytes: Buffer, cut: boolean): Generator<string> {
-  for (let end = bytes.length; end > 0; ) {
-    const start = bytes.lastIndexOf(NEWLINE, end - 1) + 1;
-    if (start === 0 && cut) return;
-    if (start < end) yield bytes.toString('utf8', start, end);
-    end = start - 1;
   }
 }
 

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
 import { Inbox } from './inbox.ts';
 
@@ -46,13 +47,11 @@ export class Flight {
 
   /** Every event up to and with `ended`. The agent is stopped by an abort, and when the reader leaves before the end. */
   async *handOut(signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const stop = () => this.stop();
-    signal.addEventListener('abort', stop, { once: true });
+    using _ = addAbortListener(signal, () => this.stop());
     try {
       yield* this.events;
     } finally {
-      signal.removeEventListener('abort', stop);
-      stop();
+      this.stop();
       this.events.discard();
     }
   }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import { claudeAgent } from '../claude-agent.ts';
@@ -30,11 +31,11 @@ export function cliConnect(
     const { command } = await find(sandbox.work);
     checkId(request.how);
     throwIfAborted(signal);
-    const child = await sandbox.spawn([...command, ...argumentsFor(request, options)], { env: environment(request) });
+    // The user chooses when to update: never in the middle of a conversation.
+    const env = { DISABLE_AUTOUPDATER: '1', ...request.env };
+    const child = await sandbox.spawn([...command, ...argumentsFor(request, options)], { env });
     const connection = new CliConnection(child, (question) => request.onPermission(question));
-    const stop = () => child.kill('SIGKILL');
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
+    using _ = addAbortListener(signal, () => child.kill('SIGKILL'));
     try {
       // Tools of MCP servers are tools as well.
       const servers = noTools ? [] : options.mcpServers;
@@ -46,8 +47,6 @@ export function cliConnect(
     } catch (error) {
       await connection.kill();
       throw error;
-    } finally {
-      signal.removeEventListener('abort', stop);
     }
   };
 }
@@ -62,6 +61,8 @@ export function argumentsFor(
   { how, model, noTools, env }: Pick<ConnectRequest, 'how' | 'model' | 'noTools' | 'env'>,
   { permissionMode, settingSources }: Pick<ClaudeOptions, 'permissionMode' | 'settingSources'>,
 ): string[] {
+  // Settings files could contain hooks, which run without a question.
+  const sources = noTools ? [] : settingSources;
   return [
     '--print',
     ...['--output-format', 'stream-json', '--verbose', '--include-partial-messages'],
@@ -73,13 +74,10 @@ export function argumentsFor(
     // Only the MCP servers of our own settings are started, not those named in the project's files.
     '--strict-mcp-config',
     ...['--disallowedTools', forbiddenTools(env).join(',')],
-    ...(noTools ? ['--tools', '', '--setting-sources', ''] : sourceArguments(settingSources)),
+    ...(noTools ? ['--tools', ''] : []),
+    ...(sources === undefined ? [] : ['--setting-sources', sources.join(',')]),
     ...sessionArguments(how),
   ];
-}
-
-function sourceArguments(sources: ClaudeOptions['settingSources']): string[] {
-  return sources === undefined ? [] : ['--setting-sources', sources.join(',')];
 }
 
 /** `--session-id` opens an id that we have recorded, once; afterwards it is resumed (R1). */
@@ -96,11 +94,6 @@ export function checkId({ kind, id }: ConnectRequest['how']): void {
   if (UUID.test(id)) return;
   const message = `${JSON.stringify(id)} is not a session id of Claude`;
   throw new ClaudeRefusal(kind === 'resume' ? 'not_found' : 'refused', message);
-}
-
-/** The user chooses when to update: never in the middle of a conversation. */
-function environment({ env }: ConnectRequest): Record<string, string> {
-  return { DISABLE_AUTOUPDATER: '1', ...env };
 }
 
 function throwIfAborted(signal: AbortSignal): void {

@@ -2,9 +2,15 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
-import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ConnectRequest } from '../connection.ts';
+import type {
+  ClaudeConnection,
+  ClaudeMessage,
+  ClaudeUserMessage,
+  ConnectRequest,
+  ControlAnswer,
+} from '../connection.ts';
 import { errorOf } from '../session/result.ts';
-import { Control, type ControlAnswer } from './control.ts';
+import { Control } from './control.ts';
 
 const CLOSE_STEP_MS = 2_000;
 
@@ -54,8 +60,7 @@ export class CliConnection implements ClaudeConnection {
     return (await this.#control.ask({ subtype: 'initialize' })) !== null;
   }
 
-  /** Null: Claude ended before it answered. */
-  setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer | null> {
+  setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer> {
     return this.#control.ask({ subtype: 'mcp_set_servers', servers });
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../../core/turn/content.ts';
-import type { ClaudeMessage, ConnectRequest, PermissionDecision } from '../connection.ts';
+import type { ClaudeMessage, ConnectRequest, ControlAnswer, PermissionDecision } from '../connection.ts';
 
 /*
  * The control protocol, as seen between SDK 0.3.325 and program 2.1.325: JSON lines both ways, among the messages.
@@ -24,7 +24,7 @@ export class Control {
   readonly #send: (message: unknown) => void;
   readonly #onPermission: ConnectRequest['onPermission'];
   /** Our requests without an answer yet. */
-  readonly #asked = new Map<string, (answer: ControlAnswer | null) => void>();
+  readonly #asked = new Map<string, (answer: ControlAnswer) => void>();
   /** Claude's questions without an answer yet. */
   readonly #questions = new Map<string, AbortController>();
 
@@ -34,9 +34,9 @@ export class Control {
   }
 
   /** Null: Claude ended before it answered. */
-  ask(request: { readonly subtype: string; readonly [field: string]: unknown }): Promise<ControlAnswer | null> {
+  ask(request: { readonly subtype: string; readonly [field: string]: unknown }): Promise<ControlAnswer> {
     const id = randomUUID();
-    const answer = new Promise<ControlAnswer | null>((resolve) => this.#asked.set(id, resolve));
+    const answer = new Promise<ControlAnswer>((resolve) => this.#asked.set(id, resolve));
     this.#send({ type: 'control_request', request_id: id, request });
     return answer;
   }
@@ -108,10 +108,6 @@ export class Control {
     this.#send({ type: 'control_response', response });
   }
 }
-
-export type ControlAnswer =
-  | { readonly ok: true; readonly response: unknown }
-  | { readonly ok: false; readonly error: string };
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import { claudeAgent } from '../claude-agent.ts';
@@ -40,9 +41,7 @@ export function sdkConnect(find: (work: string) => Promise<FoundSdk>, options: C
   return async (request) => {
     const { sdk, command } = await find(request.sandbox.work);
     const connection = startQuery(sdk, (spawned) => optionsFor(request, options, command, spawned));
-    const stop = () => void connection.kill();
-    request.signal.addEventListener('abort', stop, { once: true });
-    if (request.signal.aborted) stop();
+    using _ = addAbortListener(request.signal, () => void connection.kill());
     try {
       await connection.ready;
       // Tools of MCP servers are tools as well.
@@ -52,8 +51,6 @@ export function sdkConnect(find: (work: string) => Promise<FoundSdk>, options: C
     } catch (error) {
       await connection.kill();
       throw notStarted(error, request, connection);
-    } finally {
-      request.signal.removeEventListener('abort', stop);
     }
   };
 }

@@ -1,7 +1,6 @@
 import { Inbox } from '../../shared/inbox.ts';
 import { endsWithin } from '../../shared/line-process.ts';
-import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
-import type { ServersAnswer } from '../mcp-servers.ts';
+import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ControlAnswer } from '../connection.ts';
 import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
 import type { SpawnedClaude } from './spawned.ts';
 
@@ -51,7 +50,7 @@ export class SdkConnection implements ClaudeConnection {
   }
 
   /** Rejects when Claude ends before it has answered. */
-  async setServers(servers: Readonly<Record<string, object>>): Promise<ServersAnswer> {
+  async setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer> {
     try {
       return { ok: true, response: await this.#query.setMcpServers(servers) };
     } catch (error) {

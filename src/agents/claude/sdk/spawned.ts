@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import type { Child } from '../../../ports/sandbox.ts';
 import { StderrTail } from '../../shared/line-process.ts';
 
@@ -8,7 +8,7 @@ import { StderrTail } from '../../shared/line-process.ts';
  * it. Until then its input and output wait here.
  */
 export class SpawnedClaude extends EventEmitter {
-  readonly stdin: Writable;
+  readonly stdin = new PassThrough();
   readonly stdout = new Readable({ read: () => this.#read?.() });
   killed = false;
   exitCode: number | null = null;
@@ -26,7 +26,6 @@ export class SpawnedClaude extends EventEmitter {
 
   constructor(starting: Promise<Child>) {
     super();
-    this.stdin = inputOf(starting);
     this.setMaxListeners(0);
     this.on('error', () => {}); // for the SDK; without a listener Node would throw it
     for (const stream of [this.stdin, this.stdout]) stream.on('error', () => {});
@@ -58,12 +57,14 @@ export class SpawnedClaude extends EventEmitter {
       this.child = await starting;
     } catch (error) {
       this.fault = error;
+      this.stdin.resume(); // nobody reads it
       this.stdout.push(null);
       this.emit('error', error);
       return;
     }
     const { child } = this;
     if (this.#wanted !== null) child.kill(this.#wanted);
+    void this.#feed(child);
     const stderrRead = this.#stderr.read(child.stderr);
     await this.#handOn(child);
     const { code, signal } = await child.exited;
@@ -72,6 +73,15 @@ export class SpawnedClaude extends EventEmitter {
     this.signalCode = signal as NodeJS.Signals | null;
     this.stdout.push(null);
     this.emit('exit', code, signal);
+  }
+
+  async #feed(child: Child): Promise<void> {
+    try {
+      for await (const chunk of this.stdin) await new Promise<void>((taken) => child.stdin.write(chunk, taken));
+      child.stdin.end();
+    } catch {
+      // The SDK has destroyed it.
+    }
   }
 
   #wantsMore(): Promise<void> {
@@ -90,26 +100,4 @@ export class SpawnedClaude extends EventEmitter {
       // The pipe broke. The exit code says how the process ended.
     }
   }
-}
-
-/** Input waits until the process has started; if it never starts, the input is dropped. */
-function inputOf(starting: Promise<Child>): Writable {
-  let child: Child | null = null;
-  return new Writable({
-    construct: (ready) => {
-      const start = (started: Child) => {
-        child = started;
-        ready();
-      };
-      starting.then(start, () => ready());
-    },
-    write: (chunk: Buffer, _encoding, taken) => {
-      if (child === null) taken();
-      else child.stdin.write(chunk, taken);
-    },
-    final: (done) => {
-      child?.stdin.end();
-      done();
-    },
-  });
 }

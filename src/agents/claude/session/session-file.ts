@@ -58,16 +58,7 @@ export class SessionFile {
 
   /** Never rejects: the position of a file that cannot be read is null. */
   read(): Promise<void> {
-    this.#reading = this.#reading
-      .then(() => this.#readOn())
-      .then(
-        () => {
-          this.#unreadable = false;
-        },
-        () => {
-          this.#unreadable = true;
-        },
-      );
+    this.#reading = this.#reading.then(() => this.#readOn());
     return this.#reading;
   }
 
@@ -136,7 +127,12 @@ export class SessionFile {
   }
 
   async #readOn(): Promise<void> {
-    for await (const entries of this.#reader.read()) for (const entry of entries) this.#note(entry);
+    try {
+      for await (const entries of this.#reader.read()) for (const entry of entries) this.#note(entry);
+      this.#unreadable = false;
+    } catch {
+      this.#unreadable = true;
+    }
   }
 
   #note(entry: Entry): void {

@@ -26,18 +26,13 @@ export async function listTranscripts(folder: string): Promise<NativeSession[]> 
 
 /** Null: it holds no prompt, does not exist any more, or is not a file (a pipe must not block us). */
 async function look(file: string, id: string): Promise<NativeSession | null> {
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
-  if (handle === null) return null;
-  try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) return null;
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(TITLE_BYTES), 0, TITLE_BYTES, 0);
-    const title = firstWords(buffer.toString('utf8', 0, bytesRead));
-    if (title === null && bytesRead < TITLE_BYTES) return null;
-    return { id, title, updatedAt: Math.round(stats.mtimeMs) };
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
+  const stats = await handle?.stat();
+  if (!handle || !stats?.isFile()) return null;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(TITLE_BYTES), 0, TITLE_BYTES, 0);
+  const title = firstWords(buffer.toString('utf8', 0, bytesRead));
+  if (title === null && bytesRead < TITLE_BYTES) return null;
+  return { id, title, updatedAt: Math.round(stats.mtimeMs) };
 }
 
 function firstWords(text: string): string | null {

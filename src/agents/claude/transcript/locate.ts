@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
@@ -46,9 +46,9 @@ function hashOf(text: string): string {
   return Math.abs(hash).toString(36);
 }
 
-/** The folder that holds the sessions of a working directory. */
+/** The folder that holds the sessions of a working directory. Unlike the config directory, its name is not normalized. */
 export function projectDir(env: AgentEnvironment, cwd: string): string {
-  return join(configDir(env, cwd), 'projects', assignedName(env) ?? slugOf(realDirectory(cwd)));
+  return join(configDir(env, cwd), 'projects', assignedName(env) ?? slugOf(realPath(cwd)));
 }
 
 /**
@@ -72,18 +72,9 @@ function assignedName(env: AgentEnvironment): string | null {
   return /^(?:con|prn|aux|nul|com\d|lpt\d)$/i.test(name) ? null : name;
 }
 
-/** Not normalized: unlike the config directory, Claude does not compose its characters. */
-function realDirectory(cwd: string): string {
-  try {
-    return realpathSync(cwd);
-  } catch {
-    return resolve(cwd);
-  }
-}
-
 /** For a long name whose hash another version computed differently: searched by what comes before the hash, and by the id. */
 function elsewhere(env: AgentEnvironment, cwd: string, id: string): string | null {
-  const slug = slugOf(realDirectory(cwd));
+  const slug = slugOf(realPath(cwd));
   if (assignedName(env) !== null || slug.length <= LONGEST_SLUG) return null;
   const projects = join(configDir(env, cwd), 'projects');
   const prefix = slug.slice(0, LONGEST_SLUG + 1);

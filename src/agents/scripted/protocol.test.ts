@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMessage } from './program-process.ts';
+import { parseMessage } from './protocol.ts';
 
 test.each([
   '',
