@@ -228,7 +228,7 @@ async function damageOf(file: SessionFile): Promise<Refusal | null> {
 
 /** Finds edited lines, which do not change the position. Null: the file is what it was. */
 async function changeOf(file: SessionFile, seal: Seal | null): Promise<Refusal | null> {
-  if (seal === null || (await file.holds(seal))) return null;
+  if (seal === null || (await file.sealer.holds(seal))) return null;
   return refused('diverged', 'its transcript was changed, though its position is the same');
 }
 

@@ -1,6 +1,6 @@
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { LineReader, MAX_LINE_BYTES } from './lines.ts';
+import { LineReader } from './lines.ts';
 
 export interface LineListener {
   line(line: string): void;
@@ -13,7 +13,6 @@ export interface LineListener {
 }
 
 export interface Ending {
-  readonly code: number | null;
   /** How it ended. */
   readonly how: string;
   /** The same, with the end of its stderr. */
@@ -77,10 +76,6 @@ export class LineProcess {
     this.write(`${JSON.stringify(message)}\n`);
   }
 
-  endInput(): void {
-    this.#child.stdin.end();
-  }
-
   /** Ends its input, which ends a program properly; after a timeout SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -94,7 +89,7 @@ export class LineProcess {
   }
 
   async #close(): Promise<void> {
-    this.endInput();
+    this.#child.stdin.end();
     if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
     this.#child.kill('SIGTERM');
     if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
@@ -102,12 +97,7 @@ export class LineProcess {
   }
 
   async #listen(listener: LineListener, stderrRead: Promise<void>): Promise<void> {
-    const { maxLineBytes = MAX_LINE_BYTES } = this.#options;
-    const lines = new LineReader(
-      (line) => listener.line(line),
-      () => listener.tooLong(),
-      maxLineBytes,
-    );
+    const lines = new LineReader(listener.line, listener.tooLong, this.#options.maxLineBytes);
     try {
       for await (const chunk of this.#child.stdout) {
         lines.push(chunk);
@@ -123,7 +113,7 @@ export class LineProcess {
     this.#gone = true;
     const stderr = this.#stderr.text;
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    listener.gone({ code, how, stderr, text: `${how}${stderr === '' ? '' : `: ${stderr}`}` });
+    listener.gone({ how, stderr, text: `${how}${stderr === '' ? '' : `: ${stderr}`}` });
   }
 }
 

@@ -58,16 +58,10 @@ export class LineReader {
   }
 
   #finish(): void {
-    const line = this.#dropping ? null : textOf(this.#partial);
+    const line = this.#dropping ? null : Buffer.concat(this.#partial).toString('utf8');
     this.#partial = [];
     this.#bytes = 0;
     this.#dropping = false;
     if (line !== null) this.#onLine(line);
   }
-}
-
-function textOf(parts: readonly Uint8Array[]): string {
-  const [only] = parts;
-  if (only === undefined || parts.length > 1) return Buffer.concat(parts).toString('utf8');
-  return Buffer.from(only.buffer, only.byteOffset, only.length).toString('utf8'); // without a copy
 }

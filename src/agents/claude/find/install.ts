@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ErrorCode, ThroughlineError } from '../../../core/errors.ts';
@@ -80,27 +80,17 @@ function replaceFolder(folder: string, building: string): void {
 }
 
 const ARGUMENTS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
-const STDERR_KEPT = 8_192;
 
-function npmInstall(
-  cwd: string,
-  version: string,
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+function npmInstall(cwd: string, version: string, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   return new Promise((resolve, reject) => {
-    const npm = spawn(process.platform === 'win32' ? 'npm.cmd' : 'npm', ARGUMENTS, {
-      cwd,
-      env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-      ...(signal ? { signal } : {}),
+    const options = { cwd, env, signal, maxBuffer: Number.POSITIVE_INFINITY };
+    const child = execFile(npm, ARGUMENTS, options, (error, _, stderr) => {
+      if (error === null) resolve();
+      // A text as code: npm was not found or was cancelled.
+      else reject(npmFailure(typeof error.code === 'string' ? error : stderr, version));
     });
-    let stderr = '';
-    npm.stderr.on('data', (bytes) => {
-      stderr = `${stderr}${bytes}`.slice(-STDERR_KEPT);
-    });
-    npm.once('error', (error) => reject(npmFailure(error, version)));
-    npm.once('close', (code) => (code === 0 ? resolve() : reject(npmFailure(stderr, version))));
+    child.stdin?.end();
   });
 }
 

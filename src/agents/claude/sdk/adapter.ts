@@ -125,8 +125,10 @@ function present(env: Readonly<Record<string, string | undefined>>): Record<stri
 
 /** Claude refused the session, or did not start at all. */
 function notStarted(error: unknown, { how }: ConnectRequest, connection: SdkConnection): Error {
-  for (const fault of [connection.fault, error]) if (fault instanceof ThroughlineError) return fault;
-  const words = [connection.stderrTail, error instanceof Error ? error.message : ''].filter(Boolean).join('\n');
+  for (const fault of [connection.spawned?.fault, error]) if (fault instanceof ThroughlineError) return fault;
+  const words = [connection.spawned?.stderrTail, error instanceof Error ? error.message : '']
+    .filter(Boolean)
+    .join('\n');
   const refusal = refusalOf(words);
   if (refusal !== null) return refusal;
   const message = `Claude ended ${connection.ending ?? ''} before its session was open: ${words}`;

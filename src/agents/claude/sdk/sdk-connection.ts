@@ -11,16 +11,17 @@ export class SdkConnection implements ClaudeConnection {
   readonly messages = new Inbox<ClaudeMessage>();
   /** Resolves when Claude is ready for prompts; rejects when it ended before. */
   readonly ready: Promise<unknown>;
+  /** Null: the SDK has not asked for its process yet. */
+  spawned: SpawnedClaude | null = null;
   readonly #input = new Inbox<ClaudeUserMessage>();
   readonly #query: SdkQuery;
-  #spawned: SpawnedClaude | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(sdk: Sdk, options: (spawned: (process: SpawnedClaude) => void) => SdkOptions) {
     this.#query = sdk.query({
       prompt: this.#input,
       options: options((process) => {
-        this.#spawned = process;
+        this.spawned = process;
       }),
     });
     this.ready = this.#query.initializationResult();
@@ -29,20 +30,13 @@ export class SdkConnection implements ClaudeConnection {
   }
 
   get process() {
-    return this.#spawned?.child?.identity ?? null;
+    return this.spawned?.child?.identity ?? null;
   }
   get alive(): boolean {
-    return (this.#spawned?.child?.alive ?? false) && !this.messages.closed;
+    return (this.spawned?.child?.alive ?? false) && !this.messages.closed;
   }
   get ending(): string | null {
-    return this.alive ? null : (this.#spawned?.ending ?? null);
-  }
-  get stderrTail(): string {
-    return this.#spawned?.stderrTail ?? '';
-  }
-  /** Why its process could not be started; null: it was started. */
-  get fault(): unknown {
-    return this.#spawned?.fault ?? null;
+    return this.alive ? null : (this.spawned?.ending ?? null);
   }
 
   send(message: ClaudeUserMessage): void {
@@ -71,19 +65,19 @@ export class SdkConnection implements ClaudeConnection {
   }
 
   async kill(): Promise<void> {
-    this.#spawned?.kill('SIGKILL');
+    this.spawned?.kill('SIGKILL');
     this.#input.close();
     await this.#gone;
   }
 
   get #gone(): Promise<void> {
-    return this.#spawned?.gone ?? Promise.resolve();
+    return this.spawned?.gone ?? Promise.resolve();
   }
 
   async #close(): Promise<void> {
     this.#input.close();
     if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
-    this.#spawned?.kill('SIGTERM');
+    this.spawned?.kill('SIGTERM');
     if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
     await this.kill();
   }

@@ -83,8 +83,8 @@ test('copies whole lines from an offset on, and seals all that it has copied', a
   expect(String(second)).toBe(line('a1', 'p1') + line('p2', 'a1'));
   const whole = await file.copy(0);
   expect(String(whole)).toBe(line('p1', null) + line('a1', 'p1') + line('p2', 'a1'));
-  expect(file.seal?.bytes).toBe(whole?.length);
-  expect(await new SessionFile(path).holds(file.seal ?? expect.unreachable())).toBe(true);
+  expect(file.sealer.seal?.bytes).toBe(whole?.length);
+  expect(await new SessionFile(path).sealer.holds(file.sealer.seal ?? expect.unreachable())).toBe(true);
 });
 
 test('copies a file that was replaced as it is now', async () => {

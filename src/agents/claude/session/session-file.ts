@@ -4,7 +4,7 @@ import { type Chain, leafOf } from '../transcript/chain.ts';
 import type { Entry } from '../transcript/entries.ts';
 import { Following } from '../transcript/position.ts';
 import { openToRead, TranscriptReader } from '../transcript/reader.ts';
-import { type Seal, Sealer } from './seal.ts';
+import { Sealer } from './seal.ts';
 
 type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
 
@@ -15,8 +15,9 @@ const MAX_COPY_BYTES = 512 * 1024 * 1024;
 /** The transcript of one open session. Reads only what is new, one read at a time. */
 export class SessionFile {
   readonly path: string;
+  /** Seals what was copied. */
+  readonly sealer: Sealer;
   readonly #reader: TranscriptReader;
-  readonly #sealer: Sealer;
   #reading: Promise<void> = Promise.resolve();
   /** The last read failed: it is not a file, or the disk failed. */
   #unreadable = false;
@@ -29,7 +30,7 @@ export class SessionFile {
   constructor(path: string, prompt: string | null = null) {
     this.path = path;
     this.#reader = new TranscriptReader(path);
-    this.#sealer = new Sealer(path);
+    this.sealer = new Sealer(path);
     this.#following = prompt === null ? null : new Following(prompt);
   }
 
@@ -93,20 +94,10 @@ export class SessionFile {
     return { type: 'proof', proof: 'refuted', detail: `${detail}, not at ${expected ?? 'the beginning'}` };
   }
 
-  /** Of what was copied so far; null: nothing. */
-  get seal(): Seal | null {
-    return this.#sealer.seal;
-  }
-
-  /** Whether the part that was copied is unchanged. */
-  holds(seal: Seal): Promise<boolean> {
-    return this.#sealer.holds(seal);
-  }
-
   /** Copies the bytes of all whole lines from `from` on, and extends the seal over them. Null: they cannot be read. */
   async copy(from: number): Promise<Uint8Array | null> {
     const bytes = this.#bytes(from);
-    if (bytes !== null) await this.#sealer.extend(from, bytes);
+    if (bytes !== null) await this.sealer.extend(from, bytes);
     return bytes;
   }
 

@@ -56,7 +56,7 @@ export class StoredSession {
   }
 
   get seal() {
-    return this.#file?.seal ?? null;
+    return this.#file?.sealer.seal ?? null;
   }
 
   async position(): Promise<string | null> {

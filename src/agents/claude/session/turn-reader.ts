@@ -55,29 +55,31 @@ export class TurnReader {
   }
 
   read(message: ClaudeMessage): AgentEvent[] {
-    if (message.type === 'result') return this.#result(message);
-    if (message.type === 'system') return this.#system(message).map(asEvent);
-    const id = idOf(message.message);
-    if (message.type === 'assistant' && id !== null && modelOf(message) !== SYNTHETIC_MODEL) {
+    if (message.type === 'result') return [this.#result(message)];
+    return this.#updates(message).map((update) => ({ type: 'update', update }));
+  }
+
+  #updates(message: ClaudeMessage): Update[] {
+    if (message.type === 'system') return this.#system(message);
+    const { id, model, usage } = saidIn(message.message);
+    if (message.type === 'assistant' && typeof id === 'string' && model !== SYNTHETIC_MODEL) {
       this.#calls.add(id);
-      this.#spent.note(id, usageOf(message.message));
+      this.#spent.note(id, usage);
     }
-    if (typeof message.parent_tool_use_id === 'string') {
-      return message.type === 'user' ? this.#spent.updates().map(asEvent) : [];
-    }
+    if (typeof message.parent_tool_use_id === 'string') return message.type === 'user' ? this.#spent.updates() : [];
     if (promptsOf(message)?.includes(this.#prompt)) this.#namesPrompts = true;
-    if (message.type === 'stream_event') return this.#stream(message).map(asEvent);
-    if (message.type === 'assistant') return this.#assistant(message).map(asEvent);
-    if (message.type === 'user') return this.#user(message).map(asEvent);
-    return [];
+    if (message.type === 'stream_event') return this.#stream(message);
+    if (message.type === 'assistant') return this.#assistant(message);
+    return message.type === 'user' ? this.#user(message) : [];
   }
 
   #stream(message: ClaudeMessage): Update[] {
     const event = isObject(message.event) ? message.event : {};
     if (event.type === 'message_start') {
-      this.#messageId = idOf(event.message) ?? '';
+      const { id, usage } = saidIn(event.message);
+      this.#messageId = String(id ?? '');
       this.#streamed.set(this.#messageId, []);
-      this.#spent.note(this.#messageId, usageOf(event.message));
+      this.#spent.note(this.#messageId, usage);
     }
     if (event.type === 'message_delta') this.#spent.note(this.#messageId, event.usage);
     if (isObject(message.abandoned_blocks)) return this.#retracted(message.abandoned_blocks);
@@ -104,11 +106,12 @@ export class TurnReader {
 
   /** Text that was streamed is not reported again. */
   #assistant(message: ClaudeMessage): Update[] {
-    if (modelOf(message) === SYNTHETIC_MODEL) return [];
+    const { id, model } = saidIn(message.message);
+    if (model === SYNTHETIC_MODEL) return [];
     this.#note(message);
     const updates = assistantUpdates(message.message as EntryMessage);
     if (updates.some(({ sessionUpdate }) => sessionUpdate === 'tool_call')) this.usedTools = true;
-    const streamed = this.#streamed.has(idOf(message.message) ?? '');
+    const streamed = this.#streamed.has(String(id ?? ''));
     return streamed ? updates.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call') : updates;
   }
 
@@ -160,7 +163,7 @@ export class TurnReader {
     if (state === 'idle' && (this.#running || this.#said !== null)) this.#idle = true;
   }
 
-  #result(message: ClaudeMessage): AgentEvent[] {
+  #result(message: ClaudeMessage): AgentEvent {
     const prompts = promptsOf(message);
     const unasked = prompts === null && isUnasked(message);
     const ours = prompts === null ? !this.#namesPrompts && !unasked : prompts.includes(this.#prompt);
@@ -171,7 +174,7 @@ export class TurnReader {
     this.costUsd = soFar;
     const modelCalls = this.#calls.size;
     this.#calls.clear();
-    return [{ type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } }];
+    return { type: 'usage', usage: { ...tokensAdded(message), costMicros, modelCalls } };
   }
 }
 
@@ -188,22 +191,12 @@ function isUnasked({ origin }: ClaudeMessage): boolean {
   return isObject(origin) && origin.kind === 'task-notification';
 }
 
-const asEvent = (update: Update): AgentEvent => ({ type: 'update', update });
-
 function blockId(messageId: string, index: number): string {
   return `${messageId}/${index}`;
 }
 
-function idOf(message: unknown): string | null {
-  return isObject(message) && typeof message.id === 'string' ? message.id : null;
-}
-
-function usageOf(message: unknown): unknown {
-  return isObject(message) ? message.usage : undefined;
-}
-
-function modelOf({ message }: ClaudeMessage): unknown {
-  return isObject(message) ? message.model : undefined;
+function saidIn(message: unknown): Record<string, unknown> {
+  return isObject(message) ? message : {};
 }
 
 /**

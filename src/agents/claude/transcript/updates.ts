@@ -32,20 +32,17 @@ export function assistantUpdates(message: EntryMessage | undefined): Update[] {
 }
 
 function blockUpdate(block: EntryBlock): Update | null {
-  const chunk = (text: unknown) => (typeof text === 'string' && text !== '' ? { type: 'text', text } : null);
-  if (block.type === 'text') {
-    const content = chunk(block.text);
-    return content && { sessionUpdate: 'agent_message_chunk', content };
-  }
-  if (block.type === 'thinking') {
-    const content = chunk(block.thinking);
-    return content && { sessionUpdate: 'agent_thought_chunk', content };
-  }
+  if (block.type === 'text') return chunk('agent_message_chunk', block.text);
+  if (block.type === 'thinking') return chunk('agent_thought_chunk', block.thinking);
   if (block.type === 'tool_use' && typeof block.id === 'string') {
     const name = typeof block.name === 'string' ? block.name : 'tool';
     return { sessionUpdate: 'tool_call', ...toolCallFields(block.id, name, block.input), status: 'pending' };
   }
   return null;
+}
+
+function chunk(sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk', text: unknown): Update | null {
+  return typeof text === 'string' && text !== '' ? { sessionUpdate, content: { type: 'text', text } } : null;
 }
 
 /** The results of tools in a message of the role `user`. */
@@ -78,31 +75,19 @@ function partText(part: Record<string, unknown>): string {
   return typeof part.type === 'string' ? `[${part.type}]` : '';
 }
 
-/** The kinds of Claude's tools, as the Agent Client Protocol names them. */
-const KINDS: Readonly<Record<string, string>> = {
-  Read: 'read',
-  NotebookRead: 'read',
-  LS: 'read',
-  Edit: 'edit',
-  MultiEdit: 'edit',
-  Write: 'edit',
-  NotebookEdit: 'edit',
-  Bash: 'execute',
-  BashOutput: 'execute',
-  KillShell: 'execute',
-  Glob: 'search',
-  Grep: 'search',
-  ToolSearch: 'search',
-  WebFetch: 'fetch',
-  WebSearch: 'fetch',
-  Agent: 'think',
-  Task: 'think',
-  TodoWrite: 'think',
-  ExitPlanMode: 'switch_mode',
+/** The kinds of tools in the Agent Client Protocol, and which tools of Claude are of each. */
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  read: ['Read', 'NotebookRead', 'LS'],
+  edit: ['Edit', 'MultiEdit', 'Write', 'NotebookEdit'],
+  execute: ['Bash', 'BashOutput', 'KillShell'],
+  search: ['Glob', 'Grep', 'ToolSearch'],
+  fetch: ['WebFetch', 'WebSearch'],
+  think: ['Agent', 'Task', 'TodoWrite'],
+  switch_mode: ['ExitPlanMode'],
 };
 
 function toolKind(name: string): string {
-  return Object.hasOwn(KINDS, name) ? (KINDS[name] ?? 'other') : 'other';
+  return Object.entries(KINDS).find(([, tools]) => tools.includes(name))?.[0] ?? 'other';
 }
 
 const PATHS = ['file_path', 'notebook_path', 'path'];
