@@ -4,7 +4,7 @@ import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { PartOf } from '../../wire/operations.ts';
 import { type OperationName, ROUTES } from '../../wire/routes.ts';
 import type { Connection, Request } from './connection/connection.ts';
-import { messages } from './connection/event-stream.ts';
+import { messages, RECONNECTED } from './connection/event-stream.ts';
 
 /** Who we are to the server. */
 export interface Identity {
@@ -63,6 +63,14 @@ export class Caller {
 
   messages(name: OperationName, asked: Asked, signal: AbortSignal | undefined) {
     return messages(this.#connection, this.#request(name, asked), signal);
+  }
+
+  /** The events of a stream whose messages have numbers, so that none is missed. */
+  async *events<E>(name: OperationName, asked: Asked, signal: AbortSignal | undefined): AsyncGenerator<E> {
+    for await (const message of this.messages(name, asked, signal)) {
+      if (message !== RECONNECTED) yield JSON.parse(message.data);
+      if (signal?.aborted) return;
+    }
   }
 
   close(): void {

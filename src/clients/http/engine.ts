@@ -111,16 +111,9 @@ export class HttpEngine implements Engine {
 
   // ── watching ──
 
-  async *follow(
-    conversation: string,
-    options: { after?: number; signal?: AbortSignal } = {},
-  ): AsyncGenerator<PublicEvent> {
-    const query = { after: checkAfter(options.after) };
-    const asked = { params: await this.#at(conversation), query };
-    for await (const message of this.caller.messages('follow', asked, options.signal)) {
-      if (message !== RECONNECTED) yield JSON.parse(message.data);
-      if (options.signal?.aborted) return;
-    }
+  async *follow(conversation: string, { after, signal }: { after?: number; signal?: AbortSignal } = {}) {
+    const query = { after: checkAfter(after) };
+    yield* this.caller.events<PublicEvent>('follow', { params: await this.#at(conversation), query }, signal);
   }
 
   async *hints(options: { signal?: AbortSignal } = {}): AsyncGenerator<Hint> {

@@ -11,7 +11,6 @@ import { waitForTasks } from '../../core/tasks/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';
-import { RECONNECTED } from './connection/event-stream.ts';
 
 const PAGE = 200;
 
@@ -102,17 +101,11 @@ export class HttpTasks implements Tasks {
     return (await this.#caller.ask('listTasks', { query: { limit: 1 } })).seq;
   }
 
-  async *follow(
-    options: { after?: number; task?: string; signal?: AbortSignal } = {},
-  ): AsyncGenerator<PublicTaskEvent> {
-    const { signal } = options;
+  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}) {
     // By its id: after a reconnect, the name may belong to a newer task.
     const task = options.task === undefined ? undefined : (await this.task(options.task)).id;
     const query = { after: checkAfter(options.after), task };
-    for await (const message of this.#caller.messages('followTasks', { query }, signal)) {
-      if (message !== RECONNECTED) yield JSON.parse(message.data);
-      if (signal?.aborted) return;
-    }
+    yield* this.#caller.events<PublicTaskEvent>('followTasks', { query }, options.signal);
   }
 
   /** Nothing to close: the server continues, and the connection belongs to the engine. */

@@ -50,20 +50,20 @@ export interface Parts {
   /** Starts the server of a data home. Throws `refused`, or `conflict` when it already has one. */
   serve(request: ServeRequest): Promise<Serving>;
   /** A link that signs a browser in at the running server. Throws `unreachable` when there is none. */
-  link(options: Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'>): Promise<SignInLink>;
+  link(options: GlobalOptions): Promise<SignInLink>;
   /** The keys to the server of a data home. */
-  keys(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<KeyDesk>;
+  keys(options: GlobalOptions): Promise<KeyDesk>;
   /** The tasks of a data home. Its server works on them when one runs, else this process. */
   tasks(options: WhichEngine): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
-  doctor(options: Pick<GlobalOptions, 'home' | 'config' | 'as'>): Promise<Doctor>;
+  doctor(options: GlobalOptions): Promise<Doctor>;
   /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
-  nativeSessions(options: Pick<GlobalOptions, 'home' | 'config'>, agent: string, cwd: string): Promise<NativeSession[]>;
+  nativeSessions(options: GlobalOptions, agent: string, cwd: string): Promise<NativeSession[]>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
 
-export interface WhichEngine extends Pick<GlobalOptions, 'home' | 'config' | 'as' | 'server' | 'embedded'> {
+export interface WhichEngine extends GlobalOptions {
   /** Called while accepted turns wait for the storage. */
   readonly onTrouble: (trouble: ThroughlineError) => void;
 }
