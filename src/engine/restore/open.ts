@@ -42,13 +42,14 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   if (traits.position) {
     if (row.position === null) return { failure: 'its position was never recorded' };
     const position = await agent.position(row.id, await held.openSandbox());
-    if (position === null) return putAside(row, 'lost', 'the agent no longer has it', request);
+    if (position === null) return markUnusable(row, 'lost', 'the agent no longer has it', request);
     if (position !== row.position) {
       const moved = await movedByAgent(row, position, request);
       if (moved === null) return movedByOthers(row, position, request);
       // It has more than the history: the lineage and the receipt say so.
-      await held.putAside(agent, { ref: row.ref, state: 'unsettled', reason: moved, change: { position } });
-      row = { ...row, state: 'unsettled', position, process: null };
+      const change = { state: 'unsettled', position, process: null } as const;
+      await held.lease.write({ write: 'change-session', ref: row.ref, change, reason: moved });
+      row = { ...row, ...change };
     }
   }
   const rewind = request.rewind?.ref === row.ref ? request.rewind : null;
@@ -60,7 +61,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   const proof = await proveOpened(opened, position, request);
   if (proof === 'refuted') {
     await opened.session.close();
-    return putAside(row, 'lost', 'after opening, its position was not the recorded one', request);
+    return markUnusable(row, 'lost', 'after opening, its position was not the recorded one', request);
   }
   if (isTooWeak(proof, request)) {
     await opened.session.close();
@@ -72,10 +73,11 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
 }
 
 function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
-  if (reason === 'lacking') return putAside(row, 'lost', message, request);
-  if (reason === 'diverged') return putAside(row, 'diverged', `somebody else has used it since: ${message}`, request);
+  if (reason === 'lacking') return markUnusable(row, 'lost', message, request);
+  if (reason === 'diverged')
+    return markUnusable(row, 'diverged', `somebody else has used it since: ${message}`, request);
   const failure = `the agent refused: ${message}`;
-  return reason === 'not_found' ? putAside(row, 'lost', failure, request) : { failure };
+  return reason === 'not_found' ? markUnusable(row, 'lost', failure, request) : { failure };
 }
 
 /** A native session that somebody else made. It is read first, and enters the lineage when the prompt is sent. */
@@ -180,7 +182,7 @@ function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
 // ── the lineage ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The session is not used again, and no later step of this plan may use it. */
-export async function putAside(
+export async function markUnusable(
   { ref }: Session,
   state: 'lost' | 'diverged' | 'closed',
   reason: string,
@@ -198,8 +200,13 @@ export async function neverOpened(ref: string | null, failure: StepFailure, { he
 
 /** Somebody else used the session: it is never used again and never merged (R10). */
 function movedByOthers(row: Session, found: string | null, request: RestoreRequest): Promise<StepFailure> {
-  if (found === null) return putAside(row, 'lost', 'the agent no longer has it', request);
-  return putAside(row, 'diverged', 'somebody else has used it since: its position is not the recorded one', request);
+  if (found === null) return markUnusable(row, 'lost', 'the agent no longer has it', request);
+  return markUnusable(
+    row,
+    'diverged',
+    'somebody else has used it since: its position is not the recorded one',
+    request,
+  );
 }
 
 /** What the agent did since its last turn without a prompt; null: somebody else used the session as well. */

@@ -3,10 +3,10 @@ import { isUsable } from '../../core/restore/session.ts';
 import { recordsWithin } from './deliver.ts';
 import {
   isOpen,
+  markUnusable,
   neverOpened,
   openWithLockRetry,
   previousSession,
-  putAside,
   recordAssigned,
   whyNotOpen,
 } from './open.ts';
@@ -27,7 +27,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
-  if (isUsable(row)) await putAside(row, 'lost', 'its file is put back from our copy', request);
+  if (isUsable(row)) await markUnusable(row, 'lost', 'its file is put back from our copy', request);
   const how = { kind: 'rehydrate', id: row.id, from: { transcript, memo: row.memo } } as const;
   const opened = await openWithLockRetry(how, request);
   if ('failure' in opened) return opened.final ? opened : null;

@@ -3,7 +3,7 @@ import type { Plan, Step } from '../../core/restore/continuity.ts';
 import type { Proof, Receipt, Tried } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
 import { deliverBlock } from './deliver.ts';
-import { openAdopted, openLive, openNew, openResumed, putAside } from './open.ts';
+import { markUnusable, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
 import { openRehydrated } from './rehydrate.ts';
 import { replay } from './replay.ts';
@@ -146,7 +146,7 @@ async function replaceSession(
   if (session.process && held.live.get(agent.name)?.ref !== session.ref)
     await held.parts.processes.end(session.process);
   await noteTried({ rung: 'resume', sessionId: session.id, failure: reason }, request);
-  await putAside(session, 'closed', reason, request);
+  await markUnusable(session, 'closed', reason, request);
 }
 
 async function noteTried(payload: Tried, { held, turn, tried }: RestoreRequest): Promise<void> {

@@ -159,6 +159,7 @@ async function waited(run: Run, course: Course, attempted: Attempted): Promise<T
   const { signal, lock } = run;
   const verdict = decideAfterAttempt(factsOf(run, course, attempted));
   if (verdict.next !== 'again') return verdict;
+  // A wait for a lock is counted for the receipt.
   if (verdict.failure.code === 'session_locked') await lock.wait(signal.signal);
   else if (verdict.waitMs > 0) await delay(verdict.waitMs, undefined, { signal: signal.signal }).catch(() => {});
   return signal.stop ? decideAfterAttempt(factsOf(run, course, attempted)) : verdict;

@@ -3,7 +3,6 @@ import type { SessionState } from '../../core/restore/session.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { EngineParts } from '../parts.ts';
 
 /*
@@ -114,7 +113,7 @@ export class Held {
    * lineage. One that never entered the lineage (`ref` null) is only ended.
    */
   async putAside(agent: Agent, aside: Aside): Promise<void> {
-    const { ref, state, reason, force = false, change = {} } = aside;
+    const { ref, state, reason, force = false } = aside;
     const live = this.live.get(agent.name);
     const isLive = live !== undefined && (live.ref === ref || live.session === aside.session);
     if (isLive) this.live.delete(agent.name);
@@ -122,7 +121,7 @@ export class Held {
     await (force ? session?.kill() : session?.close());
     if (ref === null) return;
     const write = 'change-session' as const;
-    await this.lease.write({ write, ref, change: { ...change, state, process: null }, reason });
+    await this.lease.write({ write, ref, change: { state, process: null }, reason });
   }
 
   /** Ends the agent's process, if there is one. Its session stays in the agent's own storage, where the agent has one. */
@@ -152,8 +151,6 @@ export interface Aside {
   readonly session?: AgentSession;
   /** Kill the process instead of closing it properly. */
   readonly force?: boolean;
-  /** What else is known of it now. */
-  readonly change?: Omit<SessionChange, 'state' | 'process'>;
 }
 
 export interface LiveSession {

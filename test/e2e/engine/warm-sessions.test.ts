@@ -188,3 +188,21 @@ test('warming up waits for a turn that is running', async () => {
   expect(await engine.warm('one')).toMatchObject({ rung: 'live', carried: 1 });
   expect((await engine.turn(turn.id)).state).toBe('completed');
 });
+
+test('a warm-up that waits for a turn is answered when the lease is lost behind that turn', async () => {
+  await using home = new Home();
+  let lost = false;
+  const store = (real: Store): Store => ({
+    ...real,
+    // As if another worker had taken over.
+    renew: async (fences, leaseMs) => (lost ? [...fences] : real.renew(fences, leaseMs)),
+  });
+  const engine = await home.engine({ store }, { leaseMs: 300 });
+  const { id } = await engine.ensure({ key: 'one' });
+  const { turn } = await engine.submit(id, '/say the beginning\n/ask May I?');
+  await event(engine, id, 'permission.asked', { turn: turn.id });
+  const warming = engine.warm(id);
+  lost = true;
+  expect(await warming).toBe(null);
+  lost = false;
+});
