@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareTold, type RepeatedMessage, type ToldTurn } from './told.ts';
+import type { RepeatedMessage } from './repeated-exchange.ts';
+import { compareTold, type ToldTurn } from './told.ts';
 
 const turn = (n: number, prompt: string, reply: string | null, more: Partial<ToldTurn> = {}): ToldTurn => ({
   n,

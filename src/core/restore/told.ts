@@ -1,20 +1,10 @@
 import type { Prompt } from '../turn/content.ts';
+import { type Exchange, exchangesOf, hasWords, type RepeatedMessage, unspaced } from './repeated-exchange.ts';
 
 /**
  * An agent that loads a session repeats its history. That proves something only if we compare it with what was really said: agents
  * have answered "loaded" for an empty session, for another conversation, and for one that was cut off.
  */
-
-/** One message of the history that an agent repeats. */
-export interface RepeatedMessage {
-  /** `summary`: the agent's summary of everything before. `note`: a text that the agent wrote in the person's place. */
-  readonly who: 'person' | 'agent' | 'summary' | 'note';
-  readonly text: string;
-  /** The hashes of the transcript blocks in it. */
-  readonly blocks: readonly string[];
-  /** The text without these blocks. */
-  readonly beside: string;
-}
 
 /** What a session was told in one turn. */
 export interface ToldTurn {
@@ -47,14 +37,9 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
   /** Turns after the last one that was found which need not be there. */
   let turns: ToldTurn[] = [];
   const stretch = (from: number, turn: ToldTurn | null, exchange: Exchange | null) =>
-    stretches.unshift({
-      turn,
-      exchange,
-      turns,
-      since: exchanges.slice(from, before).filter(({ who }) => who === 'person'),
-    });
+    stretches.unshift({ turn, exchange, turns, since: exchanges.slice(from, before).filter(({ own }) => !own) });
   for (const turn of told.toReversed()) {
-    const at = turn.certain ? exchanges.slice(0, before).findLastIndex((exchange) => matches(exchange, turn)) : -1;
+    const at = turn.certain ? lastMatch(exchanges, turn, before) : -1;
     if (at !== -1) {
       stretch(at + 1, turn, exchanges[at] ?? null);
       before = at;
@@ -62,7 +47,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
     } else if (!mustBeThere(turn)) turns = [turn, ...turns];
     else {
       // An agent need not repeat the turns that it has summarised, but all turns since then.
-      const summary = exchanges.slice(0, before).findLastIndex(({ who }) => who === 'summary');
+      const summary = exchanges.slice(0, before).findLastIndex((exchange) => exchange.summary);
       stretch(summary + 1, null, null);
       if (summary === -1 || foundIn(stretches) === 0)
         return { kind: 'lacking', detail: lackingText(exchanges, turn, told.length) };
@@ -77,25 +62,6 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
     : { kind: 'consistent', found: foundIn(stretches) };
 }
 
-/** A message in the person's place and the answers to it. */
-interface Exchange extends RepeatedMessage {
-  /** The text without white space. */
-  readonly prompt: string;
-  /** All answers, without white space. */
-  reply: string;
-}
-
-function exchangesOf(repeated: readonly RepeatedMessage[]): Exchange[] {
-  const exchanges: Exchange[] = [];
-  for (const message of repeated) {
-    const text = unspaced(message.text);
-    const last = exchanges.at(-1);
-    if (message.who !== 'agent') exchanges.push({ ...message, prompt: text, reply: '' });
-    else if (last !== undefined) last.reply += text;
-  }
-  return exchanges;
-}
-
 /** A turn that was found, and everything that was repeated up to the next one. */
 interface Stretch {
   /** Null: the stretch before the first turn that was found. */
@@ -108,10 +74,11 @@ interface Stretch {
 
 /** How many of the turns were found. */
 function foundIn(stretches: readonly Stretch[]): number {
-  return stretches.flatMap(({ turn, turns, since }) => [
-    ...(turn === null ? [] : [turn]),
-    ...turns.filter((one) => since.some((exchange) => matches(exchange, one))),
-  ]).length;
+  const counts = stretches.map(({ turn, turns, since }) => {
+    const seen = turns.filter((one) => since.some((exchange) => matches(exchange, one)));
+    return (turn === null ? 0 : 1) + seen.length;
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Where our turns begin. Everything before was there when we adopted the session. */
@@ -125,18 +92,17 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
   const blocks = new Set(told.map(({ block }) => block));
   const isWhole = (exchange: Exchange, turns: readonly ToldTurn[]) =>
     restOf(exchange.beside, turns) === '' && exchange.blocks.every((block) => blocks.has(block));
+  const anchors = stretches.flatMap(({ turn, exchange }, i) =>
+    turn && exchange ? [isWhole(exchange, [...(stretches[i - 1]?.turns ?? []), turn])] : [],
+  );
   // If this agent never repeats a prompt as we sent it, a different one proves nothing.
-  const asGiven =
-    stretches.every(({ turn }) => turn === null) ||
-    stretches.some(
-      ({ turn, exchange }, i) => turn && exchange && isWhole(exchange, [...(stretches[i - 1]?.turns ?? []), turn]),
-    );
+  const asGiven = anchors.length === 0 || anchors.includes(true);
   const counts = stretches.map(({ turn, turns, since }, i) => {
     const last = i === stretches.length - 1;
     if (last && turn !== null && turns.length === 0) return since.length;
     const theirs = since.filter((exchange) => {
       // An unanswered prompt may be left over from an attempt, but not after our last turn.
-      if (exchange.prompt === '' || !(exchange.reply !== '' || last)) return false;
+      if (!hasWords(exchange.text) || !(exchange.isAnswered || last)) return false;
       const ours = turns.filter((one) => matches(exchange, one));
       return ours.length === 0 || (asGiven && ours.every(isPlain) && !isWhole(exchange, ours));
     });
@@ -149,8 +115,13 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
 
 /** What is left of a message without our texts. An agent may join two prompts if the first was not answered. */
 function restOf(message: string, turns: readonly ToldTurn[]): string {
+  const texts = turns.flatMap(({ prompt }) => textsOf(prompt));
+  if (texts.includes(message)) return '';
   // Longest first: one text may be a part of another.
-  const longestFirst = turns.flatMap(wordsOf).toSorted((a, b) => b.length - a.length);
+  const longestFirst = texts
+    .filter(hasWords)
+    .map(unspaced)
+    .toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, text) => rest.replaceAll(text, ''), unspaced(message));
 }
 
@@ -159,32 +130,25 @@ function isPlain({ prompt }: ToldTurn): boolean {
   return prompt.every(({ type }) => type === 'text') && !isCommand(prompt);
 }
 
-function matches(exchange: Exchange, turn: ToldTurn): boolean {
-  const words = wordsOf(turn);
-  if (exchange.who !== 'person' || !inOrder(exchange.prompt, words)) return false;
-  if (!turn.certain) return words.length > 0;
-  if (turn.block !== null && !exchange.blocks.includes(turn.block)) return false;
-  return turn.reply === null || isReply(exchange.reply, unspaced(turn.reply));
-}
-
-function inOrder(whole: string, texts: readonly string[]): boolean {
-  let from = 0;
-  for (const text of texts) {
-    const at = whole.indexOf(text, from);
-    if (at === -1) return false;
-    from = at + text.length;
+function lastMatch(exchanges: readonly Exchange[], turn: ToldTurn, before: number): number {
+  for (let at = before - 1; at >= 0; at -= 1) {
+    const exchange = exchanges[at];
+    if (exchange !== undefined && matches(exchange, turn)) return at;
   }
-  return true;
+  return -1;
 }
 
-/** An agent whose stream broke sends the beginning twice and keeps it once. An agent may also keep more than it sent. */
-function isReply(repeated: string, told: string): boolean {
-  return told === '' || repeated.includes(told) || (repeated !== '' && told.endsWith(repeated));
+function matches(exchange: Exchange, { prompt, block, reply, certain }: ToldTurn): boolean {
+  const texts = textsOf(prompt);
+  if (exchange.own || !exchange.holds(texts)) return false;
+  if (!certain) return texts.some(hasWords);
+  if (block !== null && !exchange.blocks.includes(block)) return false;
+  return reply === null || exchange.replies(reply);
 }
 
 /** Commands to the agent are not repeated as we sent them, and images have nothing to compare. */
-function mustBeThere(turn: ToldTurn): boolean {
-  return turn.certain && wordsOf(turn).length > 0 && !isCommand(turn.prompt);
+function mustBeThere({ prompt, certain }: ToldTurn): boolean {
+  return certain && textsOf(prompt).some(hasWords) && !isCommand(prompt);
 }
 
 function isCommand(prompt: Prompt): boolean {
@@ -193,15 +157,6 @@ function isCommand(prompt: Prompt): boolean {
 
 function textsOf(prompt: Prompt): string[] {
   return prompt.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-}
-
-/** The texts of a turn that have more than white space, without white space. */
-function wordsOf({ prompt }: ToldTurn): string[] {
-  return textsOf(prompt).map(unspaced).filter(Boolean);
-}
-
-function unspaced(text: string): string {
-  return text.replace(/\s+/g, '');
 }
 
 function beyondText(others: number): string {

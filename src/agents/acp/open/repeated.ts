@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RepeatedMessage } from '../../../core/restore/told.ts';
+import type { RepeatedMessage } from '../../../core/restore/repeated-exchange.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import type { Quirks } from '../known/description.ts';
