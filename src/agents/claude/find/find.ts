@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileOptions, execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { onPath, runnable } from '../../shared/paths.ts';
@@ -107,21 +107,29 @@ function notFound(problem: string): FoundClaude {
   return { sdk: null, command: [], version: null, where: 'nowhere', problem };
 }
 
-/** Claude reads settings from the directory that it is started in. Only the owner of the system can write here. */
-export const NEUTRAL_FOLDER = '/';
 const VERSION_TIMEOUT_MS = 10_000;
 
-/** Runs without our environment, our working directory and a shell. Null: the program failed, or printed no version. */
-function versionOf([program = '', ...args]: readonly string[], path: string): Promise<string | null> {
-  const options = {
-    cwd: NEUTRAL_FOLDER,
-    env: { PATH: path, HOME: homedir(), DISABLE_AUTOUPDATER: '1', NO_COLOR: '1' },
-    timeout: VERSION_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
-  } as const;
+/** Runs without our environment. Null: the program failed, or printed no version. */
+async function versionOf(command: readonly string[], path: string): Promise<string | null> {
+  const env = { PATH: path, DISABLE_AUTOUPDATER: '1' };
+  const { failed, output } = await askProgram(command, ['--version'], { env, timeout: VERSION_TIMEOUT_MS });
+  return failed ? null : (/\d+\.\d+\.\d+/.exec(output)?.[0] ?? null);
+}
+
+/** Claude reads settings from the directory that it is started in. Only the owner of the system can write here. */
+const NEUTRAL_FOLDER = '/';
+
+/** Asks Claude's program about itself, without a shell. Never rejects; a program that fails may have printed an answer. */
+export function askProgram(
+  [program = '', ...first]: readonly string[],
+  args: readonly string[],
+  { env, ...limits }: Pick<ExecFileOptions, 'env' | 'timeout' | 'signal'>,
+): Promise<{ readonly failed: boolean; readonly output: string }> {
+  const whole = { HOME: homedir(), NO_COLOR: '1', ...env };
+  const options = { ...limits, cwd: NEUTRAL_FOLDER, env: whole, killSignal: 'SIGKILL' } as const;
   return new Promise((done) => {
-    const child = execFile(program, [...args, '--version'], options, (error, output) => {
-      done(error === null ? (/\d+\.\d+\.\d+/.exec(output)?.[0] ?? null) : null);
+    const child = execFile(program, [...first, ...args], options, (error, output) => {
+      done({ failed: error !== null, output });
     });
     child.stdin?.end(); // a program that reads its input would wait for ever
   });

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
-import { homedir } from 'node:os';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Login } from '../../../ports/agent.ts';
 import { onPath } from '../../shared/paths.ts';
-import { NEUTRAL_FOLDER } from './find.ts';
+import { askProgram } from './find.ts';
 
 export interface LoginRequest {
   readonly command: readonly string[];
@@ -14,7 +12,11 @@ export interface LoginRequest {
 
 /** Asks Claude itself, which asks no model. Whether a key is still valid only its API knows. */
 export async function loginOf(request: LoginRequest): Promise<Login> {
-  const loggedIn = loggedInOf(await authStatus(request));
+  const { command, env, signal } = request;
+  const options = { env: { PATH: process.env.PATH, ...env }, signal };
+  // Without a login it prints its answer and fails.
+  const { output } = await askProgram(command, ['auth', 'status', '--json'], options);
+  const loggedIn = loggedInOf(output);
   if (loggedIn === null) return { loggedIn, hint: 'this version of Claude does not say' };
   return { loggedIn, hint: loggedIn ? null : `run "${loginCommand(request)}", or set ANTHROPIC_API_KEY` };
 }
@@ -23,19 +25,6 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
 function loginCommand({ command: [program = 'claude', ...args] }: LoginRequest): string {
   const name = onPath('claude', process.env.PATH ?? '') === program ? 'claude' : program;
   return [name, ...args, 'auth', 'login'].join(' ');
-}
-
-/** All that it prints, whatever the exit code: without a login it prints its answer and fails. */
-function authStatus({ command: [program = '', ...args], env, signal }: LoginRequest): Promise<string> {
-  const options = {
-    cwd: NEUTRAL_FOLDER,
-    env: { PATH: process.env.PATH, HOME: homedir(), NO_COLOR: '1', ...env },
-    signal,
-    killSignal: 'SIGKILL',
-  } as const;
-  return new Promise((done) => {
-    execFile(program, [...args, 'auth', 'status', '--json'], options, (_, output) => done(output)).stdin?.end();
-  });
 }
 
 /** Null: the output does not say. */
