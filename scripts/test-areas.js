@@ -53,7 +53,13 @@ export const AREAS = {
  * choose how all tests reach the engine (`reachBy`). All other files share a few processes, because starting one takes longer than most
  * of them. They must put back what they change; test/shared-process.ts checks it.
  */
-export const ALONE = ['test/agents/', 'test/model/claude-sdk', 'test/faults/', 'test/e2e/client/', 'src/host/data-home'];
+export const ALONE = [
+  'test/agents/',
+  'test/model/claude-sdk',
+  'test/faults/',
+  'test/e2e/client/',
+  'src/host/data-home',
+];
 
 /**
  * What `npm run test:quick` leaves out, to stay below two minutes on two cores: tests that start real agents or kill processes many
