@@ -8,20 +8,13 @@ import type { News } from './write-queue.ts';
  * Listeners of this process are notified when a batch is committed. Other processes watch a file beside the database, which is
  * touched after the commit; watching SQLite's log would come one commit too early. Two things happen side by side:
  *
- *   hearing of others   off ──first listener──▶ ready ──file touched: look──▶ paused ──5 ms──▶ ready
- *                                                                                └─ touched meanwhile: look, paused again
- *                       ready, paused ──last listener gone──▶ off
+ *   hearing of others   off ──first listener──▶ on: a look each time the file is touched ──last listener gone──▶ off
  *
  *   telling others      idle ──commit──▶ due ──at once, or 5 ms after the last touch──▶ touch ──▶ idle
  *
- * So a burst of commits is a few touches, and a burst of touches a few looks. While anybody listens, a look every 500 ms is the
+ * So a burst of commits is a few touches. While anybody listens, a look every 500 ms is the
  * safety net: for a file that was deleted, or a system that cannot watch files.
  */
-type Hearing =
-  | { readonly state: 'off' }
-  | { readonly state: 'ready'; readonly poll: NodeJS.Timeout }
-  | { readonly state: 'paused'; readonly poll: NodeJS.Timeout; readonly pause: NodeJS.Timeout; touched: boolean };
-
 type Telling =
   | { readonly state: 'idle'; readonly touchedAt: number }
   | { readonly state: 'due'; readonly cancel: () => void };
@@ -38,7 +31,8 @@ export class Bell {
   readonly #monotonic: () => number;
   readonly #listeners = new Set<Listener>();
   #watcher: FSWatcher | null = null;
-  #hearing: Hearing = { state: 'off' };
+  /** Null: hearing is off. */
+  #poll: NodeJS.Timeout | null = null;
   #telling: Telling = { state: 'idle', touchedAt: Number.NEGATIVE_INFINITY };
 
   constructor(file: string, db: Database, monotonic: () => number) {
@@ -59,7 +53,7 @@ export class Bell {
     // A function of its own: the same listener given twice is called twice, and each is stopped by itself.
     const own: Listener = (moved, byHolder) => listener(moved, byHolder);
     this.#listeners.add(own);
-    if (this.#hearing.state === 'off') this.#startHearing();
+    if (this.#poll === null) this.#startHearing();
     return () => {
       if (this.#listeners.delete(own) && this.#listeners.size === 0) this.#stopHearing();
     };
@@ -76,35 +70,17 @@ export class Bell {
   #startHearing(): void {
     this.#commits.start();
     this.#watch();
-    const poll = setInterval(() => {
+    this.#poll = setInterval(() => {
       if (this.#watcher === null) this.#watch();
       this.#look();
     }, POLL_MS).unref();
-    this.#hearing = { state: 'ready', poll };
   }
 
   #stopHearing(): void {
     this.#watcher?.close();
     this.#watcher = null;
-    if (this.#hearing.state !== 'off') clearInterval(this.#hearing.poll);
-    if (this.#hearing.state === 'paused') clearTimeout(this.#hearing.pause);
-    this.#hearing = { state: 'off' };
-  }
-
-  #onTouch(): void {
-    if (this.#hearing.state === 'paused') this.#hearing.touched = true;
-    if (this.#hearing.state !== 'ready') return;
-    this.#look();
-    const pause = setTimeout(() => this.#endPause(), PAUSE_MS).unref();
-    // A listener may have stopped hearing meanwhile.
-    if (this.#hearing.state === 'ready') this.#hearing = { ...this.#hearing, state: 'paused', pause, touched: false };
-  }
-
-  #endPause(): void {
-    if (this.#hearing.state !== 'paused') return;
-    const { poll, touched } = this.#hearing;
-    this.#hearing = { state: 'ready', poll };
-    if (touched) this.#onTouch();
+    if (this.#poll !== null) clearInterval(this.#poll);
+    this.#poll = null;
   }
 
   #look(): void {
@@ -117,7 +93,7 @@ export class Bell {
       const watcher = watch(this.#file, { persistent: false }, (what) => {
         // It was deleted or moved: the poll makes it again and watches the new one.
         if (what === 'rename') this.#unwatch(watcher);
-        this.#onTouch();
+        this.#look();
       });
       watcher.on('error', () => this.#unwatch(watcher));
       this.#watcher = watcher;
