@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 
 /*
  * The chain shows damage to a conversation's events. Whoever can write the database can compute it again; decision 0047 says how
@@ -19,6 +19,17 @@ export interface Link {
 }
 
 export const NO_CHAIN: Uint8Array = new Uint8Array(0);
+
+const SALT_BYTES = 16;
+/** Random bytes for many salts cost as much as for one. Each salt is used once. */
+let salts = new Uint8Array(0);
+
+export function newSalt(): Uint8Array {
+  if (salts.length === 0) salts = randomFillSync(new Uint8Array(256 * SALT_BYTES));
+  const salt = salts.subarray(0, SALT_BYTES);
+  salts = salts.subarray(SALT_BYTES);
+  return salt;
+}
 
 export function payloadDigest(salt: Uint8Array, payload: string): string {
   return hash('sha256', hex(salt) + payload, 'hex');

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { nextChain, payloadDigest } from './chain.ts';
+import { newSalt, nextChain, payloadDigest } from './chain.ts';
 
 /** The hot row of a conversation, with the conversation's id. */
 export interface LeaseRow {
@@ -37,19 +36,21 @@ const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const SAVE = `
-  UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ?, pending = ?, ready_at = ?, worker = ?
-  WHERE conv = ?`;
+const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
+// A separate statement: naming an indexed column rewrites its index, two pages more in every commit, and most writes change none.
+const SAVE_INDEXED = 'UPDATE leases SET pending = ?, ready_at = ?, worker = ? WHERE conv = ?';
 const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
 
 /** A conversation within one transaction: numbers its events, and holds its hot row until `save`. */
 export class Ledger {
   readonly tx: Tx;
   readonly row: LeaseRow;
+  readonly #before: Readonly<LeaseRow>;
 
   constructor(tx: Tx, row: LeaseRow) {
     this.tx = tx;
     this.row = row;
+    this.#before = { ...row };
   }
 
   /** The owner's conversation. Throws `not_found`. */
@@ -73,7 +74,7 @@ export class Ledger {
     const { row, tx } = this;
     const seq = row.next_seq;
     const json = JSON.stringify(payload);
-    const salt = randomBytes(16);
+    const salt = newSalt();
     const link = { conversation: row.id, seq, kind, turn: turn?.id ?? null, at: tx.now };
     row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
     row.next_seq += 1;
@@ -103,8 +104,10 @@ export class Ledger {
 
   save(): void {
     const { row, tx } = this;
-    const numbers = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
-    tx.db.run(SAVE, ...numbers, row.pending, row.ready_at, row.worker, row.conv);
+    tx.db.run(SAVE, row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch, row.conv);
+    const { pending, ready_at, worker } = this.#before;
+    if (row.pending === pending && row.ready_at === ready_at && row.worker === worker) return;
+    tx.db.run(SAVE_INDEXED, row.pending, row.ready_at, row.worker, row.conv);
   }
 }
 

@@ -16,7 +16,9 @@ const INSERT = `
     turns, usage, opened_at, used_at, used_seq)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = `
-  UPDATE sessions SET state = ?, watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
+  UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
+// A separate statement: naming the state rewrites the index of usable sessions.
+const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
 const END_USE = 'UPDATE sessions SET used_at = ?, used_seq = ?, turns = turns + ?, usage = ? WHERE no = ?';
 const COUNT = 'UPDATE sessions SET usage = ? WHERE no = ?';
@@ -81,6 +83,7 @@ export function changeSession(
   reason: string | null,
   stamp: Stamp,
 ): void {
+  const { db } = ledger.tx;
   const session = found<SessionRow>(ledger, BY_REF, ref);
   const state = change.state ?? session.state;
   const watermark = change.watermark ?? session.watermark;
@@ -88,8 +91,8 @@ export function changeSession(
   const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
   const memo = change.memo === undefined ? session.memo : change.memo;
   const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
-  const values = [state, watermark, change.dropped ?? session.dropped, position, process, memo, mirrored];
-  orConflict(session.id, () => ledger.tx.db.run(CHANGE, ...values, session.no));
+  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, memo, mirrored, session.no);
+  if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
 
