@@ -31,12 +31,16 @@ export async function admitTasks(
       throw fault('invalid', place('agent'), 'No agent is given, and there is no default agent.', 'Name an agent.');
     const traits = await located(place('agent'), traitsOf(agent));
     if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
+    const sessions = sessionsOf(spec, agent, traits, place);
+    // As it was given; the conversation resolves symbolic links.
+    const cwd = spec.cwd === null ? null : resolve(base, spec.cwd);
+    if (cwd !== null) await located(place('cwd'), parts.sandboxes.checkDirectory(cwd));
     tasks.push({
       ...spec,
       id: ids[i] as string,
       agent,
-      sessions: sessionsOf(spec, agent, traits, place),
-      cwd: spec.cwd === null ? null : await directory(parts, resolve(base, spec.cwd), place('cwd')),
+      sessions,
+      cwd,
       after: spec.after.map((name) => byName.get(name) as string),
     });
   }
@@ -69,12 +73,6 @@ function sessionsOf(
     );
   }
   return sessions ?? (keeps ? 'kept' : 'fresh');
-}
-
-/** Returns the path as it was given; the conversation resolves symbolic links. */
-async function directory({ sandboxes }: Pick<TaskParts, 'sandboxes'>, path: string, place: string): Promise<string> {
-  await located(place, sandboxes.checkDirectory(path));
-  return path;
 }
 
 async function located<T>(place: string, work: Promise<T>): Promise<T> {

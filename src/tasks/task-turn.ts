@@ -2,7 +2,6 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/input/pages.ts';
 import type { PublicTurn } from '../core/public/turn.ts';
-import type { Receipt } from '../core/restore/receipt.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import { hasEnded } from '../core/turn/turn.ts';
 import type { Update } from '../core/turn/update.ts';
@@ -26,7 +25,7 @@ export interface TurnRequest {
   readonly stop: AbortSignal;
   readonly now: () => number;
   /** Called with everything the agent does. True: cancel the turn. */
-  readonly enough?: (update: Update) => boolean;
+  readonly enough: (update: Update) => boolean;
   submit(): Promise<Submitted>;
 }
 
@@ -50,7 +49,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
   const turn = await endOf(request, submitted);
   if (!hasEnded(turn.state)) throw new Stopped();
   const receipts = await request.store.receipts(task.owner, conversation, { turn: turn.n });
-  const last: Receipt | undefined = receipts.at(-1);
+  const last = receipts.at(-1);
   return {
     ...common,
     turn: turn.id,
@@ -96,7 +95,7 @@ async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submi
     for await (const event of engine.follow(turn.conversationId, { after: seq, signal: leave.signal })) {
       if (event.turnId !== turn.id) continue;
       if (event.kind === 'turn.ended') break;
-      if (event.kind === 'turn.update' && enough?.(event.payload.update)) cancel();
+      if (event.kind === 'turn.update' && enough(event.payload.update)) cancel();
     }
   } finally {
     stop.removeEventListener('abort', onStop);

@@ -25,11 +25,7 @@ export class Access {
     this.#busyMs = busyMs;
     this.clock = clock;
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
-    this.queue = new WriteQueue(db, {
-      busyMs,
-      clock,
-      committed: (news) => this.bell.notify(news),
-    });
+    this.queue = new WriteQueue(db, { busyMs, clock, committed: (news) => this.bell.notify(news) });
   }
 
   async read<T>(look: (db: Database) => T): Promise<T> {
