@@ -7,7 +7,7 @@ import { median, quantile } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = '/say Hello.';
-/** Where the system does not tell what was written: two commits, of about sixteen pages and of ten. */
+/** Where the system does not tell what was written: about what a turn's commits up to its first event take. */
 const USUAL_BYTES = 107_000;
 
 /**
@@ -45,11 +45,11 @@ const measure: Measure = async ({ quick }) => {
   const writes: number[] = [];
   for (let i = 0; i < (quick ? 20 : 1_000); i += 1) {
     turns.push(await turn());
-    await settled();
+    await idle();
     directly.push(await firstUpdate(direct));
-    await settled();
+    await idle();
     writes.push(log.once());
-    await settled();
+    await idle();
   }
   log.close();
   await direct.close();
@@ -133,7 +133,7 @@ async function firstUpdate(session: AgentSession): Promise<number> {
 let lastPrompt = 0;
 
 /** Whatever the last step left to do is done before the next one is measured. */
-async function settled(): Promise<void> {
+async function idle(): Promise<void> {
   for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
 }
 
