@@ -78,7 +78,7 @@ const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
 /** The names that the program says it knows, where it is told one that it does not. */
 function namesKnown(settings: unknown): string[] {
   const fault = faultOf(() => parseSettings(settings));
-  const [, names] = /[Kk]nown(?: are|:) ([^.]*)/.exec(`${fault?.message} ${fault?.hint}`) ?? [];
+  const [, names] = /[Kk]nown(?: are| settings:|:) ([^.]*)/.exec(`${fault?.message} ${fault?.hint}`) ?? [];
   return names?.split(', ') ?? [];
 }
 

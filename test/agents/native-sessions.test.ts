@@ -71,8 +71,11 @@ test('an agent that cannot list sessions is reported, and so is a command that n
     };
     expect(await failing('--agent', 'agent')).toEqual([2, expect.stringContaining('cannot list its sessions')]);
     expect(await failing('--agent', 'nobody')).toEqual([3, expect.stringContaining('nobody')]);
-    expect(await failing()).toEqual([2, expect.stringContaining('Name a conversation')]);
-    expect(await failing('chat', '--agent', 'agent')).toEqual([2, expect.stringContaining('Name a conversation')]);
+    expect(await failing()).toEqual([2, expect.stringContaining('Name either a conversation')]);
+    expect(await failing('chat', '--agent', 'agent')).toEqual([
+      2,
+      expect.stringContaining('Name either a conversation'),
+    ]);
   } finally {
     await home.remove();
   }
