@@ -89,9 +89,9 @@ class EndReader {
   }
 
   #end(frame: string): void {
-    const { turn } = JSON.parse(frame.slice(frame.indexOf('data: ') + 6));
-    this.#ended.add(turn);
-    this.#waiting.get(turn)?.();
+    const { turnId } = JSON.parse(frame.slice(frame.indexOf('data: ') + 6));
+    this.#ended.add(turnId);
+    this.#waiting.get(turnId)?.();
   }
 }
 

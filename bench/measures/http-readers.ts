@@ -28,7 +28,7 @@ const measure: Measure = async ({ quick }) => {
     ...Array.from({ length: live }, (_, i) =>
       open(i, (text) => {
         const now = Date.now();
-        for (const [, at] of text.matchAll(/"kind":"turn\.update","turn":"[^"]*","at":(\d+)/g))
+        for (const [, at] of text.matchAll(/"kind":"turn\.update","turnId":"[^"]*","at":(\d+)/g))
           latencies.push(now - Number(at));
       }),
     ),
