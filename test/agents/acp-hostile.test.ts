@@ -95,6 +95,23 @@ describe('an agent that does not keep to the protocol', () => {
     expect(home.model.requests).toEqual([]);
     expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
   });
+
+  test('a prompt that was refused before it was sent is told to nobody', async () => {
+    await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest']) });
+    const tl = await home.open();
+    const chat = tl.conversation('chat');
+    await chat.ask(FIRST);
+    const resource = { uri: 'file:///notes', text: 'The codeword is cedar.' };
+    const { turn } = await chat.send([
+      { type: 'text', text: 'Read this.' },
+      { type: 'resource', resource },
+    ]).accepted;
+    expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', sent: null });
+    const { receipt } = await chat.ask(SECOND);
+    expect(receipt).toMatchObject({ rung: 'live', carried: 1, delivered: 0, unsettled: false });
+    const [asked] = home.model.requests.slice(-1);
+    expect(JSON.stringify(asked)).not.toContain('Read this.');
+  });
 });
 
 describe('an agent that ends when it should not', () => {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { NOTHING_OMITTED } from '../../src/core/restore/receipt.ts';
 import { POLICIES, type RestoreSettings, RUNGS } from '../../src/core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES, type Session } from '../../src/core/restore/session.ts';
 import type { AgentTraits } from '../../src/core/restore/traits.ts';
@@ -42,6 +43,7 @@ export function session(place: number, told: Partial<Session> = {}): Session {
     parent: null,
     watermark: 0,
     dropped: 0,
+    omitted: NOTHING_OMITTED,
     state: 'dormant',
     position: 'here',
     mirrored: 0,

@@ -1,4 +1,4 @@
-import type { Proof, Receipt, Tried } from '../restore/receipt.ts';
+import { type LeftOut, NOTHING_OMITTED, type Proof, type Receipt, type Tried } from '../restore/receipt.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { Session, SessionOrigin, SessionState } from '../restore/session.ts';
 import type { Usage } from '../turn/usage.ts';
@@ -36,6 +36,10 @@ export interface PublicReceipt {
   /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
   readonly carried: number;
   readonly dropped: number;
+  /** Turns of `carried` that the session was told shortened: the beginning and the end of what was said. */
+  readonly shortened: number;
+  /** What was left out of the turns that were carried: outputs of tools, images, and other files, which were only named. */
+  readonly leftOut: LeftOut;
   /** Turns that we put before the prompt ourselves, a part of `carried`. */
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
@@ -73,9 +77,12 @@ export function toPublicSessions(stored: readonly Session[]): PublicSession[] {
 
 export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
+  // Receipts of older versions do not say what was told in part.
+  const { shortened, leftOut } = { ...NOTHING_OMITTED, ...stored };
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
-    ...{ turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled },
+    ...{ turn, attempt, agent, rung, sessionId, carried, dropped, shortened, leftOut },
+    ...{ delivered, deliveredTokens, unsettled },
     ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
   };
 }

@@ -7,6 +7,35 @@ import type { ReceiptRung, Rung } from './restore-settings.ts';
  */
 export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
 
+/** What a session was told of its turns only in part. Turns that it was not told at all are `dropped`. */
+export interface Omissions {
+  /** Turns that were told shortened: the beginning and the end of what was said. */
+  readonly shortened: number;
+  /** What was left out of turns that were told. */
+  readonly leftOut: LeftOut;
+}
+
+export interface LeftOut {
+  /** What tools printed or changed, left out or cut. */
+  readonly outputs: number;
+  /** Images that were only named. */
+  readonly images: number;
+  /** Audio and binary files, which are only named. */
+  readonly files: number;
+}
+
+export const NOTHING_OMITTED: Omissions = { shortened: 0, leftOut: { outputs: 0, images: 0, files: 0 } };
+
+export function addOmissions(a: Omissions, b: Omissions): Omissions {
+  const [one, two] = [a.leftOut, b.leftOut];
+  const leftOut = {
+    outputs: one.outputs + two.outputs,
+    images: one.images + two.images,
+    files: one.files + two.files,
+  };
+  return { shortened: a.shortened + b.shortened, leftOut };
+}
+
 /** A step that was tried and did not work, and why. */
 export interface Tried {
   readonly rung: ReceiptRung;
@@ -15,7 +44,7 @@ export interface Tried {
 }
 
 /** The record of how a session was brought to the head, or of how that failed. One for every prompt, and for every warm-up. */
-export interface Receipt {
+export interface Receipt extends Omissions {
   /** The turn it was for; null: a warm-up. */
   readonly turn: number | null;
   readonly attempt: number;

@@ -1,5 +1,6 @@
 import type { ProcessIdentity } from '../process.ts';
 import type { Usage } from '../turn/usage.ts';
+import type { Omissions } from './receipt.ts';
 
 /*
  * A session is one agent's own native context: a cache of the conversation, told up to its watermark.
@@ -32,6 +33,8 @@ export interface Session {
   readonly watermark: number;
   /** How many turns of the history up to the watermark it was never told, because a budget left them out. */
   readonly dropped: number;
+  /** What it was told of the others only in part. */
+  readonly omitted: Omissions;
   readonly state: SessionState;
   /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
   readonly position: string | null;

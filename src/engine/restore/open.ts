@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Step } from '../../core/restore/continuity.ts';
-import type { Proof } from '../../core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
@@ -97,7 +97,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
       : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
-  const unknown = { watermark: 0, dropped: 0, mirrored: 0 };
+  const unknown = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, mirrored: 0 };
   return { open: { session, ref: null, origin: 'adopted', parent, position, ...unknown }, proof };
 }
 
@@ -116,7 +116,8 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
     await session.close();
     return { failure: notNew(session.id) };
   }
-  const open = { session, ref, origin: 'new', parent, watermark: 0, dropped: 0, mirrored: 0 } as const;
+  const told = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, mirrored: 0 };
+  const open = { session, ref, origin: 'new', parent, ...told } as const;
   return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
 import { isUsable } from '../../core/restore/session.ts';
 import { recordsWithin } from './deliver.ts';
 import {
@@ -10,7 +11,7 @@ import {
   recordAssigned,
   whyNotOpen,
 } from './open.ts';
-import type { OpenResult, RestoreRequest } from './request.ts';
+import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
 
 /** The agent's own file as it was, if our copy reaches the head; otherwise a file made from the records. */
 export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
@@ -37,8 +38,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
     await session.close();
     return null;
   }
-  const { watermark, dropped, position } = row;
-  const known = { ref: null, origin: 'rehydrated', parent: row.ref, watermark, dropped, position } as const;
+  const known = { ...inLineage(row), ref: null, origin: 'rehydrated', parent: row.ref } as const;
   return { open: { session, ...known, mirrored: 0 }, proof: 'proved' };
 }
 
@@ -52,5 +52,5 @@ async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session, proof } = opened;
   const open = { session, ref, origin: 'rehydrated', parent, watermark: 0, dropped, mirrored: 0 } as const;
-  return { open: { ...open, position: await session.position() }, proof };
+  return { open: { ...open, omitted: NOTHING_OMITTED, position: await session.position() }, proof };
 }

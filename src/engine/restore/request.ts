@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
-import type { Proof, Receipt, Tried } from '../../core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
 import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { Session, SessionOrigin } from '../../core/restore/session.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -59,6 +59,7 @@ export interface OpenSession {
   readonly parent: string | null;
   readonly watermark: number;
   readonly dropped: number;
+  readonly omitted: Omissions;
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
@@ -68,8 +69,8 @@ export interface OpenSession {
 
 /** What is known of a session in the lineage. */
 export function inLineage(row: Session): Omit<OpenSession, 'session'> {
-  const { ref, origin, parent, watermark, dropped, position, mirrored } = row;
-  return { ref, origin, parent, watermark, dropped, position, mirrored };
+  const { ref, origin, parent, watermark, dropped, omitted, position, mirrored } = row;
+  return { ref, origin, parent, watermark, dropped, omitted, position, mirrored };
 }
 
 /** The result of opening a session, and how well it is proved that it has its context. */
@@ -95,6 +96,7 @@ export interface Delivered {
   readonly turns: number;
   readonly tokens: number;
   readonly dropped: number;
+  readonly omitted: Omissions;
   readonly unsettled: boolean;
   readonly usage: Usage;
   readonly toolsRan: readonly string[];
@@ -110,6 +112,7 @@ export const NOTHING_DELIVERED: Delivered = {
   turns: 0,
   tokens: 0,
   dropped: 0,
+  omitted: NOTHING_OMITTED,
   unsettled: false,
   usage: NO_USAGE,
   toolsRan: [],

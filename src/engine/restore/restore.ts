@@ -1,6 +1,13 @@
 import type { Failure } from '../../core/errors.ts';
 import type { Plan, Step } from '../../core/restore/continuity.ts';
-import type { Proof, Receipt, Tried } from '../../core/restore/receipt.ts';
+import {
+  addOmissions,
+  NOTHING_OMITTED,
+  type Omissions,
+  type Proof,
+  type Receipt,
+  type Tried,
+} from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
 import { deliverBlock } from './deliver.ts';
 import { markUnusable, openAdopted, openLive, openNew, openResumed } from './open.ts';
@@ -31,7 +38,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
     const lost = held.conversation.historyCount;
-    const went = { rung: 'none', sessionId: null, before: 'none', dropped: lost } as const;
+    const went = { rung: 'none', sessionId: null, before: 'none', dropped: lost, omitted: NOTHING_OMITTED } as const;
     return { failure, receipt: receiptOf(request, started, { ...went, given: { ...NOTHING_DELIVERED, ...spent } }) };
   };
   const plan = await planFor(request);
@@ -48,7 +55,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     if (!('failure' in taken)) {
       const { open, proof } = taken;
       const given = { ...taken.given, ...addSpent(spent, taken.given) };
-      const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, dropped: open.dropped };
+      const { dropped, omitted } = open;
+      const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, dropped, omitted };
       const leftOut = step.rung === 'fresh' ? held.conversation.historyCount : given.dropped;
       const receipt = receiptOf(request, started, went);
       return { open, receipt, preface: given.preface, delivered: given.sent, leftOut };
@@ -83,11 +91,12 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     return given;
   }
   const dropped = step.rung === 'fresh' ? held.conversation.historyCount : open.dropped + given.dropped;
+  const omitted = addOmissions(open.omitted, given.omitted);
   const session = given.session ?? open.session;
   // A replay has moved the session on: what it said there is no part of the turn that follows.
   const position = step.deliver.what === 'prompts' ? await session.position() : open.position;
   return {
-    open: { ...open, session, position, dropped, parent: given.parent ?? open.parent },
+    open: { ...open, session, position, dropped, omitted, parent: given.parent ?? open.parent },
     given: { ...given, unsettled: given.unsettled || open.unsettled === true },
     proof,
   };
@@ -168,11 +177,12 @@ interface Went {
   readonly before: Proof;
   readonly given: Delivered;
   readonly dropped: number;
+  readonly omitted: Omissions;
 }
 
 function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
   const { held, agent, turn, attempt, tried, lock } = request;
-  const { rung, sessionId, before, given, dropped } = went;
+  const { rung, sessionId, before, given, dropped, omitted } = went;
   return {
     turn: turn?.n ?? null,
     attempt,
@@ -181,6 +191,7 @@ function receiptOf(request: RestoreRequest, started: number, went: Went): Receip
     sessionId,
     carried: held.conversation.historyCount - dropped,
     dropped,
+    ...omitted,
     delivered: given.turns,
     deliveredTokens: given.tokens,
     unsettled: given.unsettled,

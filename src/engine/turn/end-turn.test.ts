@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import { type EndFacts, endOf, outcomeOf, type SessionEffect } from './end-turn.ts';
@@ -6,6 +7,7 @@ import { type EndFacts, endOf, outcomeOf, type SessionEffect } from './end-turn.
 const TURN = { id: 't3', n: 3, agent: 'a', prompt: [{ type: 'text', text: 'Hi.' }] } as unknown as Turn;
 const PROCESS = { pid: 1, startedAt: 's', boot: 'b', namespace: 'n' } as unknown as SessionEffect['process'];
 const SAID = { parts: [], sessionId: 's', startedAt: 1, endedAt: 2 };
+const OMITTED = { ...NOTHING_OMITTED, shortened: 1 };
 const EFFECT: SessionEffect = {
   was: 'told',
   alive: true,
@@ -13,6 +15,7 @@ const EFFECT: SessionEffect = {
   reopens: true,
   position: 'p9',
   dropped: 1,
+  omitted: OMITTED,
   copy: {},
   closeReason: null,
 };
@@ -39,7 +42,7 @@ describe('the session of a turn that ends', () => {
       'moves its watermark when the turn completed',
       {},
       {},
-      { state: 'live', watermark: 3, dropped: 1, position: 'p9' },
+      { state: 'live', watermark: 3, dropped: 1, omitted: OMITTED, position: 'p9' },
       null,
     ],
     ['rests when its process has ended', { alive: false }, {}, { state: 'dormant', watermark: 3, process: null }, null],

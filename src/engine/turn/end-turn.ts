@@ -1,6 +1,6 @@
 import type { Failure } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
-import type { Receipt } from '../../core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
@@ -48,6 +48,7 @@ export interface SessionEffect {
   readonly position: string | null | undefined;
   /** Turns of the history that it lacks. */
   readonly dropped: number;
+  readonly omitted: Omissions;
   /** What was added to its transcript file, and its adapter's note. */
   readonly copy: Pick<SessionChange, 'mirror' | 'memo'>;
   /** Why it is closed with the turn; null: it is kept. */
@@ -78,13 +79,13 @@ export function endOf(facts: EndFacts): Write[] {
 /** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
 function afterTurn(
   { turn, outcome }: EndFacts,
-  { was, alive, process, reopens, position, dropped, copy, closeReason }: SessionEffect,
+  { was, alive, process, reopens, position, dropped, omitted, copy, closeReason }: SessionEffect,
 ): { change: SessionChange; reason: string | null } {
   const at = position === undefined ? {} : { position };
   const rests = alive ? 'live' : reopens ? 'dormant' : 'lost';
   const known = alive || (position ?? null) !== null;
   const changes: Record<SessionEffect['was'], SessionChange> = {
-    told: { state: rests, ...at, ...(known ? { watermark: turn.n, dropped } : {}) },
+    told: { state: rests, ...at, ...(known ? { watermark: turn.n, dropped, omitted } : {}) },
     'cut off': { state: alive || reopens ? 'unsettled' : 'lost', ...at },
     refuted: { state: 'lost', ...at },
     'not told': { state: rests, ...at },
@@ -193,6 +194,7 @@ async function sentFacts(held: Held, turn: Turn, ending: Ending, result: Attempt
     reopens: traits.resume || traits.load,
     position: storage.position,
     dropped: result.receipt.dropped,
+    omitted: { shortened: result.receipt.shortened, leftOut: result.receipt.leftOut },
     copy: failure === null && ref !== null ? await mirror(result) : {},
     closeReason,
   };
@@ -219,6 +221,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
     reopens: traits.resume || traits.load,
     position: noted,
     dropped: 0,
+    omitted: NOTHING_OMITTED,
     copy: noted === undefined ? {} : await mirror(result),
     closeReason: sessionWasCurrent ? null : 'it did not take the prompt that it was opened for',
   };

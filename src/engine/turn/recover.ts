@@ -1,4 +1,5 @@
 import { type Failure, ThroughlineError } from '../../core/errors.ts';
+import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
 import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
@@ -28,7 +29,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const reopens = agent !== undefined && (await canReopen(agent).catch(() => false));
   const readable = reopens && (await agent.traits()).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
-  const gone = { alive: false, process: null, dropped: 0, copy: {}, closeReason: null };
+  const gone = { alive: false, process: null, dropped: 0, omitted: NOTHING_OMITTED, copy: {}, closeReason: null };
   const effect: SessionEffect = { was: 'cut off', reopens, position: tail?.position ?? null, ...gone };
   await writeEnd(held, {
     turn,

@@ -61,7 +61,7 @@ export async function warm(
 
 /** Keeps the opened session for the next turn, which finds it in the lineage. One that has no name yet cannot be found. */
 async function keep(held: Held, agent: Agent, restored: Restored): Promise<void> {
-  const { session, origin, parent, dropped } = restored.open;
+  const { session, origin, parent, dropped, omitted } = restored.open;
   if (session.id === null) return session.close();
   // The block is not delivered yet: the next turn puts it before its prompt.
   const told = restored.preface.length === 0;
@@ -82,14 +82,14 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
       origin,
       parent,
       watermark,
-      dropped: rebuilt ? dropped : 0,
+      ...(rebuilt ? { dropped, omitted } : { dropped: 0 }),
       state,
       position,
       process,
     } as const;
     await held.lease.write({ write: 'open-session', session: row, turn: null });
   } else {
-    const change = { state, process, position, ...(rebuilt ? { watermark, dropped } : {}) } as const;
+    const change = { state, process, position, ...(rebuilt ? { watermark, dropped, omitted } : {}) } as const;
     await held.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
   }
   held.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });

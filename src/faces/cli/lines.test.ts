@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Receipt } from '../../core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import { receiptLine } from './lines.ts';
 
@@ -11,6 +11,7 @@ const RECEIPT: Receipt = {
   sessionId: 's2',
   carried: 3,
   dropped: 0,
+  ...NOTHING_OMITTED,
   delivered: 3,
   deliveredTokens: 120,
   unsettled: false,

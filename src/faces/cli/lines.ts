@@ -48,8 +48,12 @@ function how({ rung, carried, dropped, proof }: PublicReceipt): string {
   }
 }
 
-function extras({ unsettled, modelCalls, toolsRan, lockWaits }: PublicReceipt): string[] {
+function extras({ shortened, leftOut, unsettled, modelCalls, toolsRan, lockWaits }: PublicReceipt): string[] {
   const result: string[] = [];
+  if (shortened > 0) result.push(`${shortened} of them shortened`);
+  const parts = [count(leftOut.outputs, 'tool output'), count(leftOut.images, 'image'), count(leftOut.files, 'file')];
+  const missing = parts.filter((part) => part !== null);
+  if (missing.length > 0) result.push(`left out or cut: ${missing.join(' and ')}`);
   if (unsettled) result.push('told that its last turn did not complete');
   if (modelCalls > 0) result.push(`${calls(modelCalls)} for restoring`);
   if (toolsRan.length > 0) result.push(`tools ran: ${toolsRan.join(', ')}`);
@@ -59,6 +63,10 @@ function extras({ unsettled, modelCalls, toolsRan, lockWaits }: PublicReceipt): 
 
 function failed(tried: readonly Tried[]): string {
   return tried.length === 0 ? '' : ` (${tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ')})`;
+}
+
+function count(n: number, thing: string): string | null {
+  return n === 0 ? null : `${n} ${thing}${n === 1 ? '' : 's'}`;
 }
 
 function calls(count: number): string {

@@ -1,4 +1,4 @@
-import type { Receipt } from '../../core/restore/receipt.ts';
+import type { Omissions, Receipt } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
 
 /** The lineage: the agents' sessions that a conversation has used, and how each was restored. */
@@ -31,10 +31,12 @@ export interface NewSession
   > {
   /** Its storage: another agent with the same storage has the same sessions. Left out: the agent's name. */
   readonly storage?: string;
+  /** Left out: nothing. */
+  readonly omitted?: Omissions;
 }
 
 export interface SessionChange
-  extends Partial<Pick<Session, 'state' | 'watermark' | 'dropped' | 'position' | 'process' | 'memo'>> {
+  extends Partial<Pick<Session, 'state' | 'watermark' | 'dropped' | 'omitted' | 'position' | 'process' | 'memo'>> {
   /** More of the agent's transcript file. `from` is the number of bytes mirrored already, or 0 to start over; else `invalid`. */
   readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
 }

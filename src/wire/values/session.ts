@@ -40,6 +40,8 @@ export const Receipt = namedObject('Receipt', {
   sessionId: z.string().nullable(),
   carried: Count,
   dropped: Count,
+  shortened: Count,
+  leftOut: z.strictObject({ outputs: Count, images: Count, files: Count }),
   delivered: Count,
   deliveredTokens: z.number(),
   unsettled: z.boolean(),

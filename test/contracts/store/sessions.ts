@@ -28,7 +28,8 @@ export function sessions(world: World): void {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
-    const opened = session({ position: 'p1', process, dropped: 2 });
+    const omitted = { shortened: 1, leftOut: { outputs: 3, images: 2, files: 0 } };
+    const opened = session({ position: 'p1', process, dropped: 2, omitted });
     await holder.write(opening(opened, turn.id));
     expect(await store.sessions(ANN, conversation)).toMatchObject([
       { ...opened, conversation, turns: 0, usage: NO_USAGE },

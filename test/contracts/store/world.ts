@@ -1,7 +1,7 @@
 // What the tests of the store contract work with. Nothing here knows which store it is.
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ConversationEvent } from '../../../src/core/event.ts';
-import type { Receipt } from '../../../src/core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../../src/core/restore/receipt.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import type { PermissionOption } from '../../../src/core/turn/permission.ts';
 import type { TurnRecord } from '../../../src/core/turn/record.ts';
@@ -230,6 +230,7 @@ export function receipt(set: Partial<Receipt> = {}): Receipt {
     sessionId: null,
     carried: 0,
     dropped: 0,
+    ...NOTHING_OMITTED,
     delivered: 0,
     deliveredTokens: 0,
     unsettled: false,

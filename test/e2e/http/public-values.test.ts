@@ -6,7 +6,7 @@ import { toPublicEvent } from '../../../src/core/public/event.ts';
 import { toPublicReceipt, toPublicSessions } from '../../../src/core/public/session.ts';
 import { toPublicTask, toPublicTaskEvent } from '../../../src/core/public/task.ts';
 import { toPublicPermission, toPublicTurn } from '../../../src/core/public/turn.ts';
-import type { Receipt } from '../../../src/core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../../src/core/restore/receipt.ts';
 import type { Session } from '../../../src/core/restore/session.ts';
 import type { Task, TaskEvent, TaskEventKind, TaskEventPayloads, TaskTurn } from '../../../src/core/tasks/task.ts';
 import type { Sent, Turn } from '../../../src/core/turn/turn.ts';
@@ -48,6 +48,7 @@ const PUBLIC_SENT = { attempt: 1, rung: 'transcript', delivered: { from: 1, to: 
 
 const RECEIPT: Receipt = {
   ...{ turn: 4, attempt: 1, agent: 'claude', rung: 'transcript', sessionId: 's-2', carried: 3, dropped: 0 },
+  ...{ shortened: 1, leftOut: { outputs: 2, images: 1, files: 0 } },
   ...{ delivered: 3, deliveredTokens: 40, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [] },
   ...{ proof: 'counted', before: 'counted', after: null, lockWaits: { count: 0, ms: 0 }, ms: 7 },
   tried: [{ rung: 'resume', sessionId: 's-1', failure: 'its files are gone' }],
@@ -119,7 +120,16 @@ test('other stored values are published without what is internal, and as their s
   };
   const session: Session = {
     ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
-    ...{ dropped: 0, state: 'live', position: '4711:abc', mirrored: 12, memo: 'm', process: SENT.process, turns: 1 },
+    ...{
+      dropped: 0,
+      omitted: NOTHING_OMITTED,
+      state: 'live',
+      position: '4711:abc',
+      mirrored: 12,
+      memo: 'm',
+      process: SENT.process,
+      turns: 1,
+    },
     ...{ usage: NO_USAGE, openedAt: 1, usedAt: 2 },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);

@@ -1,4 +1,4 @@
-import type { Receipt } from '../../../src/core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../../src/core/restore/receipt.ts';
 import type { TurnRecord } from '../../../src/core/turn/record.ts';
 import type { Sent } from '../../../src/core/turn/turn.ts';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
@@ -51,6 +51,7 @@ function receiptOf({ turn, attempt }: { turn: string; attempt: number }, convers
     rung: 'new',
     sessionId: null,
     ...counts,
+    ...NOTHING_OMITTED,
     ...proofs,
     unsettled: false,
     usage: NO_USAGE,

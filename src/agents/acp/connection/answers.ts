@@ -78,7 +78,10 @@ export function failureOf(error: unknown): AgentOutcome {
   return failed('agent_failed');
 }
 
-/** Why the agent cannot be sent this prompt; null: it can. Agents drop content that they do not support, or fail because of it. */
+/**
+ * Why the agent cannot be sent this prompt; null: it can. Agents drop content that they do not support, or fail because of it.
+ * Nothing of the prompt left us.
+ */
 export function unsupported(prompt: Prompt, can: Capabilities): AgentOutcome | null {
   const kind = prompt.map(({ type }) => NEEDS_SUPPORT[type]?.(can) ?? null).find((name) => name !== null);
   if (kind === undefined) return null;
@@ -88,6 +91,7 @@ export function unsupported(prompt: Prompt, can: Capabilities): AgentOutcome | n
     message: `this agent takes no ${kind}; nothing was sent`,
     hint: 'Remove it from the prompt, send a link or a description instead, or use another agent.',
     again: false,
+    unsent: true,
   };
 }
 

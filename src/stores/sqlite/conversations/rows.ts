@@ -1,6 +1,7 @@
 // From rows to values: for each table a SELECT, the type of its row, and the value made from it. Columns have the names of fields.
 import type { Conversation } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
+import { NOTHING_OMITTED } from '../../../core/restore/receipt.ts';
 import type { Session } from '../../../core/restore/session.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
@@ -95,14 +96,15 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 }
 
 export const SESSION = `
-  SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.state, s.position,
-    s.process, s.mirrored, s.memo, s.turns, s.usage, s.opened_at AS openedAt, s.used_at AS usedAt
+  SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted, s.state,
+    s.position, s.process, s.mirrored, s.memo, s.turns, s.usage, s.opened_at AS openedAt, s.used_at AS usedAt
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
-export type SessionRow = Row<Session, 'usage', 'process'> & { readonly no: number };
+export type SessionRow = Row<Session, 'usage', 'process' | 'omitted'> & { readonly no: number };
 
 export function sessionOf({ no: _, ...row }: SessionRow): Session {
-  return { ...row, process: parsed(row.process), usage: JSON.parse(row.usage) };
+  const omitted = parsed<Session['omitted']>(row.omitted) ?? NOTHING_OMITTED;
+  return { ...row, omitted, process: parsed(row.process), usage: JSON.parse(row.usage) };
 }
 
 export const PERMISSION = `

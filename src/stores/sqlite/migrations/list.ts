@@ -5,6 +5,7 @@ import { sql as sessionStorage } from './0004-session-storage.ts';
 import { sql as tasks } from './0005-tasks.ts';
 import { sql as erasures } from './0006-erasures.ts';
 import { sql as taskLimits } from './0007-task-limits.ts';
+import { sql as omitted } from './0008-omitted.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -15,4 +16,5 @@ export const MIGRATIONS: readonly string[] = [
   tasks,
   erasures,
   taskLimits,
+  omitted,
 ];

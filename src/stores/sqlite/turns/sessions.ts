@@ -13,10 +13,10 @@ const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = ? AND conv =
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, storage,
-    turns, usage, opened_at, used_at, used_seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+    omitted, turns, usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = `
-  UPDATE sessions SET watermark = ?, dropped = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
+  UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
 // A separate statement: naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
@@ -65,6 +65,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
       session.position,
       session.process === null ? null : JSON.stringify(session.process),
       session.storage ?? agent,
+      session.omitted === undefined ? null : JSON.stringify(session.omitted),
       JSON.stringify(NO_USAGE),
       tx.now,
       tx.now,
@@ -91,7 +92,9 @@ export function changeSession(
   const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
   const memo = change.memo === undefined ? session.memo : change.memo;
   const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
-  db.run(CHANGE, watermark, change.dropped ?? session.dropped, position, process, memo, mirrored, session.no);
+  const omitted = change.omitted === undefined ? session.omitted : JSON.stringify(change.omitted);
+  const dropped = change.dropped ?? session.dropped;
+  db.run(CHANGE, watermark, dropped, omitted, position, process, memo, mirrored, session.no);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
