@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { history } from '../../test/values/arbitrary.ts';
 import { record } from '../../test/values/plain.ts';
 import { faultOf } from '../../test/values/thrown.ts';
+import { wellFormed } from './input/well-formed.ts';
 import { EXPORT_FORMAT, parseExport } from './portable.ts';
 import { DEFAULT_RESTORE } from './restore/restore-settings.ts';
 import { NO_USAGE } from './turn/usage.ts';
@@ -42,7 +43,7 @@ test('every history survives being written and read', () => {
   fc.assert(
     fc.property(history, (records) => {
       const written = JSON.parse(JSON.stringify(exported({ records, sessions: [] })));
-      expect(parseExport(written)).toEqual(written);
+      expect(parseExport(written)).toEqual(wellFormed(written));
     }),
   );
 });
@@ -60,7 +61,7 @@ describe('a fault is named with its place', () => {
     ],
     [
       exported({ conversation: { ...CONVERSATION, key: '\ud800' } }),
-      /conversation.key: The key contains an unpaired surrogate/,
+      /conversation.key: The key contains an unpaired surrogate, U\+D800 at index 0\.$/,
     ],
     [
       exported({ conversation: { ...CONVERSATION, key: 'x'.repeat(513) } }),
@@ -87,6 +88,11 @@ describe('a fault is named with its place', () => {
     [withRecord({ usage: { ...NO_USAGE, modelCalls: '1' } }), /turn 2 has no usage "modelCalls"/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: 1e300 } }), /turn 2 has no usage "modelCalls"/],
     [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: prompt block 1 \(text\) needs the text field "text"\.$/],
+    [
+      withRecord({ prompt: [{ type: 'text', text: 'a\udc00' }] }),
+      /turn 2: Prompt block 1 \(text\) contains an unpaired surrogate, U\+DC00 at index 1\.$/,
+    ],
+    [withRecord({ sessionId: '\ud800' }), /turn 2 has a session id that is neither a text nor null/],
     [withRecord({ parts: [{ type: 'text' }] }), /turn 2 has a part that cannot be read/],
     [withRecord({ parts: [{ ...tool, status: 'running' }] }), /turn 2 has a part that cannot be read/],
     [withRecord({ parts: [{ ...tool, target: 7 }] }), /turn 2 has a part that cannot be read/],
@@ -108,6 +114,18 @@ test('a title that would be refused is made to fit, for whoever imports it did n
   const title = `a\u0007b\n${'x'.repeat(600)}`;
   const read = parseExport(exported({ conversation: { ...CONVERSATION, title } })).conversation.title;
   expect(read).toBe(`a b ${'x'.repeat(507)}…`);
+});
+
+test('what an agent said is read with U+FFFD for half a character', () => {
+  const parts = [
+    { type: 'text', text: 'a\ud800' },
+    { ...tool, output: '\udc00', input: { of: '\ud800' } },
+  ];
+  const [, read] = parseExport(withRecord({ parts, failure: { code: 'agent_failed', message: '\ud800' } })).records;
+  expect(read).toMatchObject({
+    parts: [{ text: 'a\ufffd' }, { output: '\ufffd', input: { of: '\ufffd' } }],
+    failure: { message: '\ufffd' },
+  });
 });
 
 test('a tool with every known end is read', () => {

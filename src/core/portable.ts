@@ -1,6 +1,7 @@
 import { ERROR_CODES, ThroughlineError } from './errors.ts';
 import { shown } from './input/arguments.ts';
 import { asTitle, checkName } from './input/names.ts';
+import { wellFormed } from './input/well-formed.ts';
 import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
 import { SESSION_ORIGINS, type Session } from './restore/session.ts';
 import { isObject, parsePrompt } from './turn/content.ts';
@@ -43,7 +44,8 @@ export function parseExport(input: unknown): ExportedConversation {
   for (const record of input.records) last = checkRecord(record, last);
   if (!Array.isArray(input.sessions)) throw fault('"sessions" must be a list');
   for (const session of input.sessions) checkSession(session, last);
-  return { ...input, conversation } as unknown as ExportedConversation;
+  // What agents said is not the importer's to correct. What persons said was checked above.
+  return wellFormed({ ...input, conversation }) as unknown as ExportedConversation;
 }
 
 function parseConversation(conversation: unknown): object {
@@ -130,7 +132,7 @@ function checkSession(session: unknown, head: number): void {
 
 /** The name of an agent or session: any text, but of limited length. */
 function isId(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID;
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && value.isWellFormed();
 }
 
 function idOrNull(value: unknown): boolean {

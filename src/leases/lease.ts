@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTransientFault, ThroughlineError } from '../core/errors.ts';
+import { wellFormed } from '../core/input/well-formed.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Fence } from '../ports/store/leases.ts';
 import type { Write } from '../ports/store/writes.ts';
@@ -42,11 +43,14 @@ export class Lease {
 
   /**
    * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
-   * storage's error, or the `conflict` of these alone.
+   * storage's error, or the `conflict` of these alone. Unpaired surrogates in what agents say are replaced here, whatever kind of
+   * value they came in.
    */
   write(...writes: Write[]): Promise<void> {
     if (writes.length === 0) return Promise.resolve();
-    const written = new Promise<void>((resolve, reject) => this.#waiting.push({ writes, resolve, reject }));
+    const written = new Promise<void>((resolve, reject) =>
+      this.#waiting.push({ writes: wellFormed(writes), resolve, reject }),
+    );
     this.#waitingWrites += writes.length;
     this.#committing ??= this.#drain();
     return written;

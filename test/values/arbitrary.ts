@@ -78,7 +78,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
 
 export const prompt: fc.Arbitrary<Prompt> = fc.array(
   fc.oneof(
-    fc.record({ type: fc.constant('text' as const), text: text.map((one) => `${one}.`) }),
+    fc.record({ type: fc.constant('text' as const), text: text.map((one) => `${one.toWellFormed()}.`) }),
     fc.record({ type: fc.constant('image' as const), data: fc.base64String(), mimeType: fc.constant('image/png') }),
     fc.record({ type: fc.constant('resource_link' as const), uri: fc.webUrl(), name: fc.string() }),
     fc.record({

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../errors.ts';
+import { checkWellFormed } from './well-formed.ts';
 
 /** Checks of arguments other than prompts and settings. Each throws `invalid` and says what is wrong. */
 
@@ -27,7 +28,7 @@ export function checkText(value: unknown, what: string): string {
   }
   if (value.length > LONGEST)
     throw new ThroughlineError('invalid', `${a(what)} can have at most ${LONGEST} characters.`);
-  if (!value.isWellFormed()) throw new ThroughlineError('invalid', `The ${what} contains an unpaired surrogate.`);
+  checkWellFormed(value, `The ${what}`);
   return value;
 }
 

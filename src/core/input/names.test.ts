@@ -18,7 +18,7 @@ describe('a name', () => {
     ['a\nb', /control characters/],
     ['a\u001b[31mb', /control characters/],
     ['a\u009b31mb', /control characters/],
-    ['a\ud800', /^The key contains an unpaired surrogate\.$/],
+    ['a\ud800', /^The key contains an unpaired surrogate, U\+D800 at index 1\.$/],
   ])('that is wrong is refused: %#', (name, message) => {
     const fault = faultOf(() => checkName(name, 'key'));
     expect(fault?.code).toBe('invalid');

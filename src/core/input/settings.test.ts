@@ -59,6 +59,10 @@ test.each([
   [{ lock: { totalMs: -1 } }, 'Settings: "lock.totalMs" must be a whole number of milliseconds, not -1.'],
   [{ lock: { total: 1 } }, /^Settings: unknown setting "lock\.total"/],
   [{ restore: { policy: 'x' } }, /^restore\.policy must be one of/],
+  [
+    { agents: { a: { adapter: 'acp', env: { KEY: 'x\ud800' } } } },
+    'Settings: "agents.a.env.KEY" contains an unpaired surrogate, U+D800 at index 1.',
+  ],
   [JSON.parse('{"__proto__": {}}'), /unknown setting "__proto__"/],
 ])('the fault of a value is named: %#', (value, message) => {
   const fault = faultOf(() => parseSettings(value));

@@ -2,6 +2,7 @@ import { ThroughlineError } from '../errors.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
 import { isObject } from '../turn/content.ts';
 import { shown } from './arguments.ts';
+import { findUnpaired, unpairedIn } from './well-formed.ts';
 
 /** The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). */
 export interface Settings {
@@ -58,6 +59,8 @@ const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
 /** Checks settings from a file or a caller. Throws `invalid`, and says which setting is wrong. */
 export function parseSettings(input: unknown): Settings {
   if (!isObject(input)) throw fault('the settings must be an object');
+  const unpaired = findUnpaired(input);
+  if (unpaired !== null) throw fault(unpairedIn(`"${unpaired.path}"`, unpaired));
   onlyKnown(input, KNOWN, '');
   const agents = object(input.agents, 'agents');
   const sandbox = object(input.sandbox, 'sandbox', ['root']);
@@ -144,7 +147,7 @@ function text(value: unknown, where: string): string {
 }
 
 function fault(what: string): ThroughlineError {
-  return new ThroughlineError('invalid', `Settings: ${what}.`, {
+  return new ThroughlineError('invalid', `Settings: ${what}.`.replace(/\.\.$/, '.'), {
     hint: 'All settings are described in throughline.schema.json.',
   });
 }

@@ -84,12 +84,13 @@ describe('the block', () => {
     );
   });
 
-  test('holds every turn whole, in order', () => {
+  test('holds every turn whole, in order, and in whole characters', () => {
     fc.assert(
       fc.property(history, (records) => {
         const turns = records.map(renderTurn);
         const block = renderBlock(turns, { nonce: NONCE, dropped: 0, unsettled: false });
-        expect(block).toContain(turns.join('\n\n'));
+        expect(block).toContain(turns.join('\n\n').toWellFormed());
+        expect(block.isWellFormed()).toBe(true);
       }),
     );
   });

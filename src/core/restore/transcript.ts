@@ -84,7 +84,8 @@ export function renderBlock(turns: readonly string[], frame: BlockFrame): string
       'You may already have a part of these turns: the last one did not complete. Tools listed as "unknown" ran or may have run.',
     );
   }
-  return [...lines, '', turns.join('\n\n'), `</conversation-record ${frame.nonce}>`].join('\n');
+  // A cut may have halved a character.
+  return [...lines, '', turns.join('\n\n'), `</conversation-record ${frame.nonce}>`].join('\n').toWellFormed();
 }
 
 /** One turn of the block: the prompt, the answer, and a line for every tool. */

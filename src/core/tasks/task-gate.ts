@@ -37,7 +37,7 @@ export function parseVerdict(answer: string): Verdict | { readonly malformed: st
     return { malformed: '"verdict" is none of "pass", "fail", "ask"' };
   }
   if (typeof reason !== 'string' || reason.trim() === '') return { malformed: '"reason" is not a text' };
-  return { verdict, reason: reason.trim().slice(0, LONGEST_REASON) };
+  return { verdict, reason: reason.trim().slice(0, LONGEST_REASON).toWellFormed() };
 }
 
 function parsed(text: string): unknown {

@@ -125,7 +125,7 @@ test.each<[string, unknown, string]>([
   ['a budget of nothing', { goal: 'a', budget: 5 }, 'budget: A budget needs a unit'],
   ['no iteration', { goal: 'a', maxIterations: 0 }, 'maxIterations: "maxIterations" must be a whole number from 1'],
   ['an unknown mode', { goal: 'a', sessions: 'new' }, 'sessions: "sessions" must be one of kept, fresh, not "new"'],
-  ['half a character', { goal: 'a\ud800' }, 'unpaired surrogate'],
+  ['half a character', { goal: 'a\ud800' }, 'goal: The goal contains an unpaired surrogate, U+D800 at index 1.'],
 ])('refuses %s', (_, plan, message) => {
   expect(codeAndMessage(plan)).toContain('invalid: ');
   expect(codeAndMessage(plan)).toContain(message);

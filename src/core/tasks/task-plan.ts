@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkName } from '../input/names.ts';
+import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
 import { isObject } from '../turn/content.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { NO_BUDGET, parseBudget } from './task-budget.ts';
@@ -196,7 +197,8 @@ class PlanReader {
     if (typeof value !== 'string' || value.trim() === '') {
       throw this.fault(path, `"${path.at(-1)}" must be a non-empty text, not ${shown(value)}.`);
     }
-    if (!value.isWellFormed()) throw this.fault(path, `${what} contains an unpaired surrogate.`);
+    const unpaired = findUnpaired(value);
+    if (unpaired !== null) throw this.fault(path, unpairedIn(what, unpaired), UNPAIRED_HINT);
     if (value.length <= longest) return value;
     throw this.fault(
       path,

@@ -1,5 +1,6 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
+import { checkWellFormed } from '../input/well-formed.ts';
 import type { Budget } from './task.ts';
 import { parseBudget } from './task-budget.ts';
 
@@ -42,7 +43,8 @@ function checkIterations(given: unknown): number {
 }
 
 function checkSaid(say: unknown): string {
-  if (typeof say === 'string' && say.trim() !== '' && say.length <= MOST_SAID && say.isWellFormed()) return say;
+  checkWellFormed(say, '"say"');
+  if (typeof say === 'string' && say.trim() !== '' && say.length <= MOST_SAID) return say;
   throw new ThroughlineError('invalid', `"say" must be a non-empty text of at most ${MOST_SAID} characters.`, {
     hint: 'Leave it out to retry without a message.',
   });

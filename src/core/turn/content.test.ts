@@ -41,6 +41,13 @@ describe('a prompt', () => {
     [[{ type: 'resource' }], 'prompt block 1 (resource) needs resource.uri.'],
     [[{ type: 'resource', resource: { uri: 'a' } }], /needs either resource.text or resource.blob/],
     [[{ type: 'resource', resource: { uri: 'a', text: 'b', blob: 'c' } }], /needs either/],
+    ['ab\ud83d', 'The prompt contains an unpaired surrogate, U+D83D at index 2.'],
+    [[said('a')[0], said('\ude00')[0]], 'Prompt block 2 (text) contains an unpaired surrogate, U+DE00 at index 0.'],
+    [
+      [{ type: 'resource', resource: { uri: 'a', text: 'b\ud800' } }],
+      'Prompt block 1 (resource.text) contains an unpaired surrogate, U+D800 at index 1.',
+    ],
+    [[{ ...said('a')[0], _meta: { x: ['\ud800'] } }], /^Prompt block 1 \(_meta\.x\[0\]\) contains an unpaired/],
   ])('that is wrong is refused with the place of the fault: %#', (input, message) => {
     const fault = faultOf(() => parsePrompt(input));
     expect(fault?.code).toBe('invalid');

@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { asTitle } from '../input/names.ts';
+import { checkWellFormed } from '../input/well-formed.ts';
 
 /** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
 export type ContentBlock =
@@ -27,11 +28,15 @@ const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
 
 /** Accepts a string or a list of blocks. Throws `invalid` with the place of the fault. */
 export function parsePrompt(input: unknown): Prompt {
-  if (typeof input === 'string') return parsePrompt([{ type: 'text', text: input }]);
+  if (typeof input === 'string') {
+    checkWellFormed(input, 'The prompt');
+    return parsePrompt([{ type: 'text', text: input }]);
+  }
   if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
   // `Array.from`, because `map` skips the holes of an array.
   const blocks = Array.from(input, parseBlock);
   if (!isJson(input)) throw invalid('the prompt has a value that JSON cannot hold');
+  for (const [index, block] of blocks.entries()) checkWellFormed(block, `Prompt block ${index + 1}`);
   if (blocks.every((block) => block.type === 'text' && block.text.trim() === '')) throw invalid('the prompt is empty');
   return blocks;
 }

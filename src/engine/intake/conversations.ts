@@ -3,6 +3,7 @@ import type { Conversation } from '../../core/conversation.ts';
 import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
 import { checkName } from '../../core/input/names.ts';
+import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
@@ -94,6 +95,7 @@ export async function newConversation(
   spec: ConversationSpec,
 ): Promise<NewConversation> {
   const id = randomUUIDv7();
+  if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
   return {
     id,
     key: spec.key === undefined ? null : checkName(spec.key, 'key'),

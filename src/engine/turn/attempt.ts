@@ -110,7 +110,7 @@ class Attempt {
       throw error;
     } finally {
       signal.signal.removeEventListener('abort', stop);
-      this.#writer.flush();
+      this.#writer.end();
       this.#desk.close();
     }
     // It may have ended its turn before it was killed. It must not count as a live session.

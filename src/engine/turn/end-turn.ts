@@ -1,4 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
+import { wellFormed } from '../../core/input/well-formed.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -283,6 +284,6 @@ async function readStorage(
 export async function readTail(held: Held, agent: Agent, sessionId: string, sent: SentPrompt): Promise<Stored> {
   const tail = await agent.tail(sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
-  for (const update of tail?.updates ?? []) parts.add(update);
+  for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
   return { position: tail?.position ?? null, found: parts.parts() };
 }

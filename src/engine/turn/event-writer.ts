@@ -1,3 +1,4 @@
+import { wellFormed } from '../../core/input/well-formed.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import { chunkText, UPDATE_VERSION, type Update } from '../../core/turn/update.ts';
 import type { Lease } from '../../leases/lease.ts';
@@ -16,6 +17,8 @@ export class EventWriter {
   #chunks: { update: Update; texts: string[] } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #flushedAt = Number.NEGATIVE_INFINITY;
+  /** The end of the last chunk, when it is the first half of a character: the other half may come with the next chunk. */
+  #half: Update | null = null;
 
   constructor(lease: Lease, turn: string, clock: Clock, flushMs: number) {
     this.#lease = lease;
@@ -26,6 +29,33 @@ export class EventWriter {
 
   /** Resolves when the next update may come, not when this one is durable. */
   async add(update: Update): Promise<void> {
+    for (const one of this.#inWholeCharacters(update)) this.#add(one);
+    await this.#lease.ready();
+  }
+
+  /** Nothing more comes: stores what is left. */
+  end(): void {
+    if (this.#half !== null) this.#add(this.#half);
+    this.#half = null;
+    this.flush();
+  }
+
+  /** Some agents cut their text anywhere, also inside of a character. */
+  #inWholeCharacters(update: Update): Update[] {
+    const before = this.#half;
+    this.#half = null;
+    const text = joinable(update) ? chunkText(update) : null;
+    const goesOn = text !== null && before !== null && sameStream(before, update);
+    const whole = goesOn ? (chunkText(before) ?? '') + text : text;
+    const updates = before !== null && !goesOn ? [before] : [];
+    if (whole === null || !FIRST_HALF.test(whole.slice(-1)))
+      return [...updates, goesOn ? withText(update, whole ?? '') : update];
+    this.#half = withText(update, whole.slice(-1));
+    return whole.length === 1 ? updates : [...updates, withText(update, whole.slice(0, -1))];
+  }
+
+  #add(given: Update): void {
+    const update = wellFormed(given);
     this.parts.add(update);
     const text = joinable(update) ? chunkText(update) : null;
     if (text === null) {
@@ -40,7 +70,6 @@ export class EventWriter {
       if (wait <= 0) this.flush();
       else this.#timer = setTimeout(() => this.flush(), wait);
     }
-    await this.#lease.ready();
   }
 
   flush(): void {
@@ -50,9 +79,7 @@ export class EventWriter {
     const { update, texts } = this.#chunks;
     this.#chunks = null;
     this.#flushedAt = this.#clock.monotonic();
-    this.#store(
-      texts.length === 1 ? update : ({ ...update, content: { ...contentOf(update), text: texts.join('') } } as Update),
-    );
+    this.#store(texts.length === 1 ? update : withText(update, texts.join('')));
   }
 
   #store(update: Update): void {
@@ -60,6 +87,13 @@ export class EventWriter {
     // A failure aborts the lease, which ends the turn; it needs no second report here.
     this.#lease.write({ write: 'event', event }).catch(() => {});
   }
+}
+
+/** Of a character that takes two units of UTF-16. */
+const FIRST_HALF = /[\ud800-\udbff]/;
+
+function withText(chunk: Update, text: string): Update {
+  return { ...chunk, content: { ...contentOf(chunk), text } } as Update;
 }
 
 function joinable(update: Update): boolean {
@@ -90,5 +124,5 @@ function idOf(update: Update): unknown {
 
 /** Everything of a chunk except its text. */
 function frameOf(update: Update): string {
-  return JSON.stringify({ ...update, content: { ...contentOf(update), text: '' } });
+  return JSON.stringify(withText(update, ''));
 }

@@ -80,7 +80,7 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
     sessionId: turn.sessionId,
     outcome,
     prompt: prompt === undefined ? NOT_RECORDED : parsePrompt(prompt),
-    parts: reply === undefined || reply === '' ? [] : [{ type: 'text', text: reply }],
+    parts: reply === undefined || reply === '' ? [] : [{ type: 'text', text: reply.toWellFormed() }],
     failure,
     usage,
     startedAt: turn.startedAt ?? turn.createdAt,

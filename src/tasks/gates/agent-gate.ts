@@ -35,7 +35,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
     return { verdict, summary, output: '', cut: 0, ms: Math.round(monotonic() - begun) };
   };
   const boundary = `said-in-turn-${task.progress.round}.${task.progress.iteration}`;
-  let prompt = verdictPrompt(task, gate.ask, said.slice(-MOST_REPLY), boundary);
+  let prompt = verdictPrompt(task, gate.ask, said.slice(-MOST_REPLY).toWellFormed(), boundary);
   let asked = 1;
   for (let malformed = 0, interrupted = 0; ; asked += 1) {
     const requestId = requestIdOf(task.id, task.progress, 'gate', asked);

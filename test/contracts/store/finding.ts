@@ -2,13 +2,18 @@ import { expect, test } from 'vitest';
 import {
   ANN,
   begun,
+  claim,
   codeOf,
   ending,
+  enqueue,
+  Holder,
   newConversation,
+  opening,
   prompt,
   record,
   runTurn,
   sending,
+  session,
   update,
   type World,
 } from './world.ts';
@@ -62,6 +67,23 @@ export function finding(world: World): void {
     const { turn, holder } = await begun(store);
     await holder.write(sending(turn.id), update(turn.id, 'secretword'));
     expect(await store.search(ANN, 'secretword', 9)).toEqual([]);
+  });
+
+  test('nothing is found by a name with an unpaired surrogate, also not what has U+FFFD in its place', async () => {
+    const { store } = world;
+    const id = await newConversation(store, { key: 'a\ufffd' });
+    const { id: turn } = await enqueue(store, id, { requestId: 'a\ufffd' });
+    await new Holder(store, (await claim(store, { conversation: id })).fence).write(
+      opening(session({ id: 'a\ufffd' }), turn),
+    );
+    expect((await store.findConversation(ANN, 'a\ufffd'))?.id).toBe(id);
+    expect((await store.findRequest(ANN, 'a\ufffd'))?.id).toBe(turn);
+    expect(await store.findSessions(ANN, 'a\ufffd')).toHaveLength(1);
+    for (const name of ['a\ud800', 'a\udfff']) {
+      expect(await store.findConversation(ANN, name)).toBeNull();
+      expect(await store.findRequest(ANN, name)).toBeNull();
+      expect(await store.findSessions(ANN, name)).toEqual([]);
+    }
   });
 
   test('an untouched chain of events is whole', async () => {

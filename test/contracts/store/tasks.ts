@@ -48,6 +48,7 @@ export function tasks(world: World): void {
     expect((await store.tasks.find(ANN, 'n'))?.id).toBe(b.id);
     expect((await store.tasks.find(ANN, a.id))?.name).toBe('n');
     expect(await store.tasks.find(ANN, 'none')).toBeNull();
+    expect(await store.tasks.find(ANN, 'n\ud800')).toBeNull();
     const ids = async (...args: Parameters<Store['tasks']['list']> extends [string, ...infer R] ? R : never) =>
       (await store.tasks.list(ANN, ...args)).map(({ id }) => id);
     expect(await ids({}, { limit: 1 })).toEqual([b.id]);

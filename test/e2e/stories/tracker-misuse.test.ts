@@ -95,6 +95,7 @@ describe('what cannot be meant', () => {
     ['usage in parts', { usage: { costMicros: 0.5 } }],
     ['usage that is not known', { usage: { input_tokens: 1 } }],
     ['an empty prompt', { prompt: '' }],
+    ['half a character in the prompt', { prompt: 'a\ud800' }],
     ['a reply that is no text', { reply: 7 }],
   ])('changes no request: %s', async (_, done) => {
     await using home = new Home();

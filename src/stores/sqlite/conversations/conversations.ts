@@ -33,6 +33,8 @@ export function findConversation(db: Database, owner: string, idOrKey: string): 
 }
 
 export function findByKey(db: Database, owner: string, key: string): Conversation | null {
+  // SQLite reads every unpaired surrogate as U+FFFD, and would find what has that in its name. So in all searches by a name.
+  if (!key.isWellFormed()) return null;
   const row = db.one<ConversationRow>(BY_KEY, owner, key);
   return row === undefined ? null : conversationOf(row);
 }

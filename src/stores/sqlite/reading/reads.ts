@@ -81,6 +81,7 @@ export function findTurn(db: Database, owner: string, id: string): Turn | null {
 }
 
 export function findRequest(db: Database, owner: string, requestId: string): Turn | null {
+  if (!requestId.isWellFormed()) return null;
   const row = db.one<TurnRow>(TURN_BY_REQUEST, owner, requestId);
   return row === undefined ? null : turnOf(db, row);
 }
@@ -134,7 +135,7 @@ export function sessionIsElsewhere(db: Database, owner: string, id: string, nati
 }
 
 export function findSessions(db: Database, owner: string, id: string): Session[] {
-  return db.all<SessionRow>(SESSIONS_BY_ID, owner, id).map(sessionOf);
+  return id.isWellFormed() ? db.all<SessionRow>(SESSIONS_BY_ID, owner, id).map(sessionOf) : [];
 }
 
 type PermissionFilter = Parameters<PermissionStore['permissions']>[1];

@@ -51,6 +51,7 @@ export function taskOf(row: TaskRow): Task {
 }
 
 export function findTask(db: Database, owner: string, idOrName: string): Task | null {
+  if (!idOrName.isWellFormed()) return null;
   const row = db.one<TaskRow>(BY_ID, idOrName, owner) ?? db.one<TaskRow>(BY_NAME, owner, idOrName);
   return row === undefined ? null : taskOf(row);
 }

@@ -78,7 +78,7 @@ const LONGEST_REPLY = 4096;
 /** The event has only the beginning of the reply; the record has all of it. */
 function cut(reply: string): string {
   if (reply.length <= LONGEST_REPLY) return reply;
-  return `${reply.slice(0, LONGEST_REPLY)}… [${reply.length - LONGEST_REPLY} more in the record]`;
+  return `${reply.slice(0, LONGEST_REPLY).toWellFormed()}… [${reply.length - LONGEST_REPLY} more in the record]`;
 }
 
 export function requestCancel(tx: Tx, owner: string, id: string, by: string): Turn {
