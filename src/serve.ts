@@ -57,6 +57,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
       ...{ host, ...given({ publicUrl }) },
     }),
   );
+  starting.defer(() => server.close());
   setTimeout(flushCompileCache, COMPILED_MS).unref();
   files.writeAddress(at, { url: server.url, socket: at.socket, process: parts.processes.self() });
   const ends = starting.move();

@@ -75,8 +75,14 @@ export function readAddress({ address }: ServerFiles): ServerAddress | null {
   return text === null ? null : (JSON.parse(text) as ServerAddress);
 }
 
+/** Throws `refused` when the file cannot be written. */
 export function writeAddress({ address }: ServerFiles, value: ServerAddress): void {
-  replaceWhole(address, `${JSON.stringify(value)}\n`);
+  try {
+    replaceWhole(address, `${JSON.stringify(value)}\n`);
+  } catch (cause) {
+    const hint = `Remove what is in its place, or free some space, and start again. (${(cause as Error).message})`;
+    throw new ThroughlineError('refused', `Cannot write ${address}.`, { hint, cause });
+  }
 }
 
 /** For a server that ends normally. */

@@ -17,7 +17,12 @@ export function makeOnce(file: string, content: string): void {
 
 /** Replaces whatever is there. */
 export function replaceWhole(file: string, content: string): void {
-  renameSync(writeDraft(file, content), file);
+  const draft = writeDraft(file, content);
+  try {
+    renameSync(draft, file);
+  } finally {
+    rmSync(draft, { force: true }); // when it could not be renamed
+  }
 }
 
 /** Some file systems have no links. There, others may see the file before its content. */

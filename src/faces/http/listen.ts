@@ -60,7 +60,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
 
 function listening(server: Server, listen: () => void, where: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
+    const refuse = (cause: NodeJS.ErrnoException) => {
       const taken = cause.code === 'EADDRINUSE';
       const hint = taken ? 'Choose another port with --port, or stop the program that uses it.' : String(cause.message);
       reject(
@@ -69,8 +69,12 @@ function listening(server: Server, listen: () => void, where: string): Promise<v
           cause,
         }),
       );
+    };
+    server.once('error', refuse);
+    server.once('listening', () => {
+      server.off('error', refuse);
+      resolve();
     });
-    server.once('listening', resolve);
     listen();
   });
 }

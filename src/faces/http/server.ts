@@ -57,14 +57,10 @@ export class HttpServer {
     const { host, port, socket } = this.#options;
     const app = createApp(this.#appParts());
     try {
-      const tcp = serverFor(app, () => this.#door);
+      const tcp = this.#listener(serverFor(app, () => this.#door));
       this.port = await listenOnPort(tcp, host, port);
-      this.#listeners.push(tcp);
-      if (socket !== null) {
-        const local = serverFor(app, socketDoor);
-        await listenOnSocket(local, socket);
-        this.#listeners.push(local);
-      }
+      if (socket !== null) await listenOnSocket(this.#listener(serverFor(app, socketDoor)), socket);
+      for (const listener of this.#listeners) listener.on('error', this.#onError);
     } catch (error) {
       for (const listener of this.#listeners) listener.close();
       throw error;
@@ -86,6 +82,17 @@ export class HttpServer {
     this.#closing ??= this.#end(graceMs);
     return this.#closing;
   }
+
+  /** Closed with the others, also when it fails halfway through its start. */
+  #listener(server: Server): Server {
+    this.#listeners.push(server);
+    return server;
+  }
+
+  /** A connection could not be accepted, for example for want of file numbers. The others go on. */
+  readonly #onError = (err: unknown): void => {
+    this.#options.log.error({ err }, 'a listener failed');
+  };
 
   #appParts(): AppParts {
     const { engine, keys, token, stream, mostReaders = 4_096, now = Date.now } = this.#options;

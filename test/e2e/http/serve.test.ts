@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import {
   existsSync,
   mkdirSync,
@@ -8,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
@@ -99,6 +101,27 @@ test('what lies where the server keeps its files is told as what it is', async (
     expect.stringMatching(/Cannot create the directory .*server\. Remove what/),
   ]);
   expect((await home.run('list')).code).toBe(0);
+});
+
+test('a server that cannot say where it is does not stay', async () => {
+  mkdirSync(join(serverDirectory(), 'address.json'), { recursive: true });
+  const { code, stderr } = await home.run('serve', '--port', '0');
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot write .*address\.json\. Remove what/)]);
+  expect(readdirSync(serverDirectory()).toSorted()).toEqual(['address.json', 'lock', 'token']);
+});
+
+test('every error of a listener is logged, and the server goes on', async () => {
+  await using served = await ServedHome.start();
+  let listener: Server | undefined;
+  const see = (message: unknown) => {
+    listener = (message as { server: Server }).server;
+  };
+  subscribe('http.server.request.start', see);
+  await served.caller.get('//healthz');
+  unsubscribe('http.server.request.start', see);
+  for (const n of [1, 2]) listener?.emit('error', new Error(`accept failed ${n}`));
+  expect(served.log.filter((line) => line.includes('accept failed'))).toHaveLength(2);
+  expect((await served.caller.get('//healthz')).status).toBe(200);
 });
 
 // Eight processes, one after the other: a busy machine takes its time.
