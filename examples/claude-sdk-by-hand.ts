@@ -38,7 +38,7 @@ async function ask(home: string, prompt: string): Promise<void> {
   const request = randomUUID();
   const session = await tracker.getAgentSession('claude');
   // Stored, and the conversation locked, before anything is sent: a second request is refused and cannot mix in.
-  await tracker.trackRequest(request, 'claude', session);
+  await tracker.trackRequest(request, 'claude', session, { prompt });
   try {
     // Claude finds a session only in its own directory, so that is always the same. If the session cannot be resumed, that is an
     // error, and not a reason to start a new one silently.
@@ -49,7 +49,7 @@ async function ask(home: string, prompt: string): Promise<void> {
       if (message.type !== 'result') continue;
       if (message.is_error) throw new Error(message.result ?? message.errors?.join(' '));
       const { input_tokens: inputTokens, output_tokens: outputTokens } = message.usage;
-      await tracker.completeRequest(request, { prompt, reply: message.result, usage: { inputTokens, outputTokens } });
+      await tracker.completeRequest(request, { reply: message.result, usage: { inputTokens, outputTokens } });
       console.log(`process ${process.pid}, ${session === null ? 'new' : 'resumed'}: ${message.result}`);
     }
   } catch (error) {

@@ -14,13 +14,13 @@ async function callAgent(prompt: string, resume: string | null) {
 
 async function ask(requestId: string, prompt: string): Promise<void> {
   const resume = await tracker.getAgentSession('agent456');
-  // Recorded, and the conversation locked, before anything is sent. Without a session the request is pending.
-  const tracked = await tracker.trackRequest(requestId, 'agent456', resume);
+  // Recorded with its prompt, and the conversation locked, before anything is sent. Without a session the request is pending.
+  const tracked = await tracker.trackRequest(requestId, 'agent456', resume, { prompt });
   console.log(`${requestId}: ${tracked.status}, going on in ${resume ?? 'a session that has no name yet'}`);
   try {
     const { reply, sessionId, inputTokens } = await callAgent(prompt, resume);
     await tracker.updateRequestSession(requestId, sessionId); // the mapping agent → session moves here
-    const { status } = await tracker.completeRequest(requestId, { prompt, reply, usage: { inputTokens } });
+    const { status } = await tracker.completeRequest(requestId, { reply, usage: { inputTokens } });
     console.log(`${requestId}: ${status} in ${sessionId}`);
   } catch (error) {
     await tracker.failRequest(requestId, String(error)); // no watermark moves, and the lock is free

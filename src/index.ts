@@ -75,6 +75,6 @@ export type { Usage } from './core/turn/usage.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
 export type { TrackedRequest, TrackedSession } from './library/tracker/tracked-requests.ts';
-export type { CompletedRequest, ConversationTracker } from './library/tracker/tracker.ts';
+export type { CompletedRequest, ConversationTracker, NewRequest } from './library/tracker/tracker.ts';
 export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';
 export type { Tasks } from './ports/tasks.ts';

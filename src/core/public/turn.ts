@@ -15,6 +15,7 @@ export interface PublicTurn {
   readonly requestId: string | null;
   readonly state: TurnState;
   readonly agent: string;
+  /** Empty: a program of the caller runs the turn, and has not given its prompt. */
   readonly prompt: Prompt;
   /** What the caller set for this turn alone. */
   readonly options: TurnOptions;

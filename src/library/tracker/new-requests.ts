@@ -3,20 +3,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
+import type { Prompt } from '../../core/turn/content.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Held } from './locks.ts';
 import { endRequest, giveSession, type TrackerContext } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';
 
-/** The arguments of `trackRequest`. A repetition has the same three. */
+/** The arguments of `trackRequest`. A repetition has the same. */
 export interface Asked {
   readonly requestId: string;
   readonly agentId: string | null;
   readonly sessionId: string | null;
+  /** Empty: not given. */
+  readonly prompt: Prompt;
 }
 
 /** Takes the lock of the agent's conversation and records the request. A refused request is not recorded. */
-export async function acceptRequest(context: TrackerContext, { requestId, agentId, sessionId }: Asked): Promise<void> {
+export async function acceptRequest(context: TrackerContext, asked: Asked): Promise<void> {
+  const { requestId, agentId, sessionId, prompt } = asked;
   const { requests, locks, parts, owner, agent } = context;
   if (sessionId !== null) {
     const known = agentId === null ? null : await requests.conversation(agentId);
@@ -31,7 +35,7 @@ export async function acceptRequest(context: TrackerContext, { requestId, agentI
       requestId,
       agent,
       defaultAgent: null,
-      prompt: [],
+      prompt,
       options: sessionId === null ? {} : { session: sessionId },
       retryOf: null,
     });

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { inPages } from '../../core/input/pages.ts';
 import { type PublicLock, toPublicLock } from '../../core/public/conversation.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
+import type { Prompt } from '../../core/turn/content.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Store } from '../../ports/store.ts';
 
@@ -11,6 +12,8 @@ export interface TrackedRequest {
   readonly requestId: string;
   readonly agentId: string | null;
   readonly sessionId: string | null;
+  /** Null: not given yet. */
+  readonly prompt: Prompt | null;
   readonly status: 'pending' | 'active' | 'completed' | 'failed';
   readonly createdAt: number;
 }
@@ -118,9 +121,10 @@ export class TrackedRequests {
 
 export function viewOf({ turn, conversation }: Tracked): TrackedRequest {
   const { requestId, sessionId, createdAt, state } = turn;
+  const prompt = turn.prompt.length === 0 ? null : turn.prompt;
   const open = sessionId === null ? 'pending' : 'active';
   const status = !hasEnded(state) ? open : state === 'completed' ? 'completed' : 'failed';
-  return { requestId: requestId ?? '', agentId: conversation.key, sessionId, status, createdAt };
+  return { requestId: requestId ?? '', agentId: conversation.key, sessionId, prompt, status, createdAt };
 }
 
 export function notTracked(requestId: string): ThroughlineError {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../core/errors.ts';
 import type { Session } from '../../core/restore/session.ts';
-import { parsePrompt } from '../../core/turn/content.ts';
+import { type Prompt, parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Sent, Turn, TurnEnd } from '../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
@@ -12,7 +12,7 @@ import type { Write } from '../../ports/store/writes.ts';
 export interface Outcome {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
-  readonly prompt?: string;
+  readonly prompt?: Prompt;
   readonly reply?: string;
   readonly usage?: Partial<Usage>;
 }
@@ -66,12 +66,12 @@ export function openSessionWrites(
   return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'used again later' }, open] };
 }
 
-/** A prompt is never empty, also if its program does not give it. */
+/** The prompt of a record is never empty, also if its program does not give it. */
 const NOT_RECORDED = parsePrompt('[not recorded]');
 
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */
 export function endWrites(turn: Turn, session: Session | null, done: Outcome, now: number): Write[] {
-  const { outcome, failure, prompt, reply } = done;
+  const { outcome, failure, reply, prompt = turn.prompt } = done;
   const usage = addUsage(NO_USAGE, done.usage ?? {});
   const record: TurnRecord = {
     version: 1,
@@ -79,7 +79,7 @@ export function endWrites(turn: Turn, session: Session | null, done: Outcome, no
     agent: turn.agent,
     sessionId: turn.sessionId,
     outcome,
-    prompt: prompt === undefined ? NOT_RECORDED : parsePrompt(prompt),
+    prompt: prompt.length === 0 ? NOT_RECORDED : prompt,
     parts: reply === undefined || reply === '' ? [] : [{ type: 'text', text: reply.toWellFormed() }],
     failure,
     usage,

@@ -1,7 +1,8 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import { checkOptions, given, type OptionNames } from '../../core/input/arguments.ts';
 import { checkName } from '../../core/input/names.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
-import { parsePrompt, titleOf } from '../../core/turn/content.ts';
+import { type Prompt, parsePrompt, titleOf } from '../../core/turn/content.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import { parseUsage, type Usage } from '../../core/turn/usage.ts';
 import { TrackerLocks, type TrackerParts } from './locks.ts';
@@ -17,8 +18,14 @@ import {
 } from './tracked-requests.ts';
 import type { Outcome } from './tracked-turn.ts';
 
+export interface NewRequest {
+  /** What is about to be sent. Recorded with the request, it survives whatever happens to its program. */
+  readonly prompt?: Prompt | string;
+}
+
 export interface CompletedRequest {
-  readonly prompt?: string;
+  /** Unless it was given before; another one than that is a `conflict`. */
+  readonly prompt?: Prompt | string;
   readonly reply?: string;
   readonly usage?: Partial<Usage>;
 }
@@ -48,11 +55,18 @@ export class ConversationTracker {
    * null: it starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`, and so
    * is a second request while the first is open; the error names the first.
    */
-  async trackRequest(requestId: string, agentId: string | null, sessionId: string | null): Promise<TrackedRequest> {
+  async trackRequest(
+    requestId: string,
+    agentId: string | null,
+    sessionId: string | null,
+    options: NewRequest = {},
+  ): Promise<TrackedRequest> {
+    checkOptions(options, NEW_REQUEST, 'A request');
     checkName(requestId, 'request id');
     if (agentId !== null) checkName(agentId, 'agent id');
     if (sessionId !== null) checkName(sessionId, 'session id');
-    const asked: Asked = { requestId, agentId, sessionId };
+    const prompt = options.prompt === undefined ? [] : parsePrompt(options.prompt);
+    const asked: Asked = { requestId, agentId, sessionId, prompt };
     const before = await this.#requests.find(requestId);
     if (before !== null) return sameAgain(before, asked);
     try {
@@ -80,10 +94,10 @@ export class ConversationTracker {
   /** The agent has answered: ends the turn, moves its session's watermark and frees the lock. */
   async completeRequest(requestId: string, done: CompletedRequest = {}): Promise<TrackedRequest> {
     const { prompt, reply, usage } = done;
-    if (prompt !== undefined) parsePrompt(prompt);
     if (reply !== undefined) checkText(reply, 'reply');
     if (usage !== undefined) parseUsage(usage);
-    return this.#end(requestId, { outcome: 'completed', failure: null, ...done });
+    const said = prompt === undefined ? {} : { prompt: parsePrompt(prompt) };
+    return this.#end(requestId, { outcome: 'completed', failure: null, ...given({ reply, usage }), ...said });
   }
 
   /** The request failed: ends the turn and frees the lock; no watermark moves. */
@@ -131,6 +145,8 @@ export class ConversationTracker {
     const before = await this.#requests.find(requestId);
     if (before !== null && viewOf(before).status === outcome.outcome) return viewOf(before);
     const open = await holdRequest(this.#context, requestId);
+    const { prompt } = open.turn;
+    if (outcome.prompt && prompt.length > 0 && !isSame(prompt, outcome.prompt)) throw otherPrompt(requestId);
     await endRequest(this.#context, open, outcome);
     await this.#context.locks.release(open.held);
     await this.#name(open.turn.conversation, outcome.prompt);
@@ -138,8 +154,8 @@ export class ConversationTracker {
   }
 
   /** The first prompt is the title, unless the conversation has one. */
-  async #name(conversation: string, prompt: string | undefined): Promise<void> {
-    const title = prompt === undefined ? '' : titleOf(parsePrompt(prompt));
+  async #name(conversation: string, prompt: Prompt | undefined): Promise<void> {
+    const title = prompt === undefined ? '' : titleOf(prompt);
     const { parts, owner } = this.#context;
     if (title !== '') await parts.store.setTitle(owner, conversation, title, 'prompt');
   }
@@ -152,13 +168,14 @@ export class ConversationTracker {
 }
 
 /** R3: a repetition has the same arguments. */
-function sameAgain(found: Tracked, { agentId, sessionId }: Asked): TrackedRequest {
+function sameAgain(found: Tracked, { agentId, sessionId, prompt }: Asked): TrackedRequest {
   const request = viewOf(found);
   const { requestId, options, conversation } = found.turn;
   if (request.agentId !== agentId) {
     const whose = `belongs to "${request.agentId ?? conversation}"`;
     throw new ThroughlineError('conflict', `The request id "${requestId}" ${whose}.`, { hint: NEW_ID });
   }
+  if (prompt.length > 0 && !isSame(prompt, found.turn.prompt)) throw otherPrompt(requestId);
   const before = options.session ?? null;
   if (before === sessionId) return request;
   const session = before === null ? 'a new session' : `the session "${before}"`;
@@ -166,6 +183,22 @@ function sameAgain(found: Tracked, { agentId, sessionId }: Asked): TrackedReques
 }
 
 const NEW_ID = 'Use a new request id for a new request.';
+const NEW_REQUEST: OptionNames<NewRequest> = { prompt: true };
+
+function isSame(one: Prompt, other: Prompt): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** A prompt is given once: when the request is tracked, or at its end. */
+function otherPrompt(requestId: string | null): ThroughlineError {
+  return new ThroughlineError(
+    'conflict',
+    `The request "${requestId}" was tracked with another prompt, or without one.`,
+    {
+      hint: NEW_ID,
+    },
+  );
+}
 
 function isConflict(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'conflict';

@@ -23,6 +23,7 @@ export interface NewTurn {
   readonly defaultAgent: string | null;
   /** The configured agents: a turn that needs another is `agent_unavailable`, and not accepted. Left out: any. */
   readonly agents?: readonly string[];
+  /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;
   readonly options: TurnOptions;
   readonly retryOf: string | null;

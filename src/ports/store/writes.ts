@@ -54,7 +54,10 @@ export type Write =
 export interface EndOfTurn {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
-  /** Of a turn that was sent: it becomes the head of the history. Null: it was never sent. */
+  /**
+   * Of a turn that was sent: it becomes the head of the history. A turn that was accepted with an empty prompt gets the record's.
+   * Null: it was never sent.
+   */
   readonly record: TurnRecord | null;
   /**
    * The prompt of its first attempt did not leave after all, or was not taken: the turn counts as never sent. Left out: it counts

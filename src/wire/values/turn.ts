@@ -50,7 +50,7 @@ export const Turn = namedObject('Turn', {
   requestId: z.string().nullable(),
   state: z.enum(TURN_STATES),
   agent: z.string(),
-  prompt: Prompt,
+  prompt: z.array(ContentBlock),
   options: z.strictObject({
     session: z.exactOptional(z.string()),
     restore: z.exactOptional(RestoreOverride),

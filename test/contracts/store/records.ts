@@ -4,9 +4,12 @@ import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   ANN,
   begun,
+  claim,
   ending,
   endingUnsent,
   enqueue,
+  Holder,
+  newConversation,
   prompt,
   receipt,
   record,
@@ -51,6 +54,18 @@ export function records(world: World): void {
     expect(await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 })).toEqual([told]);
     expect((await store.findTurn(ANN, turn.id))?.prompt).toEqual(turn.prompt);
     expect(await store.search(ANN, 'really', 5)).toHaveLength(1);
+  });
+
+  test('a turn that was accepted without its prompt gets that of its record', async () => {
+    const { store } = world;
+    const conversation = await newConversation(store);
+    await enqueue(store, conversation, { prompt: [] });
+    const { fence, turn } = await claim(store, { conversation });
+    if (turn === null) throw new Error('There is no turn.');
+    const told = record(turn, { prompt: prompt(`What was asked. ${'And so on. '.repeat(2_000)}`) });
+    await new Holder(store, fence).write(sending(turn.id), ending(turn, { record: told }));
+    expect((await store.findTurn(ANN, turn.id))?.prompt).toEqual(told.prompt);
+    expect(await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 })).toEqual([told]);
   });
 
   test('records are read from both ends in pages, and counted, past turns that are not in the history', async () => {

@@ -27,6 +27,27 @@ describe('the same request id', () => {
     expect(await t.trackRequest('req2', 'agent456', 'abc789')).toMatchObject({ sessionId: 'def012' });
   });
 
+  test('with another prompt is a conflict, also at the end', async () => {
+    await using home = new Home();
+    const { tl, t } = await tracker(home);
+    const first = await t.trackRequest('req1', 'agent456', null, { prompt: 'Hello.' });
+    expect(await t.trackRequest('req1', 'agent456', null, { prompt: 'Hello.' })).toEqual(first);
+    expect(await t.trackRequest('req1', 'agent456', null)).toEqual(first);
+    await refusedWith('conflict', t.trackRequest('req1', 'agent456', null, { prompt: 'Bye.' }), /another prompt/);
+    await refusedWith('conflict', t.completeRequest('req1', { prompt: 'Bye.' }), /another prompt/);
+    await t.completeRequest('req1', { prompt: 'Hello.' });
+    expect((await tl.engine.turns('agent456'))[0]?.prompt).toMatchObject([{ text: 'Hello.' }]);
+    await t.trackRequest('req2', 'agent456', null);
+    await refusedWith('conflict', t.trackRequest('req2', 'agent456', null, { prompt: 'Hello.' }), /without one/);
+    await refusedWith('invalid', t.trackRequest('req3', 'agent789', null, { prompt: ' ' }), /empty/);
+    await refusedWith(
+      'invalid',
+      t.trackRequest('req3', 'agent789', null, { promt: 'x' } as never),
+      /no option "promt"/,
+    );
+    expect(await t.lockStatus('agent789')).toBeNull();
+  });
+
   test('without an agent is a conflict where it had one, and the other way round', async () => {
     await using home = new Home();
     const { t } = await tracker(home);

@@ -206,6 +206,45 @@ test('the lock of a process that was killed is free at once, and its request cou
   expect(await t.completeRequest('req3')).toMatchObject({ status: 'completed' });
 });
 
+test('what was asked is shown from the start, and outlives the program that asked it', async () => {
+  await using home = new Home();
+  const [{ tl, tracker: t }, other] = await Promise.all([tracker(home), home.host()]);
+  const prompt = 'The codeword is amber.';
+  const blocks = [{ type: 'text', text: prompt }];
+  await other.tracker.trackRequest('req1', 'agent456', null, { prompt });
+  expect((await tl.engine.show('agent456')).turns).toMatchObject([{ state: 'running', prompt: blocks }]);
+  expect((await tl.engine.conversation('agent456')).title).toBe(prompt);
+  await other.kill();
+  await t.trackRequest('req2', 'agent456', null, { prompt: 'Again.' });
+  expect(await t.getRequest('req1')).toMatchObject({ status: 'failed', prompt: blocks });
+  await t.failRequest('req2');
+  expect((await tl.engine.show('agent456')).turns).toMatchObject([
+    { state: 'interrupted', prompt: blocks },
+    { state: 'failed', prompt: [{ text: 'Again.' }] },
+  ]);
+  expect((await tl.engine.export('agent456')).records.map((record) => record.prompt)).toMatchObject([
+    blocks,
+    [{ text: 'Again.' }],
+  ]);
+  expect(await tl.engine.search('amber')).toHaveLength(1);
+});
+
+test('a prompt that is given at the end is the turn’s from then on, however long it is', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  const long = `The codeword is amber.${' And so on.'.repeat(2_000)}`;
+  await t.trackRequest('req1', 'agent456', null);
+  expect(await t.getRequest('req1')).toMatchObject({ prompt: null });
+  expect((await tl.engine.turns('agent456'))[0]?.prompt).toEqual([]);
+  await t.completeRequest('req1', { prompt: [{ type: 'text', text: long }], reply: 'Noted.' });
+  await t.trackRequest('req2', 'agent456', null);
+  await t.completeRequest('req2');
+  const { turns } = await tl.engine.show('agent456');
+  expect(turns).toMatchObject([{ prompt: [{ text: long }] }, { prompt: [{ text: '[not recorded]' }] }]);
+  const fork = await tl.engine.fork('agent456');
+  expect((await tl.engine.turns(fork.id))[0]?.prompt).toMatchObject([{ text: long }]);
+});
+
 test('a request can be completed by another process when its own was killed, and only then', async () => {
   await using home = new Home();
   const [{ tl, tracker: t }, other] = await Promise.all([tracker(home), home.host()]);

@@ -75,7 +75,7 @@ export interface RecordRow {
   prompt_refs: number;
 }
 
-/** Has a prompt only if it differs from the turn's: a tracker may give it later. */
+/** Has a prompt only if it differs from the turn's. */
 export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, 'prompt'>>;
 
 /** Fields in a fixed order: the hash of a fork is made from the JSON of its records. */

@@ -6,6 +6,7 @@ import { sql as tasks } from './0005-tasks.ts';
 import { sql as erasures } from './0006-erasures.ts';
 import { sql as taskLimits } from './0007-task-limits.ts';
 import { sql as omitted } from './0008-omitted.ts';
+import { sql as trackedPrompts } from './0009-tracked-prompts.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly string[] = [
   erasures,
   taskLimits,
   omitted,
+  trackedPrompts,
 ];

@@ -4,6 +4,32 @@ import { expect, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { MIGRATIONS } from './list.ts';
 
+test('a prompt that only the record of its turn had is the turn’s', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });
+  for (const sql of MIGRATIONS.slice(0, 7)) old.exec(sql);
+  old.exec('PRAGMA application_id = 0x7468726c; PRAGMA user_version = 7');
+  const turn = old.prepare(`
+    INSERT INTO turns (no, owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, was_sent,
+      cancel_requested, usage, created_at) VALUES (?, 'ann', 1, ?, ?, 1, 'completed', 'a', ?, 0, '{}', 1, 1, 0, '{}', 0)`);
+  const record = old.prepare(
+    `INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, 'ann', 1, ?, ?, ?, ?)`,
+  );
+  const prompts = ['[]', '[]', '[{"own":1}]'];
+  const bodies = ['{"prompt":[{"text":"\\u0000ab"}]}', '{"parts":[]}', '{"prompt":[{"later":1}]}'];
+  for (const [i, prompt] of prompts.entries()) turn.run(i + 1, i + 1, `t${i}`, prompt);
+  for (const [i, body] of bodies.entries()) record.run(i + 1, i + 1, i + 1, body, 1);
+  old.close();
+  await (await openAt(file)).close();
+  const db = new DatabaseSync(file);
+  expect(db.prepare('SELECT prompt, prompt_refs AS refs FROM turns ORDER BY no').all()).toEqual([
+    { prompt: '[{"text":"\\u0000ab"}]', refs: 1 },
+    { prompt: '[]', refs: 0 },
+    { prompt: '[{"own":1}]', refs: 0 },
+  ]);
+  db.close();
+});
+
 test('sessions of before storages were known go by the name of their agent', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });

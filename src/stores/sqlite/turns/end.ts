@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import { promptText } from '../../../core/turn/content.ts';
+import { type Prompt, promptText } from '../../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
@@ -16,6 +16,7 @@ import { countSpent, countTurns } from './totals.ts';
 const END = `
   UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
 const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = ?';
+const SET_PROMPT = 'UPDATE turns SET prompt = ?, prompt_refs = ? WHERE no = ?';
 const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
@@ -34,7 +35,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
   tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
   if (record !== null) {
-    const body = storeValue(tx.db, row.owner, bodyOf(tx.db, turn, record));
+    const asked = turn.prompt === NO_PROMPT ? givePrompt(tx.db, turn, record.prompt) : turn;
+    const body = storeValue(tx.db, row.owner, bodyOf(tx.db, asked, record));
     addRecord(ledger, turn.no, record, body);
     linkContents(tx.db, row.owner, turn.no, body.hashes);
     countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
@@ -52,6 +54,16 @@ export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord,
   row.history += 1;
   tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs);
   tx.db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
+}
+
+/** Of a turn that was accepted without its prompt: a tracker may give it at the end. */
+const NO_PROMPT = '[]';
+
+function givePrompt(db: Database, turn: TurnRow, prompt: Prompt): TurnRow {
+  const { json, refs, hashes } = storeValue(db, turn.owner, prompt);
+  db.run(SET_PROMPT, json, refs, turn.no);
+  linkContents(db, turn.owner, turn.no, hashes);
+  return { ...turn, prompt: json, prompt_refs: refs };
 }
 
 function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
