@@ -37,6 +37,7 @@ export const AREAS = {
   host: ['src/host/', 'src/sandboxes/', 'src/doctor/', 'test/e2e/cli-doctor'],
   model: ['src/testing/', 'test/model/'],
   faults: ['test/faults/'],
+  bench: ['test/bench'],
   random: ['test/model-based/'],
   docs: [
     'test/architecture',
@@ -70,6 +71,7 @@ export const NOT_QUICK = [
   'test/model/claude',
   'test/e2e/cli-demo-claude',
   'test/faults/',
+  'test/bench',
   'test/e2e/client/engine-by',
   'test/e2e/http/generated',
   'test/e2e/client/cli',

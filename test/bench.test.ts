@@ -1,0 +1,26 @@
+// The measures read what the program shows; when that changes, they must not measure nothing.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import type { Finding } from '../bench/finding.ts';
+
+const bench = (path: string) => fileURLToPath(new URL(`../bench/${path}`, import.meta.url));
+
+/** Those of Claude need its package; these two take longer, and tests of their own do the same. */
+const LEFT_OUT = ['claude-memory', 'claude-restore', 'claude-warm', 'http-readers', 'task-queue'];
+
+test.each(
+  readdirSync(bench('measures'))
+    .map((file) => file.replace('.ts', ''))
+    .filter((name) => !LEFT_OUT.includes(name)),
+)('the measure "%s" measures something', async (name) => {
+  const child = spawn(process.execPath, [bench('one.ts'), name, 'quick'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  expect(errors).toBe('');
+  expect(status).toBe(0);
+  const findings: Finding[] = JSON.parse(out.trim().split('\n').at(-1) ?? '');
+  expect(findings.length).toBeGreaterThan(0);
+});
