@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { open, type Permission } from 'throughline';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-'));
-await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
+// `permissions: 'ask'`: questions wait for an answer, from here or from anywhere else. Without it they are denied at once.
+await using tl = await open({ home, permissions: 'ask', settings: { agents: { scripted: { adapter: 'scripted' } } } });
 const chat = tl.conversation('permissions');
 
 /** What a person would decide, looking at the question. */
@@ -26,6 +27,11 @@ for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
   }
 }
 
-// If nobody can answer, say so: then every question is denied at once.
-const { reply } = await chat.ask('/ask May I write notes.txt?\n/tool edit notes.txt', { permissions: 'deny' });
-console.log(`nobody there: ${reply}`);
+// A function that answers is enough where the program itself decides.
+const prompt = '/ask May I write notes.txt?\n/tool edit notes.txt';
+const asked = await chat.ask(prompt, { onPermission: ({ title }) => (title.includes('delete') ? 'deny' : 'allow') });
+console.log(`decided here: ${asked.reply}`);
+
+// If nobody can answer, every question is denied at once, and the result says so.
+const { reply, denied } = await chat.ask(prompt, { permissions: 'deny' });
+console.log(`${denied[0]?.reason}: ${reply}`);

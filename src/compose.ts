@@ -3,6 +3,7 @@ import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, ThroughlineError } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
+import type { PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import {
   type ConfiguredAgent,
@@ -46,6 +47,8 @@ export interface ComposeOptions {
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
   readonly onTrouble?: EngineParts['onTrouble'];
   readonly telemetry?: Telemetry;
+  /** What happens when an agent asks for permission and the turn does not say it; left out: as the settings say. */
+  readonly permissions?: PermissionMode;
 }
 
 export interface Composed {
@@ -56,7 +59,8 @@ export interface Composed {
   readonly tasks: () => Promise<Tasks>;
 }
 
-export async function compose(options: ComposeOptions = {}): Promise<Composed> {
+/** `usual`: what happens to permission questions when neither options nor settings say it. */
+export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
   const setup = createSetup(options);
   const { settings, home } = setup;
   const { agents, defaultAgent } = await composeAgents(setup, options.agents);
@@ -70,7 +74,8 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
-      ...withinTimers(options.engine ?? {}),
+      permissions: options.permissions ?? settings.permissions.mode ?? usual,
+      ...withinTimers({ ...permissionWait(settings), ...options.engine }),
       defaultAgent,
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
@@ -84,6 +89,10 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<EngineSettings> {
+  return waitSeconds === undefined ? {} : { permissionMs: waitSeconds * 1000 };
 }
 
 /** The data home, its settings, and the directory `base` that paths in the settings are relative to. */

@@ -1,11 +1,16 @@
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkOptions, type OptionNames } from './core/input/arguments.ts';
+import { checkOptions, given, type OptionNames } from './core/input/arguments.ts';
+import type { OnPermission } from './library/answering.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings. */
-export type OpenOptions = ComposeOptions & Partial<ServerOptions>;
+export type OpenOptions = ComposeOptions &
+  Partial<ServerOptions> & {
+    /** Answers the questions of agents. Left out: they are denied at once, unless `permissions` or the settings say "ask". */
+    readonly onPermission?: OnPermission;
+  };
 
 const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   home: true,
@@ -17,6 +22,8 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   onBug: true,
   onTrouble: true,
   telemetry: true,
+  permissions: true,
+  onPermission: true,
   server: true,
   token: true,
 };
@@ -27,14 +34,19 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
  */
 export async function open(options: OpenOptions = {}): Promise<Throughline> {
   checkOptions(options, OPEN_OPTIONS, 'open()');
-  const { server, token: _, ...own } = options;
-  if (server !== undefined) return openServer({ ...options, server });
+  const { server, token, onPermission, ...own } = options;
+  if (server !== undefined) return openServer({ ...own, ...given({ token }), server }, onPermission);
   const { engine, parts, tasks } = await compose(own as ComposeOptions);
-  return new Throughline(engine, await tasks(), parts);
+  // With the turn: a server of this data home may run it, and people answer there.
+  const answering = { onPermission, permissions: parts.settings.permissions };
+  return new Throughline(engine, await tasks(), parts, answering);
 }
 
 /** The server has its own settings, so options about them are refused. */
-async function openServer({ server, token, home, owner, ...rest }: ServerOptions): Promise<Throughline> {
+async function openServer(
+  { server, token, home, owner, ...rest }: ServerOptions,
+  onPermission: OnPermission | undefined,
+): Promise<Throughline> {
   const [ignored] = Object.entries(rest).find(([, value]) => value !== undefined) ?? [];
   if (ignored !== undefined) {
     throw new ThroughlineError(
@@ -43,7 +55,7 @@ async function openServer({ server, token, home, owner, ...rest }: ServerOptions
     );
   }
   const engine = await connectTo({ server, token, home, owner });
-  return new Throughline(engine, await tasksOf(engine), null);
+  return new Throughline(engine, await tasksOf(engine), null, { onPermission });
 }
 
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
@@ -67,11 +79,12 @@ export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/
 export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
 export type { ContentBlock, Prompt } from './core/turn/content.ts';
-export type { PermissionOption } from './core/turn/permission.ts';
+export type { Denial, PermissionOption } from './core/turn/permission.ts';
 export type { RecordPart, TurnRecord } from './core/turn/record.ts';
 export type { TurnState } from './core/turn/turn.ts';
 export type { Update } from './core/turn/update.ts';
 export type { Usage } from './core/turn/usage.ts';
+export type { OnPermission } from './library/answering.ts';
 export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
 export type { Throughline } from './library/throughline.ts';
 export type { TrackedRequest, TrackedSession } from './library/tracker/tracked-requests.ts';

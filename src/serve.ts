@@ -73,12 +73,14 @@ export async function serveHome(request: ServeRequest, version: string): Promise
 }
 
 async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposableStack) {
-  const composed = await compose({
+  const how: ComposeOptions = {
     ...options,
     engine: { claims: 'all' },
     onBug: (err, where) => log.error({ err, where }, 'internal error'),
     onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
-  });
+  };
+  // People answer through the server.
+  const composed = await compose(how, 'ask');
   const { engine, parts } = composed;
   ends.defer(() => engine.close());
   const tasks = await composed.tasks();

@@ -68,11 +68,13 @@ const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ..
 const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
-  ...(['restore', 'sandbox', 'lock', 'tasks'] as const).map((name): [string, Schema, (value: object) => object] => [
-    name,
-    schema.properties?.[name] as Schema,
-    (value) => ({ [name]: value }),
-  ]),
+  ...(['restore', 'sandbox', 'lock', 'permissions', 'tasks'] as const).map(
+    (name): [string, Schema, (value: object) => object] => [
+      name,
+      schema.properties?.[name] as Schema,
+      (value) => ({ [name]: value }),
+    ],
+  ),
 ];
 
 /** The names that the program says it knows, where it is told one that it does not. */

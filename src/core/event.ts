@@ -34,6 +34,9 @@ export interface EventPayloads {
   'restore.receipt': Receipt;
   'permission.asked': { id: string; title: string; toolCall: unknown; options: readonly PermissionOption[] };
   'permission.answered': { id: string; optionId: string; by: string };
+  /** Nobody could answer, or nobody did in time. */
+  'permission.denied': { id: string; reason: string };
+  /** Its attempt ended before anybody answered. */
   'permission.withdrawn': { id: string; reason: string };
 }
 

@@ -190,10 +190,10 @@ class EmbeddedEngine implements Engine {
     return toPublicPermission(found);
   }
 
-  async permissions({ conversation, open, after, limit }: PermissionFilter = {}) {
+  async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
     const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const found = await this.#store.permissions(this.owner, given({ conversation: id, open }), page);
+    const found = await this.#store.permissions(this.owner, given({ conversation: id, turn, open }), page);
     return found.map(toPublicPermission);
   }
 

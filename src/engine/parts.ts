@@ -43,7 +43,7 @@ export interface EngineSettings {
   readonly retryMs: number;
   /** Waits for a locked session: the first, the longest (each is twice the one before), and the limit for all together. */
   readonly lock: { readonly firstMs: number; readonly longestMs: number; readonly totalMs: number };
-  /** How permission questions are handled when the turn does not say. */
+  /** What happens to permission questions when the turn does not say: `deny`, because nobody is known to answer, or `ask`. */
   readonly permissions: PermissionMode;
   /** An unanswered question is denied after this time. */
   readonly permissionMs: number;
@@ -64,7 +64,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   attempts: 2,
   retryMs: 500,
   lock: { firstMs: 100, longestMs: 5_000, totalMs: 30_000 },
-  permissions: 'ask',
+  permissions: 'deny',
   permissionMs: 600_000,
   flushMs: 50,
   storageMs: 60_000,

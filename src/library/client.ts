@@ -1,6 +1,7 @@
 import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { ConversationSpec, Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
+import type { Answering } from './answering.ts';
 import { ConversationHandle } from './conversation.ts';
 
 const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
@@ -17,20 +18,23 @@ export class ThroughlineClient {
   /** Goals that agents work on, unattended, until their gates pass. */
   readonly tasks: Tasks;
 
-  constructor(engine: Engine, tasks: Tasks) {
+  protected readonly answering: Answering;
+
+  constructor(engine: Engine, tasks: Tasks, answering: Answering = {}) {
     this.engine = engine;
     this.tasks = tasks;
+    this.answering = answering;
   }
 
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): ThroughlineClient {
-    return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner));
+    return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner), this.answering);
   }
 
   /** A conversation by the caller's key; it is created when first used. */
   conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
     checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
-    return new ConversationHandle(this.engine, { ...options, key });
+    return new ConversationHandle(this.engine, { ...options, key }, this.answering);
   }
 
   async close(options: { graceMs?: number } = {}): Promise<void> {

@@ -1,10 +1,12 @@
 import { ThroughlineError } from '../core/errors.ts';
-import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
+import { checkOptions, given, type OptionNames } from '../core/input/arguments.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicReceipt } from '../core/public/session.ts';
 import type { PublicTurn } from '../core/public/turn.ts';
 import type { Prompt } from '../core/turn/content.ts';
+import type { Denial } from '../core/turn/permission.ts';
+import type { PermissionMode } from '../core/turn/turn.ts';
 import type {
   ConversationSpec,
   ConversationView,
@@ -13,10 +15,13 @@ import type {
   SubmitOptions,
   Submitted,
 } from '../ports/engine.ts';
+import { Answerer, type Answering, type OnPermission } from './answering.ts';
 
 export type SendOptions = SubmitOptions & {
   /** Aborting it cancels the turn; events still come until the turn's end. */
   readonly signal?: AbortSignal;
+  /** Answers the agent's questions. Left out: that of `open`; without any, see `permissions`. */
+  readonly onPermission?: OnPermission;
 };
 
 const SEND_OPTIONS: OptionNames<SendOptions> = {
@@ -26,6 +31,7 @@ const SEND_OPTIONS: OptionNames<SendOptions> = {
   restore: true,
   permissions: true,
   signal: true,
+  onPermission: true,
 };
 
 /** The result of `ask`. */
@@ -34,6 +40,8 @@ export interface Answer {
   readonly turn: PublicTurn;
   /** How the context of the session was restored. */
   readonly receipt: PublicReceipt;
+  /** Questions that were denied because nobody could answer, or did not in time. */
+  readonly denied: readonly Denial[];
 }
 
 /** A submitted turn. Iterating it gives its events, from acceptance to end. */
@@ -46,11 +54,13 @@ export interface Sending extends AsyncIterable<PublicEvent> {
 export class ConversationHandle {
   readonly #engine: Engine;
   readonly #spec: ConversationSpec;
+  readonly #answering: Answering;
   #ensured: Promise<PublicConversation> | null = null;
 
-  constructor(engine: Engine, spec: ConversationSpec) {
+  constructor(engine: Engine, spec: ConversationSpec, answering: Answering = {}) {
     this.#engine = engine;
     this.#spec = spec;
+    this.#answering = answering;
   }
 
   /** The conversation; created if it does not exist. */
@@ -62,7 +72,9 @@ export class ConversationHandle {
   /** Submits a prompt at once; iterate the result for events. Uses the agent of the handle, if one was given. */
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
     checkOptions(options, SEND_OPTIONS, 'Sending');
-    const { signal, ...submit } = options;
+    const { signal, onPermission, ...rest } = options;
+    const { answer, ...submit } = { ...rest, ...this.#whoAnswers(onPermission, rest.permissions) };
+    const answerer = answer && new Answerer(this.#engine, answer);
     const accepted = this.#ensure().then(async ({ id }) => {
       if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
       const submitted = await this.#engine.submit(id, prompt, { ...this.#named(), ...submit });
@@ -73,7 +85,9 @@ export class ConversationHandle {
       return submitted;
     });
     accepted.catch(() => {}); // reported to whoever iterates or awaits it
-    return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted) };
+    // Also when nobody iterates the events. Whoever does is told what goes wrong.
+    void answerer?.watch(this.#eventsOf(accepted)).catch(() => {});
+    return { accepted, [Symbol.asyncIterator]: () => this.#eventsOf(accepted, answerer) };
   }
 
   /** Sends, waits for the end, and returns the answer. Throws a `ThroughlineError` with the failure's code. */
@@ -114,7 +128,7 @@ export class ConversationHandle {
   /** A new conversation with the records up to a turn; the parent's session is never used in it. */
   async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
     const fork = await this.#engine.fork((await this.#ensure()).id, options);
-    const handle = new ConversationHandle(this.#engine, this.#named());
+    const handle = new ConversationHandle(this.#engine, this.#named(), this.#answering);
     handle.#ensured = Promise.resolve(fork);
     return handle;
   }
@@ -131,15 +145,32 @@ export class ConversationHandle {
     return this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
   }
 
-  async *#eventsOf(accepted: Promise<Submitted>): AsyncGenerator<PublicEvent> {
+  /** What the call says beats what `open` was told (R7). */
+  #whoAnswers(named: OnPermission | undefined, mode: PermissionMode | undefined) {
+    if (named !== undefined && mode === 'deny') {
+      throw new ThroughlineError(
+        'invalid',
+        'With permissions "deny" nobody is asked, so onPermission would never be called.',
+        {
+          hint: 'Leave one of them out.',
+        },
+      );
+    }
+    const answer = mode === 'deny' ? undefined : (named ?? this.#answering.onPermission);
+    const permissions = mode ?? (answer === undefined ? this.#answering.permissions : 'ask');
+    return { answer, ...given({ permissions }) };
+  }
+
+  async *#eventsOf(accepted: Promise<Submitted>, answerer?: Answerer): AsyncGenerator<PublicEvent> {
     const { turn, seq } = await accepted;
     const over = new AbortController();
     try {
       for await (const event of this.#engine.follow(turn.conversationId, { after: seq - 1, signal: over.signal })) {
         if (event.turnId !== turn.id) continue;
         yield event;
-        if (event.kind === 'turn.ended') return;
+        if (event.kind === 'turn.ended') break;
       }
+      if (answerer?.fault) throw answerer.fault.error;
     } finally {
       over.abort();
     }

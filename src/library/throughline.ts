@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../core/errors.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
+import type { Answering } from './answering.ts';
 import { ThroughlineClient } from './client.ts';
 import type { TrackerParts } from './tracker/locks.ts';
 import { ConversationTracker } from './tracker/tracker.ts';
@@ -11,14 +12,20 @@ export class Throughline extends ThroughlineClient {
   readonly #trackers: ConversationTracker[];
 
   /** `parts` null: engine and tasks are those of a server. */
-  constructor(engine: Engine, tasks: Tasks, parts: TrackerParts | null, trackers: ConversationTracker[] = []) {
-    super(engine, tasks);
+  constructor(
+    engine: Engine,
+    tasks: Tasks,
+    parts: TrackerParts | null,
+    answering: Answering = {},
+    trackers: ConversationTracker[] = [],
+  ) {
+    super(engine, tasks, answering);
     this.#parts = parts;
     this.#trackers = trackers;
   }
 
   override as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.#trackers);
+    return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.answering, this.#trackers);
   }
 
   /** For programs that drive an agent themselves: the same store and rules, without an adapter. */

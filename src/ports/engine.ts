@@ -8,6 +8,7 @@ import type { PublicPermission, PublicTurn } from '../core/public/turn.ts';
 import type { RestoreOverride } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Prompt } from '../core/turn/content.ts';
+import type { Denial } from '../core/turn/permission.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
 import type { LastUsage, UsageRow } from './store/usage.ts';
@@ -41,8 +42,10 @@ export interface Engine {
   /** Stores a prompt and returns at once, before any agent is started. `follow` after `seq` to see what happens. */
   submit(conversation: string, prompt: Prompt | string, options?: SubmitOptions): Promise<Submitted>;
   turn(id: string): Promise<PublicTurn>;
-  /** The answer of a turn that has ended, with the receipt of its last attempt. */
-  answerOf(turn: string): Promise<{ turn: PublicTurn; reply: string; receipt: PublicReceipt }>;
+  /** The answer of a turn that has ended, with the receipt of its last attempt. `denied`: questions that nobody answered. */
+  answerOf(
+    turn: string,
+  ): Promise<{ turn: PublicTurn; reply: string; receipt: PublicReceipt; denied: readonly Denial[] }>;
   /** By number, rising, a page. */
   turns(conversation: string, page?: { after?: number; limit?: number }): Promise<PublicTurn[]>;
   /** Returns the turn as it is after asking; a running one ends a little later. */
@@ -95,6 +98,8 @@ export interface Bounded {
 
 export interface PermissionFilter {
   readonly conversation?: string;
+  /** Only those of this turn. */
+  readonly turn?: string;
   /** Only those that wait for an answer, or only the others. */
   readonly open?: boolean;
   readonly after?: string;

@@ -30,6 +30,7 @@ export class AgentHome {
     const tl = await open({
       home: this.path,
       settings: this.#marked(settings),
+      permissions: 'ask',
       onBug: (error) => this.#bugs.push(error),
     });
     this.#opened.push(tl);
@@ -37,7 +38,11 @@ export class AgentHome {
   }
 
   async host(): Promise<Host> {
-    const host = await Host.start({ home: this.path, settings: this.#marked(this.settings), engine: {} });
+    const host = await Host.start({
+      home: this.path,
+      settings: this.#marked(this.settings),
+      engine: { permissions: 'ask' },
+    });
     this.#hosts.push(host);
     return host;
   }

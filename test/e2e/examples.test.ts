@@ -49,7 +49,8 @@ test('permissions are asked, answered, and denied where nobody is there', async 
     'completed: Done.',
     'May I delete everything? → reject',
     'completed: Permission denied: May I delete everything?.',
-    'nobody there: Permission denied: May I write notes.txt?.',
+    'decided here: Done.',
+    'nobody can answer here: Permission denied: May I write notes.txt?.',
   ]);
 });
 

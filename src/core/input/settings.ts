@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
 import { isObject } from '../turn/content.ts';
+import type { PermissionMode } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
 
@@ -14,6 +15,7 @@ export interface Settings {
   readonly restore: RestoreOverride;
   readonly sandbox: { readonly root?: string };
   readonly lock: LockSettings;
+  readonly permissions: PermissionSettings;
   /** `parallel`: how many tasks of a data home may run at once. */
   readonly tasks: { readonly parallel?: number };
 }
@@ -25,6 +27,14 @@ export interface LockSettings {
   readonly longestMs?: number;
   /** All waits of a turn together. */
   readonly totalMs?: number;
+}
+
+/** What happens when an agent asks for permission and the turn does not say it. */
+export interface PermissionSettings {
+  /** `ask`: wait for an answer. `deny`: at once. Left out: a server asks; a program that embeds Throughline denies. */
+  readonly mode?: PermissionMode;
+  /** How long an answer is waited for before the question is denied. Default: 600. */
+  readonly waitSeconds?: number;
 }
 
 const LOCK = ['firstMs', 'longestMs', 'totalMs'] as const;
@@ -46,7 +56,7 @@ export interface AgentSettings {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock', 'tasks'];
+const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock', 'permissions', 'tasks'];
 const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
 const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'options'];
 const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
@@ -76,6 +86,7 @@ export function parseSettings(input: unknown): Settings {
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
     lock: parseLock(object(input.lock, 'lock', LOCK)),
+    permissions: parsePermissions(object(input.permissions, 'permissions', ['mode', 'waitSeconds'])),
     tasks: parseTasks(object(input.tasks, 'tasks', ['parallel'])),
   };
 }
@@ -87,6 +98,20 @@ function parseLock(input: Record<string, unknown>): LockSettings {
     }
   }
   return input;
+}
+
+function parsePermissions(input: Record<string, unknown>): PermissionSettings {
+  const { mode, waitSeconds } = input;
+  if (mode !== undefined && mode !== 'ask' && mode !== 'deny') {
+    throw fault(`"permissions.mode" must be "ask" or "deny", not ${shown(mode)}`);
+  }
+  if (waitSeconds !== undefined) seconds(waitSeconds, 'permissions.waitSeconds');
+  return input;
+}
+
+function seconds(value: unknown, where: string): number {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
+  throw fault(`"${where}" must be a number of seconds, 0 or more, not ${shown(value)}`);
 }
 
 function parseTasks(input: Record<string, unknown>): Settings['tasks'] {

@@ -99,6 +99,9 @@ export interface PublicEventPayloads {
     readonly options: readonly PermissionOption[];
   };
   'permission.answered': { readonly permissionId: string; readonly optionId: string; readonly by: string };
+  /** Nobody could answer, or nobody did in time: for the agent that is a no. */
+  'permission.denied': { readonly permissionId: string; readonly reason: string };
+  /** Its attempt ended before anybody answered. */
   'permission.withdrawn': { readonly permissionId: string; readonly reason: string };
 }
 
@@ -124,6 +127,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'restore.receipt': toPublicReceipt,
   'permission.asked': ({ id, title, toolCall, options }) => ({ permissionId: id, title, toolCall, options }),
   'permission.answered': ({ id, optionId, by }) => ({ permissionId: id, optionId, by }),
+  'permission.denied': ({ id, reason }) => ({ permissionId: id, reason }),
   'permission.withdrawn': ({ id, reason }) => ({ permissionId: id, reason }),
 };
 

@@ -61,6 +61,8 @@ export interface PublicPermission {
   readonly optionId: string | null;
   /** Who answered; null: not answered. */
   readonly answeredBy: string | null;
+  /** Why it was denied or withdrawn; null: it was not. */
+  readonly reason: string | null;
   readonly askedAt: number;
   readonly endedAt: number | null;
 }
@@ -87,9 +89,9 @@ export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent
 
 export function toPublicPermission(stored: Permission): PublicPermission {
   const { id, conversation, turn, attempt, title, toolCall, options } = stored;
-  const { state, optionId, answeredBy, askedAt, endedAt } = stored;
+  const { state, optionId, answeredBy, reason, askedAt, endedAt } = stored;
   return {
     ...{ id, conversationId: conversation, turnId: turn, attempt, title, toolCall, options },
-    ...{ state, optionId, answeredBy, askedAt, endedAt },
+    ...{ state, optionId, answeredBy, reason, askedAt, endedAt },
   };
 }

@@ -2,9 +2,11 @@
  * A permission is a question that an agent asks in the middle of a turn.
  *
  *   open ──▶ answered    the first answer wins
- *        ──▶ withdrawn   its attempt ended, or nobody answered in time; for the agent that is a no
+ *        ──▶ denied      nobody could answer, or nobody did in time; for the agent that is a no
+ *        ──▶ withdrawn   its attempt ended before
  */
-export type PermissionState = 'open' | 'answered' | 'withdrawn';
+export const PERMISSION_STATES = ['open', 'answered', 'denied', 'withdrawn'] as const;
+export type PermissionState = (typeof PERMISSION_STATES)[number];
 
 export type PermissionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 
@@ -28,8 +30,39 @@ export interface Permission {
   readonly optionId: string | null;
   /** Who answered; null: not answered. */
   readonly answeredBy: string | null;
+  /** Why it was denied or withdrawn; null: it was not. */
+  readonly reason: string | null;
   readonly askedAt: number;
   readonly endedAt: number | null;
+}
+
+/** A question of a turn that was denied because nobody answered it. */
+export interface Denial {
+  readonly permissionId: string;
+  readonly title: string;
+  readonly reason: string;
+}
+
+export function denialsIn(permissions: readonly Permission[]): Denial[] {
+  return permissions.flatMap(({ id, title, state, reason }) =>
+    state === 'denied' ? [{ permissionId: id, title, reason: reason ?? NOBODY_THERE }] : [],
+  );
+}
+
+export const NOBODY_THERE = 'nobody can answer here';
+
+export function nobodyAnswered(waitMs: number): string {
+  return `nobody answered within ${waitMs / 1000} seconds`;
+}
+
+/** What to do so that the same question is not denied again. */
+export const HOW_TO_ALLOW =
+  'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line. ' +
+  'Or let the agent do it without asking, in its own settings.';
+
+/** The option that means yes, once rather than always: nobody is granted more than was asked. Null: the agent offered none. */
+export function allowOption(options: readonly PermissionOption[]): PermissionOption | null {
+  return options.find((o) => o.kind === 'allow_once') ?? options.find((o) => o.kind === 'allow_always') ?? null;
 }
 
 /** The option that means no; null: the agent offered none, and the question is cancelled instead. */

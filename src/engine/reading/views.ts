@@ -6,6 +6,7 @@ import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
 import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
 import type { Session } from '../../core/restore/session.ts';
+import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import type { Bounded, ConversationView, Engine, SearchHit } from '../../ports/engine.ts';
@@ -38,14 +39,15 @@ export async function showConversation(
   };
 }
 
-/** The answer of a turn, and the receipt of its last attempt. */
+/** The answer of a turn, the receipt of its last attempt, and the questions that were denied. */
 export async function answerOf(store: Store, owner: string, turn: Turn): ReturnType<Engine['answerOf']> {
   const { id, conversation, n } = turn;
   const [record] = await store.recordsBefore(owner, conversation, { upTo: n, limit: 1 });
   const receipt = (await store.receipts(owner, conversation, { turn: n })).at(-1);
   if (receipt === undefined) throw noSuch('receipt of turn', id);
   const reply = record?.n === n ? replyText(record.parts) : '';
-  return { turn: toPublicTurn(turn), reply, receipt: toPublicReceipt(receipt) };
+  const denied = denialsIn(await store.permissions(owner, { turn: id }));
+  return { turn: toPublicTurn(turn), reply, receipt: toPublicReceipt(receipt), denied };
 }
 
 export async function search(store: Store, owner: string, query: string, limit: number): Promise<SearchHit[]> {

@@ -247,7 +247,7 @@ class Attempt {
   #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
     const { signal, restored } = this.#request;
     const { parts } = this.#writer;
-    const failure = this.#fault ?? failureOf(outcome, signal.stop);
+    const failure = this.#fault ?? this.#desk.explain(failureOf(outcome, signal.stop));
     // We killed the session, so nothing more will come from it.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
     const after = this.#after;

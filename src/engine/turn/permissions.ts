@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { denyOption } from '../../core/turn/permission.ts';
+import { asSentence, type Failure } from '../../core/errors.ts';
+import { denyOption, HOW_TO_ALLOW, NOBODY_THERE, nobodyAnswered } from '../../core/turn/permission.ts';
 import type { PermissionMode } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
@@ -18,6 +19,8 @@ export class PermissionDesk {
   readonly #mode: PermissionMode;
   readonly #waitMs: number;
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** Why the last question was denied; null: none was. */
+  #denied: string | null = null;
 
   constructor(
     lease: Lease,
@@ -39,9 +42,19 @@ export class PermissionDesk {
     const permission = { id, attempt: this.#turn.attempt, title, toolCall, options };
     await this.#lease.write({ write: 'ask', turn: this.#turn.id, permission });
     const no = denyOption(options)?.optionId ?? null;
-    this.#signal.onPermission(id, (decided) => session.answer(question.id, decided.optionId ?? no));
-    if (this.#mode === 'deny') await this.#withdraw(id, 'nobody can answer here');
-    else this.#withdrawLater(id);
+    this.#signal.onPermission(id, ({ state, optionId, reason }) => {
+      if (state === 'denied') this.#denied = `The question "${title}" was denied: ${reason}`;
+      session.answer(question.id, optionId ?? no);
+    });
+    if (this.#mode === 'deny') await this.#deny(id, NOBODY_THERE);
+    else this.#denyLater(id);
+  }
+
+  /** An agent that gives up after a denial reports only that. Why it was denied, and what to do, is known here. */
+  explain(failure: Failure | null): Failure | null {
+    if (failure?.code !== 'permission_denied' || this.#denied === null) return failure;
+    const hint = `${asSentence(this.#denied)} ${HOW_TO_ALLOW}`;
+    return { ...failure, hint: failure.hint === undefined ? hint : `${asSentence(failure.hint)} ${hint}` };
   }
 
   /** The attempt is over: its open questions are withdrawn with the end of the turn. */
@@ -49,18 +62,18 @@ export class PermissionDesk {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  #withdrawLater(id: string): void {
+  #denyLater(id: string): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // A failure here means that the lease is lost, which ends the turn anyway.
-      this.#withdraw(id, 'nobody answered in time').catch(() => {});
+      this.#deny(id, nobodyAnswered(this.#waitMs)).catch(() => {});
     }, this.#waitMs);
     this.#timers.add(timer);
   }
 
   /** Does nothing when somebody has answered meanwhile: the first answer wins. */
-  async #withdraw(id: string, reason: string): Promise<void> {
-    await this.#lease.write({ write: 'withdraw', permission: id, turn: this.#turn.id, reason });
+  async #deny(id: string, reason: string): Promise<void> {
+    await this.#lease.write({ write: 'deny', permission: id, turn: this.#turn.id, reason });
     this.#signal.lookAgain();
   }
 }

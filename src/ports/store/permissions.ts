@@ -1,16 +1,16 @@
 import type { Permission, PermissionOption } from '../../core/turn/permission.ts';
 
-/** Questions that agents asked during turns. The holder of the lease asks and withdraws; anybody may answer. */
+/** Questions that agents asked during turns. The holder of the lease asks and denies; anybody may answer. */
 export interface PermissionStore {
   /**
-   * The first answer wins. `conflict`: a later answer, an answer to a withdrawn question, or one that would reach nobody because the
+   * The first answer wins. `conflict`: a later answer, an answer to a denied or withdrawn question, or one that would reach nobody because the
    * conversation is not held any more. `invalid`: an unknown option.
    */
   answer(owner: string, permission: string, optionId: string, by: string): Promise<Permission>;
   /** Oldest first, a page; `after` is the id of the last one of the previous page. */
   permissions(
     owner: string,
-    filter: { conversation?: string; open?: boolean },
+    filter: { conversation?: string; turn?: string; open?: boolean },
     page?: { after?: string; limit?: number },
   ): Promise<Permission[]>;
   findPermission(owner: string, permission: string): Promise<Permission | null>;

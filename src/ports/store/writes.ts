@@ -47,7 +47,7 @@ export type Write =
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
   | { readonly write: 'ask'; readonly turn: string; readonly permission: NewPermission }
   /** Does nothing when somebody has answered meanwhile: the first answer wins. */
-  | { readonly write: 'withdraw'; readonly permission: string; readonly turn: string; readonly reason: string }
+  | { readonly write: 'deny'; readonly permission: string; readonly turn: string; readonly reason: string }
   | { readonly write: 'end'; readonly turn: string; readonly end: EndOfTurn };
 
 /** The one end of a turn. Open permissions of it are withdrawn. */

@@ -81,7 +81,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await holder.write({ write: 'ask', turn: turn.id, permission: permission(a) });
   await store.answer(ANN, a, 'yes', 'x');
   await holder.write({ write: 'ask', turn: turn.id, permission: permission(b) });
-  await holder.write({ write: 'withdraw', turn: turn.id, permission: b, reason: 'x' });
+  await holder.write({ write: 'deny', turn: turn.id, permission: b, reason: 'x' });
   await holder.write(sending(turn.id, { session: opened.ref }));
   const long = record(turn, { parts: [{ type: 'text', text: 'x'.repeat(9000) }] });
   await holder.write(ending(turn, { session: opened.ref, record: long, usage: usage(1) }), {

@@ -4,7 +4,7 @@ import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Count, Id, RestoreOverride } from '../values/common.ts';
 import { Receipt } from '../values/session.ts';
-import { Permission, PermissionMode, Prompt, Turn } from '../values/turn.ts';
+import { Denial, Permission, PermissionMode, Prompt, Turn } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -41,9 +41,15 @@ export const turns = {
     answer: Turn,
   },
   answerOf: {
-    summary: 'Returns the answer of an ended turn, with the receipt of its last attempt.',
+    summary:
+      'Returns the answer of an ended turn, with the receipt of its last attempt and the questions that were denied.',
     scope: 'read',
-    answer: namedObject('Answer', { turn: Turn, reply: z.string(), receipt: Receipt }),
+    answer: namedObject('Answer', {
+      turn: Turn,
+      reply: z.string(),
+      receipt: Receipt,
+      denied: z.array(Denial),
+    }),
   },
   cancel: {
     summary: 'Cancels a turn and returns it. A running one ends a little later.',
@@ -65,6 +71,7 @@ export const turns = {
     scope: 'read',
     query: z.strictObject({
       conversation: optional(Id),
+      turn: optional(Id),
       open: optional(Flag),
       after: optional(Id),
       limit: optional(Limit),

@@ -65,6 +65,7 @@ const PAYLOADS = {
     options: z.array(PermissionOption),
   }),
   'permission.answered': z.strictObject({ permissionId: z.string(), optionId: z.string(), by: z.string() }),
+  'permission.denied': z.strictObject({ permissionId: z.string(), reason: z.string() }),
   'permission.withdrawn': z.strictObject({ permissionId: z.string(), reason: z.string() }),
 } satisfies { [K in EventKind]: z.ZodType<PublicEventPayloads[K]> };
 

@@ -5,7 +5,11 @@ import type {
   EmbeddedResource,
   Prompt as PromptValue,
 } from '../../core/turn/content.ts';
-import type { PermissionOption as OptionValue } from '../../core/turn/permission.ts';
+import {
+  type Denial as DenialValue,
+  type PermissionOption as OptionValue,
+  PERMISSION_STATES,
+} from '../../core/turn/permission.ts';
 import { TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
@@ -84,9 +88,16 @@ export const Permission = namedObject('Permission', {
   title: z.string(),
   toolCall: z.unknown(),
   options: z.array(PermissionOption),
-  state: z.enum(['open', 'answered', 'withdrawn']),
+  state: z.enum(PERMISSION_STATES),
   optionId: z.string().nullable(),
   answeredBy: z.string().nullable(),
+  reason: z.string().nullable(),
   askedAt: Time,
   endedAt: Time.nullable(),
 }) satisfies z.ZodType<PublicPermission>;
+
+export const Denial = namedObject('Denial', {
+  permissionId: z.string(),
+  title: z.string(),
+  reason: z.string(),
+}) satisfies z.ZodType<DenialValue>;

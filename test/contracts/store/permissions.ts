@@ -83,35 +83,37 @@ export function permissions(world: World): void {
     await holder.write(a, b);
     await store.answer(ANN, a.permission.id, 'yes', 'x');
     expect((await store.findTurn(ANN, turn.id))?.state).toBe('waiting');
-    await holder.write(withdrawing(b));
+    await holder.write(denying(b));
     expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
   });
 
-  test('a withdrawn question takes no answer', async () => {
+  test('a denied question takes no answer, and says why', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const write = asking(turn.id);
-    await holder.write(write, withdrawing(write));
-    expect(await store.findPermission(ANN, write.permission.id)).toMatchObject({ state: 'withdrawn', optionId: null });
+    await holder.write(write, denying(write));
+    expect(await store.findPermission(ANN, write.permission.id)).toMatchObject({
+      ...{ state: 'denied', optionId: null, reason: 'nobody answered' },
+    });
     expect(await codeOf(store.answer(ANN, write.permission.id, 'yes', 'late'))).toBe('conflict');
     expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
-      kind: 'permission.withdrawn',
+      kind: 'permission.denied',
       payload: { id: write.permission.id, reason: 'nobody answered' },
     });
   });
 
-  test('withdrawing what was answered meanwhile does nothing, and keeps the rest of its commit', async () => {
+  test('denying what was answered meanwhile does nothing, and keeps the rest of its commit', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const write = asking(turn.id);
     await holder.write(write);
     await store.answer(ANN, write.permission.id, 'yes', 'quick');
     const { counter } = holder;
-    const seq = await holder.write(withdrawing(write), sending(turn.id), withdrawing(write));
+    const seq = await holder.write(denying(write), sending(turn.id), denying(write));
     expect((await kinds(store, conversation)).slice(-2)).toEqual(['permission.answered', 'turn.sent']);
     expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('answered');
     const before = await site.contents();
-    const again = [withdrawing(write), sending(turn.id), withdrawing(write)];
+    const again = [denying(write), sending(turn.id), denying(write)];
     expect(await store.commit(fence, counter, again)).toEqual({ seq });
     expect(await site.contents()).toBe(before);
   });
@@ -182,6 +184,8 @@ export function permissions(world: World): void {
     expect(await ids({ open: false })).toEqual([ida1]);
     expect(await ids({ conversation: a.conversation })).toEqual([ida1, ida2]);
     expect(await ids({ conversation: a.conversation, open: true })).toEqual([ida2]);
+    expect(await ids({ turn: a.turn.id })).toEqual([ida1, ida2]);
+    expect(await ids({ turn: b.turn.id, open: true })).toEqual([idb1]);
   });
 
   test('the id of a question is taken once', async () => {
@@ -193,6 +197,6 @@ export function permissions(world: World): void {
   });
 }
 
-function withdrawing({ turn, permission }: ReturnType<typeof asking>): Write {
-  return { write: 'withdraw', turn, permission: permission.id, reason: 'nobody answered' };
+function denying({ turn, permission }: ReturnType<typeof asking>): Write {
+  return { write: 'deny', turn, permission: permission.id, reason: 'nobody answered' };
 }

@@ -69,9 +69,12 @@ test('a question that nobody answers in time is a no', async () => {
   await ended(tl.engine, turn);
   expect((await tl.engine.answerOf(turn.id)).reply).toContain('Permission denied');
   expect(effects(log)).toBe(0);
-  expect(await tl.engine.permissions()).toMatchObject([{ id, state: 'withdrawn', optionId: null, answeredBy: null }]);
-  const withdrawn = await event(tl.engine, 'chat', 'permission.withdrawn');
-  expect(withdrawn.payload).toEqual({ permissionId: id, reason: 'nobody answered in time' });
+  const reason = 'nobody answered within 0.08 seconds';
+  const denied = { state: 'denied', optionId: null, answeredBy: null, reason };
+  expect(await tl.engine.permissions()).toMatchObject([{ id, ...denied }]);
+  expect((await event(tl.engine, 'chat', 'permission.denied')).payload).toEqual({ permissionId: id, reason });
+  expect((await tl.engine.answerOf(turn.id)).denied).toEqual([{ permissionId: id, title: 'May I write?', reason }]);
+  await refusedWith('conflict', tl.engine.answer(id, 'allow'));
 });
 
 test('where nobody can answer the question is denied at once', async () => {
@@ -81,7 +84,7 @@ test('where nobody can answer the question is denied at once', async () => {
   const { turn, reply } = await run(tl.engine, 'chat', ASK, { permissions: 'deny' });
   expect(turn.state).toBe('completed');
   expect(reply).toContain('Permission denied');
-  expect(await tl.engine.permissions()).toMatchObject([{ state: 'withdrawn' }]);
+  expect(await tl.engine.permissions()).toMatchObject([{ state: 'denied', reason: 'nobody can answer here' }]);
 });
 
 test('an agent that gives up when it is denied fails the turn with its own code', async () => {

@@ -82,7 +82,8 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'restore.receipt': RECEIPT,
   'permission.asked': { id: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
   'permission.answered': { id: 'p-1', optionId: 'allow', by: 'ann' },
-  'permission.withdrawn': { id: 'p-1', reason: 'nobody answered in time' },
+  'permission.denied': { id: 'p-1', reason: 'nobody can answer here' },
+  'permission.withdrawn': { id: 'p-1', reason: 'The turn ended.' },
 };
 
 /** What is published in another form than it is stored. */
@@ -94,7 +95,8 @@ const CHANGED: Partial<Record<EventKind, object>> = {
   'session.locked': { sessionId: null, waits: 1, ms: 20 },
   'permission.asked': { permissionId: 'p-1', title: 'May I?', toolCall: { toolCallId: 't-1' }, options: OPTIONS },
   'permission.answered': { permissionId: 'p-1', optionId: 'allow', by: 'ann' },
-  'permission.withdrawn': { permissionId: 'p-1', reason: 'nobody answered in time' },
+  'permission.denied': { permissionId: 'p-1', reason: 'nobody can answer here' },
+  'permission.withdrawn': { permissionId: 'p-1', reason: 'The turn ended.' },
 };
 
 test.each(Object.keys(STORED) as EventKind[])('a stored %s has a public form that its schema takes', (kind) => {
@@ -140,7 +142,7 @@ test('other stored values are published without what is internal, and as their s
   });
   const permission = toPublicPermission({
     ...{ id: 'p-1', conversation: 'c-2', turn: 't-1', attempt: 1, title: 'May I?', toolCall: {}, options: OPTIONS },
-    ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', askedAt: 1, endedAt: 2 },
+    ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', reason: null, askedAt: 1, endedAt: 2 },
   });
   expect(conversation.parent).toEqual({ conversationId: 'c-1', n: 2 });
   expect(sessions.map(({ id, parent }) => [id, parent])).toEqual([

@@ -16,6 +16,9 @@ import { reached, reachedThroughline } from './served.ts';
 
 /** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
+/** Tests answer questions by `engine.answer`, so agents ask unless a test says otherwise. */
+const ASKING: Tuning = { permissions: 'ask' };
+
 export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
 
 export interface Change {
@@ -44,7 +47,7 @@ export class Home {
   async open(engine: Tuning = {}, more: OpenOptions = {}): Promise<Throughline> {
     const settings = this.#settings();
     const onBug = (error: unknown) => this.#bugs.push(error);
-    const embedded = await open({ home: this.path, settings, engine, onBug, ...more });
+    const embedded = await open({ home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more });
     const tl = await reachedThroughline(this.path, embedded, onBug);
     this.#opened.push(tl);
     return tl;
@@ -53,7 +56,9 @@ export class Home {
   /** The engine in this process, with its agents or its store changed on their way to it. */
   async engine(change: Change, engine: Tuning = {}): Promise<Engine> {
     const onBug = (error: unknown) => this.#bugs.push(error);
-    const { parts } = await compose({ home: this.path, settings: this.#settings(), engine, onBug });
+    const { parts } = await compose({
+      ...{ home: this.path, settings: this.#settings(), engine: { ...ASKING, ...engine }, onBug },
+    });
     const agents = new Map<string, ConfiguredAgent>();
     for (const [name, one] of parts.agents) agents.set(name, { ...one, agent: change.agent?.(one.agent) ?? one.agent });
     const embedded = createEngine({ ...parts, agents, store: change.store?.(parts.store) ?? parts.store }, 'local');
@@ -64,7 +69,7 @@ export class Home {
 
   /** Throughline in a process of its own, as any server has it. */
   async host(engine: Tuning = {}): Promise<Host> {
-    const host = await Host.start({ home: this.path, settings: this.#settings(), engine });
+    const host = await Host.start({ home: this.path, settings: this.#settings(), engine: { ...ASKING, ...engine } });
     this.#hosts.push(host);
     return host;
   }

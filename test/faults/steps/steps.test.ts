@@ -46,7 +46,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'turn.update', agent: 'forgetful', ends: INTERRUPTED },
   { verb: 'commit', write: 'open-session', agent: 'rotating', ends: INTERRUPTED },
   { verb: 'commit', write: 'ask', ends: INTERRUPTED },
-  { verb: 'commit', write: 'withdraw', ends: INTERRUPTED },
+  { verb: 'commit', write: 'deny', ends: INTERRUPTED },
   { verb: 'renew', since: 'turn.update', ends: INTERRUPTED },
   { verb: 'commit', write: 'end', ends: ['interrupted', 'completed'], ran: [1, 1] },
   { verb: 'commit', write: 'end', second: true, ends: ['interrupted', 'completed'], ran: [1, 1] },

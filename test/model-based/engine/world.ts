@@ -18,6 +18,7 @@ const LEASE_MS = 60_000;
 /** Short waits in real time; leases run by the injected clock. */
 const SETTINGS = {
   ...DEFAULT_ENGINE_SETTINGS,
+  permissions: 'ask',
   claims: 'all',
   leaseMs: LEASE_MS,
   maxWarm: 1,

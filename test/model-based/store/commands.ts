@@ -38,7 +38,7 @@ const write = fc.oneof(
   { weight: 3, arbitrary: fc.record({ write: fc.constant('send' as const), turn: few, session: fc.option(few) }) },
   { weight: 1, arbitrary: fc.record({ write: fc.constant('retry' as const), turn: few }) },
   { weight: 2, arbitrary: fc.record({ write: fc.constant('ask' as const), turn: few }) },
-  { weight: 2, arbitrary: fc.record({ write: fc.constant('withdraw' as const), permission: few }) },
+  { weight: 2, arbitrary: fc.record({ write: fc.constant('deny' as const), permission: few }) },
   {
     weight: 3,
     arbitrary: fc.record({

@@ -32,7 +32,7 @@ export interface Session {
 export interface Permission {
   readonly id: string;
   readonly turn: string;
-  state: 'open' | 'answered' | 'withdrawn';
+  state: 'open' | 'answered' | 'denied' | 'withdrawn';
 }
 
 export interface Conversation {
@@ -177,7 +177,7 @@ export type Write =
   | { write: 'send'; turn: string; ref: string | null }
   | { write: 'retry'; turn: string }
   | { write: 'ask'; turn: string; permission: string }
-  | { write: 'withdraw'; permission: string }
+  | { write: 'deny'; permission: string }
   | { write: 'end'; turn: string; outcome: TurnEnd; record: number | null; ref: string | null; unsent?: boolean };
 
 /** `others`: every other conversation, because a native session belongs to one. */
@@ -243,12 +243,12 @@ function apply(conversation: Conversation, others: readonly Conversation[], writ
       happened(conversation, 'permission.asked', turn.id);
       return;
     }
-    case 'withdraw': {
+    case 'deny': {
       const permission = conversation.permissions.find((one) => one.id === write.permission);
       if (permission?.state !== 'open') return;
-      permission.state = 'withdrawn';
+      permission.state = 'denied';
       goOn(conversation, permission.turn);
-      happened(conversation, 'permission.withdrawn', permission.turn);
+      happened(conversation, 'permission.denied', permission.turn);
       return;
     }
     case 'end':

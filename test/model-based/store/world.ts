@@ -384,9 +384,9 @@ export class World {
         const watermark = Math.max(0, model.head(conversation) + command.ahead);
         return { write: 'change', ref: session.ref, state: command.state, watermark };
       }
-      case 'withdraw': {
+      case 'deny': {
         const permission = this.#maybe(conversation.permissions, command.permission);
-        return permission && { write: 'withdraw', permission: permission.id };
+        return permission && { write: 'deny', permission: permission.id };
       }
       case 'ask':
         return turn && { write: 'ask', turn: turn.id, permission: this.#id('permission') };

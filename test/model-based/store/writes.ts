@@ -29,8 +29,8 @@ export function toStore(write: Write, conversation: Conversation): StoreWrite {
       return { write: 'retry', turn: write.turn, failure: { code: 'agent_failed', message: 'overloaded' } };
     case 'ask':
       return { write: 'ask', turn: write.turn, permission: newPermission(write.permission) };
-    case 'withdraw':
-      return { write: 'withdraw', permission: write.permission, turn: '', reason: 'nobody answered' };
+    case 'deny':
+      return { write: 'deny', permission: write.permission, turn: '', reason: 'nobody answered' };
     case 'end':
       return { write: 'end', turn: write.turn, end: endOf(write, conversation) };
   }

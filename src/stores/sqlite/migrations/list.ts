@@ -7,6 +7,7 @@ import { sql as erasures } from './0006-erasures.ts';
 import { sql as taskLimits } from './0007-task-limits.ts';
 import { sql as omitted } from './0008-omitted.ts';
 import { sql as trackedPrompts } from './0009-tracked-prompts.ts';
+import { sql as limits } from './0010-limits.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly string[] = [
   taskLimits,
   omitted,
   trackedPrompts,
+  limits,
 ];

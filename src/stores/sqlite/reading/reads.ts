@@ -48,6 +48,7 @@ const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.use
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
 const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.no > ? ORDER BY p.no`;
 const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' AND p.no > ? ORDER BY p.no`;
+const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
 
 type Range = Parameters<TurnStore['turns']>[2];
@@ -160,9 +161,10 @@ function permissionNo(db: Database, owner: string, id: string): number {
 function permissionRows(
   db: Database,
   owner: string,
-  { conversation, open }: PermissionFilter,
+  { conversation, turn, open }: PermissionFilter,
   last: number,
 ): Iterable<PermissionRow> {
+  if (turn !== undefined) return db.each(PERMISSIONS_OF_TURN, turnRow(db, owner, turn).no, last);
   if (open === true) return db.each(OPEN_PERMISSIONS, owner, last);
   if (conversation === undefined) return db.each(PERMISSIONS, owner, last);
   return db.each(PERMISSIONS_OF_CONVERSATION, conversationNo(db, owner, conversation), last);

@@ -7,7 +7,7 @@ import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
 import { TURN, type TurnRow } from '../conversations/rows.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { endTurn } from './end.ts';
-import { ask, withdraw, withdrawOpen } from './permissions.ts';
+import { ask, deny, withdrawOpen } from './permissions.ts';
 import { writeReceipt } from './receipts.ts';
 import { changeSession, openSession, useSession } from './sessions.ts';
 
@@ -78,8 +78,8 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
     case 'ask':
       ask(ledger, begunTurn(ledger, write.turn), write.permission, stamp);
       break;
-    case 'withdraw':
-      withdraw(ledger, write.permission, write.reason, stamp);
+    case 'deny':
+      deny(ledger, write.permission, write.reason, stamp);
       break;
     case 'end':
       endTurn(ledger, begunTurn(ledger, write.turn), write.end, stamp);

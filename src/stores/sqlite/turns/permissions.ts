@@ -1,4 +1,4 @@
-import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
+import { asSentence, noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
 import type { Permission, PermissionOption } from '../../../core/turn/permission.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
@@ -11,7 +11,7 @@ const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)`;
 const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
-const WITHDRAW = "UPDATE permissions SET state = 'withdrawn', ended_at = ? WHERE no = ?";
+const CLOSE = 'UPDATE permissions SET state = ?, reason = ?, ended_at = ? WHERE no = ?';
 const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = ?";
 const GO_ON = `
   UPDATE turns SET state = 'running'
@@ -49,15 +49,15 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
 }
 
-/** Withdraws one question. Does nothing if it was answered first. */
-export function withdraw(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
+/** Denies one question. Does nothing if it was answered first. */
+export function deny(ledger: Ledger, id: string, reason: string, stamp: Stamp): void {
   const { tx, row } = ledger;
   const asked = tx.db.one<PermissionRow>(BY_ID, id, row.owner);
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
-  tx.db.run(WITHDRAW, tx.now, asked.no);
+  tx.db.run(CLOSE, 'denied', reason, tx.now, asked.no);
   tx.db.run(GO_ON, asked.turn_no);
-  ledger.append('permission.withdrawn', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
+  ledger.append('permission.denied', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
 }
 
 /** Withdraws every open question of a turn whose attempt ends. */
@@ -65,7 +65,7 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
   const { tx } = ledger;
   const open = tx.db.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
   for (const { no, id } of open) {
-    tx.db.run(WITHDRAW, tx.now, no);
+    tx.db.run(CLOSE, 'withdrawn', reason, tx.now, no);
     ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
   }
   if (open.length > 0) tx.db.run(GO_ON, turn.no);
@@ -79,6 +79,7 @@ function nobodyWaits(): ThroughlineError {
 
 function checkOpen(row: PermissionRow): void {
   if (row.state === 'open') return;
-  const what = row.state === 'answered' ? 'was already answered' : 'was withdrawn';
-  throw new ThroughlineError('conflict', `The permission ${what}.`);
+  const what =
+    row.state === 'answered' ? 'was already answered' : `was ${row.state}: ${row.reason ?? 'its turn ended'}`;
+  throw new ThroughlineError('conflict', asSentence(`The permission ${what}`));
 }

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { denyOption, type PermissionOption } from '../../../../core/turn/permission.ts';
+import { allowOption, denyOption, type PermissionOption } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Output } from '../../output.ts';
 
@@ -14,11 +14,6 @@ export function chooseOption(options: readonly PermissionOption[], answer: strin
   if (['allow', 'yes', 'y'].includes(lower)) return allowOption(options);
   if (['deny', 'no', 'n'].includes(lower)) return denyOption(options);
   return /^\d+$/.test(word) ? (options[Number(word) - 1] ?? null) : null;
-}
-
-/** Once rather than always: a shorthand must not grant more than was asked. */
-function allowOption(options: readonly PermissionOption[]): PermissionOption | null {
-  return options.find((o) => o.kind === 'allow_once') ?? options.find((o) => o.kind === 'allow_always') ?? null;
 }
 
 export function optionList(options: readonly PermissionOption[]): string {

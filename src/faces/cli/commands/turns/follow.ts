@@ -89,6 +89,7 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'restore.receipt': (receipt) => receiptLine(receipt),
   'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
+  'permission.denied': ({ reason }) => `denied: ${reason}`,
   'permission.withdrawn': ({ reason }) => `question withdrawn: ${reason}`,
 };
 

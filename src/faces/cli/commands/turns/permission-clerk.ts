@@ -1,5 +1,6 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
+import { type Denial, HOW_TO_ALLOW } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import type { Output } from '../../output.ts';
@@ -14,6 +15,9 @@ export class PermissionClerk {
   readonly #output: Output;
   readonly #mode: PermissionMode;
   readonly #asking = new Map<string, AbortController>();
+  readonly #titles = new Map<string, string>();
+  /** Questions that nobody answered. */
+  readonly denied: Denial[] = [];
   #queue: Promise<void> = Promise.resolve();
 
   constructor(engine: Engine, output: Output, mode: PermissionMode) {
@@ -31,11 +35,20 @@ export class PermissionClerk {
         this.#output.note(`answered: ${event.payload.optionId}, by ${event.payload.by}`);
         this.#asking.get(event.payload.permissionId)?.abort();
         break;
+      case 'permission.denied':
+        this.#denied(event.payload);
+        break;
       case 'permission.withdrawn':
-        this.#output.note(`permission denied: ${event.payload.reason}`);
+        this.#output.note(`question withdrawn: ${event.payload.reason}`);
         this.#asking.get(event.payload.permissionId)?.abort();
         break;
     }
+  }
+
+  #denied({ permissionId, reason }: PublicEventPayloads['permission.denied']): void {
+    this.denied.push({ permissionId, title: this.#titles.get(permissionId) ?? '', reason });
+    this.#output.note(`permission denied: ${reason}. ${HOW_TO_ALLOW}`);
+    this.#asking.get(permissionId)?.abort();
   }
 
   close(): void {
@@ -44,6 +57,7 @@ export class PermissionClerk {
 
   #asked(question: PublicEventPayloads['permission.asked']): void {
     const { permissionId, title, options } = question;
+    this.#titles.set(permissionId, title);
     if (this.#mode === 'deny') this.#output.note(`permission asked: ${title}`);
     else if (atTerminal(this.#output)) this.#askHere(question);
     else {

@@ -9,7 +9,7 @@ import { optionList } from './answers.ts';
 export function define(command: Command, cli: Cli): void {
   command
     .argument('[key]', 'only questions of this conversation: its key or id')
-    .option('--all', 'include questions that were answered or withdrawn')
+    .option('--all', 'include questions that were answered, denied or withdrawn')
     .action((key: string | undefined, { all }: { all?: boolean }) => permissions(key, all === true, cli));
   addHelp(command, {
     about: 'Answer a question with "throughline answer ID OPTION".',
@@ -23,8 +23,9 @@ async function permissions(key: string | undefined, all: boolean, { output, with
     const found = inPages<PublicPermission>((last) =>
       engine.permissions({ ...filter, ...(last && { after: last.id }) }),
     );
-    const show = ({ id, title, options, state, optionId }: PublicPermission) => {
-      const answer = state === 'open' ? optionList(options) : `${state}${optionId ? ` (${optionId})` : ''}`;
+    const show = ({ id, title, options, state, optionId, reason }: PublicPermission) => {
+      const more = optionId ?? reason;
+      const answer = state === 'open' ? optionList(options) : `${state}${more ? ` (${more})` : ''}`;
       output.line(styled('bold', id), `  ${oneLine(title)}: ${oneLine(answer)}`);
     };
     await output.each(found, show, all ? 'There are no questions.' : 'No question waits for an answer.');

@@ -25,8 +25,8 @@ async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promi
   await cli.withEngine(async (engine) => {
     holdStopSignals(cli.output);
     const submitted = await engine.retry(id, given(flags));
-    // Questions of the new turn are treated as in the first one.
-    const permissions: PermissionMode = submitted.turn.options.permissions ?? 'deny';
+    // Questions of the new turn are treated as in the first one; where that one said nothing, as the settings say.
+    const permissions: PermissionMode = submitted.turn.options.permissions ?? 'ask';
     return watchTurn(engine, submitted, cli, permissions);
   });
 }

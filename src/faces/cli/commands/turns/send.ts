@@ -48,7 +48,7 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'The answer goes to stdout as it arrives, everything else to stderr. With --json, every event of the conversation until\n' +
-      'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt"}.',
+      'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt", "denied"}.',
     examples: [
       'throughline send notes "The codeword is osprey"',
       'git diff | throughline send review - --agent scripted --cwd .',

@@ -42,7 +42,7 @@ export async function watchTurn(
       if (output.json) {
         // A closing engine may not answer any more; then the turn is shown as it was accepted.
         const now = await engine.turn(turn.id).catch(() => turn);
-        output.value({ kind: 'result', turn: now, reply, receipt: view.receipt });
+        output.value({ kind: 'result', turn: now, reply, receipt: view.receipt, denied: clerk.denied });
       }
       if (failure) output.failure({ ...failure, message: `Turn ${turn.n}: ${failure.message}` });
       return exitOfTurn(outcome, failure);
