@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { AcpSettings } from './agents/acp/adapter.ts';
-import { noSuchAgent, ThroughlineError } from './core/errors.ts';
+import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
 import type { PermissionMode } from './core/turn/turn.ts';
@@ -125,7 +125,7 @@ async function composeAgents(setup: Setup, more: ComposeOptions['agents'] = {}) 
     // What a person has set is checked at once; what nobody has set cannot be wrong.
     agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
   }
-  const [firstAgent = null] = agents.keys();
+  const [firstAgent = null] = isSet ? agents.keys() : agents.keys().filter((name) => name !== SCRIPTED);
   const defaultAgent = settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null);
   for (const [name, value] of Object.entries(more)) {
     const make = () => MAKE_AGENT[value.adapter](name, value, setup);
@@ -176,7 +176,7 @@ function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }
 
-/** For a person who has set no agents: Claude and other agents that are found, and an agent that needs no model. */
+/** For a person who has set no agents: Claude and other agents that are found, and the scripted one for whoever names it. */
 async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
   const { availableClaude } = await import('./agents/claude/find/package.ts');
   const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
@@ -186,7 +186,7 @@ async function agentsWithoutSettings(home: string): Promise<Record<string, Agent
   return {
     ...(adapter && { claude: { adapter, ...plain } }),
     ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
-    scripted: { adapter: 'scripted', ...plain },
+    [SCRIPTED]: { adapter: 'scripted', ...plain },
   };
 }
 

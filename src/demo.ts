@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { agentsInSettings, compose, installedClaude } from './compose.ts';
-import { ThroughlineError } from './core/errors.ts';
+import { SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';
 import type { DemoParts, DemoRequest } from './ports/demo.ts';
@@ -68,7 +68,7 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
 
 const SCRIPTED_DEMO: DemoConversation = {
   key: 'demo',
-  agent: 'scripted',
+  agent: SCRIPTED,
   title: 'Demo: a scripted agent, no model',
   about: 'Its agent is scripted: it answers by rules, and no model is called.',
 };

@@ -77,6 +77,23 @@ export function noSuchAgent(name: string, known: Iterable<string>): ThroughlineE
   });
 }
 
+/** The agent without a model, which is used only when somebody names it. */
+export const SCRIPTED = 'scripted';
+
+/** Neither the caller nor the settings name an agent. `known`: the agents that could be named; left out: any. */
+export function noAgentGiven(known?: readonly string[]): ThroughlineError {
+  if (known === undefined || known.some((name) => name !== SCRIPTED)) {
+    return new ThroughlineError('invalid', 'No agent is given, and there is no default agent.', {
+      hint: known === undefined ? 'Name an agent.' : `Name one of: ${known.join(', ')}.`,
+    });
+  }
+  return new ThroughlineError('agent_unavailable', 'No agent is installed here.', {
+    hint:
+      'Run "throughline agents install claude", or add an agent in throughline.config.json. ' +
+      `To try Throughline without a model, name the test agent: --agent ${SCRIPTED}.`,
+  });
+}
+
 /** A thrown `ThroughlineError` as data. */
 export function failureOf(error: ThroughlineError): Failure {
   return error.hint === undefined

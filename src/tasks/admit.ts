@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { resolve } from 'node:path';
-import { noSuchAgent, ThroughlineError } from '../core/errors.ts';
+import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
@@ -27,8 +27,7 @@ export async function admitTasks(
   for (const [i, spec] of specs.entries()) {
     const place = (field: keyof TaskSpec) => at(i, field);
     const agent = spec.agent ?? parts.settings.defaultAgent;
-    if (agent === null)
-      throw fault('invalid', place('agent'), 'No agent is given, and there is no default agent.', 'Name an agent.');
+    if (agent === null) throw withPlace(place('agent'), noAgentGiven([...parts.agents.keys()]));
     const traits = await located(place('agent'), traitsOf(agent));
     if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
     const sessions = sessionsOf(spec, agent, traits, place);
@@ -79,12 +78,15 @@ async function located<T>(place: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof ThroughlineError)) throw error;
-    const { code, message, hint } = error;
-    throw new ThroughlineError(code, `${place}${message}`, { ...(hint !== undefined && { hint }), cause: error });
+    throw error instanceof ThroughlineError ? withPlace(place, error) : error;
   }
 }
 
-function fault(code: 'invalid' | 'refused', place: string, what: string, hint: string): ThroughlineError {
+function withPlace(place: string, error: ThroughlineError): ThroughlineError {
+  const { code, message, hint } = error;
+  return new ThroughlineError(code, `${place}${message}`, { ...(hint !== undefined && { hint }), cause: error });
+}
+
+function fault(code: 'refused', place: string, what: string, hint: string): ThroughlineError {
   return new ThroughlineError(code, `${place}${what}`, { hint });
 }

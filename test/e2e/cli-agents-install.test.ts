@@ -33,11 +33,26 @@ for (const [name, file] of [['', 'sdk.mjs'], ['-' + process.platform + '-' + pro
 }
 `;
 
-test('without Claude there is the scripted agent, and a word on how to get Claude', async () => {
+test('without Claude there is the scripted agent, for whoever names it, and a word on how to get Claude', async () => {
   const { code, stdout, stderr } = await run('agents');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^scripted \(scripted, default\)/);
+  expect(stdout).toMatch(/^scripted \(scripted\): version/);
   expect(stderr).toContain('throughline agents install claude');
+});
+
+test('where no agent is installed, a prompt is refused with the line that installs one', async () => {
+  for (const args of [
+    ['send', 'notes', 'hello'],
+    ['task', 'run', 'Say hello'],
+  ]) {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr).toMatch(/No agent is installed here\. Run "throughline agents install claude"/);
+  }
+  const named = await run('send', 'notes', 'hello', '--agent', 'scripted');
+  expect(named.stdout).toBe('Noted: hello\n');
+  // From then on the conversation has an agent, and somebody has named it.
+  expect((await run('send', 'notes', 'again')).stdout).toBe('Noted: again\n');
 });
 
 test('a Claude on PATH is used through its program, and is the default', async () => {

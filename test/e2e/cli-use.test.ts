@@ -71,10 +71,10 @@ describe('the data home', () => {
     });
   });
 
-  test('without any settings has an agent that needs no model', async () => {
+  test('without any settings has an agent that needs no model, for whoever names it', async () => {
     // Nor is there a Claude of whoever runs the tests.
     const bare = { PATH: '', THROUGHLINE_HOME: join(home.path, 'bare'), THROUGHLINE_CONFIG: '' };
-    const { code, stdout } = await home.start(['send', 'x', 'hello'], { env: bare }).ended;
+    const { code, stdout } = await home.start(['send', 'x', 'hello', '--agent', 'scripted'], { env: bare }).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
   });
 });

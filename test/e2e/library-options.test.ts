@@ -31,6 +31,27 @@ test('an option that there is not is refused with those that there are, and noth
   expect(reply).toBe('Noted: hello');
 });
 
+test('open() in a home without agents answers nothing by itself, and says how to get an agent', async () => {
+  const { PATH } = process.env;
+  process.env.PATH = '/nowhere';
+  try {
+    await using tl = await open({ home: join(home, 'bare'), settings: {} });
+    const refused = {
+      code: 'agent_unavailable',
+      message: 'No agent is installed here.',
+      hint: expect.stringContaining('throughline agents install claude'),
+    };
+    await expect(tl.conversation('chat').ask('hello')).rejects.toMatchObject(refused);
+    await expect(tl.tasks.add({ goal: 'Say hello' })).rejects.toMatchObject({ code: 'agent_unavailable' });
+    const chat = await tl.engine.ensure({ key: 'empty' });
+    await expect(tl.engine.warm(chat.id)).rejects.toMatchObject(refused);
+    expect(await tl.engine.agents()).toMatchObject([{ name: 'scripted', isDefault: false }]);
+    expect((await tl.conversation('chat', { agent: 'scripted' }).ask('hello')).reply).toBe('Noted: hello');
+  } finally {
+    process.env.PATH = PATH;
+  }
+});
+
 test('a time without end is the longest that a timer takes: a longer one would be over at once', async () => {
   const settings = { agents: { scripted: { adapter: 'scripted' } } };
   const engine = { permissionMs: Number.POSITIVE_INFINITY, idleMs: 1e12 };

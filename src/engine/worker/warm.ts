@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ThroughlineError } from '../../core/errors.ts';
+import { noAgentGiven, noSuchAgent } from '../../core/errors.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
 import type { Agent } from '../../ports/agent.ts';
@@ -23,9 +23,9 @@ export async function warm(
   const { owner, id } = held.conversation;
   const [newest] = await store.sessions(owner, id, { limit: 1 });
   const name = named ?? newest?.agent ?? held.conversation.agent ?? settings.defaultAgent;
-  const agent = name === null ? undefined : agents.get(name)?.agent;
-  if (agent === undefined)
-    throw new ThroughlineError('refused', 'There is no agent to warm up.', { hint: 'Name one.' });
+  if (name === null) throw noAgentGiven([...agents.keys()]);
+  const agent = agents.get(name)?.agent;
+  if (agent === undefined) throw noSuchAgent(name, agents.keys());
   const signal = AbortSignal.any([held.lease.lost, shutdown]);
   const restored = await restore({
     held,

@@ -18,7 +18,10 @@ export interface NewTurn {
   readonly id: string;
   readonly conversation: string;
   readonly requestId: string | null;
-  /** The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. */
+  /**
+   * The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. When all are
+   * null, the turn is not accepted: `invalid`, or `agent_unavailable` when no agent is installed.
+   */
   readonly agent: string | null;
   readonly defaultAgent: string | null;
   /** The configured agents: a turn that needs another is `agent_unavailable`, and not accepted. Left out: any. */

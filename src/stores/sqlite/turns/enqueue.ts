@@ -1,4 +1,4 @@
-import { noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
+import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
 import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Enqueued, NewTurn } from '../../../ports/store/turns.ts';
@@ -71,11 +71,7 @@ function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
     db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
     db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
     request.defaultAgent;
-  if (agent === null) {
-    throw new ThroughlineError('invalid', 'No agent is given, and there is no default agent.', {
-      hint: 'Name an agent.',
-    });
-  }
+  if (agent === null) throw noAgentGiven(request.agents);
   if (request.agents?.includes(agent) === false) throw noSuchAgent(agent, request.agents);
   return agent;
 }

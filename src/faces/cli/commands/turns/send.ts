@@ -51,7 +51,7 @@ export function define(command: Command, cli: Cli): void {
       'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt", "denied"}.',
     examples: [
       'throughline send notes "The codeword is osprey"',
-      'git diff | throughline send review - --agent scripted --cwd .',
+      'git diff | throughline send review - --agent claude --cwd .',
       'throughline send nightly "Run the checks" --request-id 2026-01-31 --json',
     ],
   });
