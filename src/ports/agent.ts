@@ -111,6 +111,11 @@ export type Opened =
       readonly session: AgentSession;
       /** What the adapter itself can prove; the engine also compares positions. */
       readonly proof: Proof;
+      /**
+       * Whether the session begins with the agent's own summary of what came before; a number: the last told turn in it. Left out:
+       * opening does not show it.
+       */
+      readonly condensed?: boolean | number;
     }
   | {
       readonly ok: false;

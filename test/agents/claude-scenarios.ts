@@ -3,6 +3,7 @@ import { findClaude, NOT_INSTALLED } from './claude.ts';
 import type { ClaudeAdapter } from './claude-home.ts';
 import { apiErrors } from './scenarios/api-errors.ts';
 import { byItself } from './scenarios/by-itself.ts';
+import { condensed } from './scenarios/condensed.ts';
 import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
 import { foreignHands } from './scenarios/foreign-hands.ts';
@@ -24,6 +25,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   }
   describe(`${adapter} keeps its context`, () => contextKept(adapter, claude));
   describe(`${adapter} and a long history`, () => longHistory(adapter));
+  describe(`${adapter} and its own summary`, () => condensed(adapter));
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));

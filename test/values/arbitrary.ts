@@ -44,6 +44,7 @@ export function session(place: number, told: Partial<Session> = {}): Session {
     watermark: 0,
     dropped: 0,
     omitted: NOTHING_OMITTED,
+    condensedTo: 0,
     state: 'dormant',
     position: 'here',
     mirrored: 0,

@@ -207,7 +207,10 @@ class Opening {
       }
       const version = this.#version;
       const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
-      return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
+      if (how.kind === 'new') return { ok: true, session, proof: 'counted' };
+      const leaf = at.rewound?.at ?? at.file?.chain?.leaf ?? null;
+      const condensed = leaf !== null && at.file?.isCondensedAt(leaf) === true;
+      return { ok: true, session, proof: 'proved', condensed };
     } catch (error) {
       if (signal.aborted) return refused('refused', 'opening was cancelled');
       if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);

@@ -16,6 +16,8 @@ export interface PublicSession {
   readonly watermark: number;
   /** How many turns up to the watermark it was never told, because a budget left them out. */
   readonly dropped: number;
+  /** The number of the last turn that it has only as its agent's own summary; 0: none. */
+  readonly condensedTo: number;
   readonly state: SessionState;
   /** How many turns it was given. */
   readonly turns: number;
@@ -33,14 +35,18 @@ export interface PublicReceipt {
   readonly rung: ReceiptRung;
   /** The agent's id; null: the agent has not named its session yet, or there is none. */
   readonly sessionId: string | null;
-  /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
+  /**
+   * Turns of the history that the session has word for word; that it has only as its agent's own summary; and that it lacks.
+   * Together: the whole history.
+   */
   readonly carried: number;
+  readonly condensed: number;
   readonly dropped: number;
   /** Turns of `carried` that the session was told shortened: the beginning and the end of what was said. */
   readonly shortened: number;
   /** What was left out of the turns that were carried: outputs of tools, images, and other files, which were only named. */
   readonly leftOut: LeftOut;
-  /** Turns that we put before the prompt ourselves, a part of `carried`. */
+  /** Turns that we put before the prompt ourselves. */
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
@@ -51,7 +57,7 @@ export interface PublicReceipt {
   readonly usage: Usage;
   /** Tools that ran during a replay with `allowTools`. */
   readonly toolsRan: readonly string[];
-  /** How far the context is proved: `after` where there is one, else `before`. */
+  /** How far the turns carried are proved: `after` where there is one, else `before`. Nothing proves what a summary holds. */
   readonly proof: Proof;
   /** What was proved before the prompt was sent, and after it; null: not known (yet), or the agent's storage cannot be read. */
   readonly before: Proof;
@@ -66,22 +72,25 @@ export interface PublicReceipt {
 export function toPublicSessions(stored: readonly Session[]): PublicSession[] {
   const ids = new Map(stored.map(({ ref, id }) => [ref, id]));
   return stored.map((session) => {
-    const { id, conversation, agent, origin, watermark, dropped, state, turns, usage, openedAt, usedAt } = session;
+    const { id, conversation, agent, origin, watermark, dropped, condensedTo, state, turns, usage, openedAt, usedAt } =
+      session;
     const parent = session.parent === null ? null : (ids.get(session.parent) ?? null);
     return {
       ...{ id, conversationId: conversation, agent, origin, parent },
-      ...{ watermark, dropped, state, turns, usage, openedAt, usedAt },
+      ...{ watermark, dropped, condensedTo, state, turns, usage, openedAt, usedAt },
     };
   });
 }
 
+const NOTHING_CONDENSED = { condensed: 0 };
+
 export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
-  // Receipts of older versions do not say what was told in part.
-  const { shortened, leftOut } = { ...NOTHING_OMITTED, ...stored };
+  // Receipts of older versions say neither what was condensed nor what was told in part.
+  const { shortened, leftOut, condensed } = { ...NOTHING_OMITTED, ...NOTHING_CONDENSED, ...stored };
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
-    ...{ turn, attempt, agent, rung, sessionId, carried, dropped, shortened, leftOut },
+    ...{ turn, attempt, agent, rung, sessionId, carried, condensed, dropped, shortened, leftOut },
     ...{ delivered, deliveredTokens, unsettled },
     ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
   };

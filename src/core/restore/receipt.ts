@@ -52,10 +52,14 @@ export interface Receipt extends Omissions {
   readonly rung: ReceiptRung;
   /** Null: the agent has not named its session yet, or none could be opened. */
   readonly sessionId: string | null;
-  /** Turns of the history that the session has, and turns that it lacks. Together: the whole history. */
+  /**
+   * Turns of the history that the session has word for word; that it has only as its agent's own summary; and that it lacks.
+   * Together: the whole history.
+   */
   readonly carried: number;
+  readonly condensed: number;
   readonly dropped: number;
-  /** Turns that we put before the prompt ourselves, a part of `carried`. */
+  /** Turns that we put before the prompt ourselves. */
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
@@ -66,7 +70,10 @@ export interface Receipt extends Omissions {
   readonly usage: Usage;
   /** Tools that ran during a replay with `allowTools`. */
   readonly toolsRan: readonly string[];
-  /** The final proof: the one after the prompt where there is one, else the one before. */
+  /**
+   * The final proof: the one after the prompt where there is one, else the one before. It is about the turns carried: nothing
+   * proves what a summary holds.
+   */
   readonly proof: Proof;
   readonly before: Proof;
   /** Null: not known (yet), or the agent's storage cannot be read. */

@@ -35,6 +35,8 @@ export interface Session {
   readonly dropped: number;
   /** What it was told of the others only in part. */
   readonly omitted: Omissions;
+  /** The last turn that it has only as its agent's own summary; 0: none. All that it was told up to there is condensed. */
+  readonly condensedTo: number;
   readonly state: SessionState;
   /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
   readonly position: string | null;

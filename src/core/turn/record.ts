@@ -67,6 +67,12 @@ export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPa
   return [...merged, ...others.values()];
 }
 
+/**
+ * What an agent has replaced by a summary of its own in a turn: everything before the turn, or the beginning of the turn as well.
+ * An agent that condenses before it answers keeps the prompt.
+ */
+export type Condensed = 'before' | 'turn';
+
 const MAX_TOOL_OUTPUT = 16_384;
 
 /** Text that is still coming, piece by piece, each with the id of its message if it has one. */
@@ -80,6 +86,7 @@ export class PartsBuilder {
   readonly #parts: (ToolPart | OpenText)[] = [];
   readonly #tools = new Map<string, number>();
   #title: string | null = null;
+  #condensed: Condensed | null = null;
 
   add(update: Update): void {
     switch (update.sessionUpdate) {
@@ -96,6 +103,10 @@ export class PartsBuilder {
       case 'session_info_update':
         if (typeof update.title === 'string') this.#title = asTitle(update.title) || this.#title;
         break;
+      case 'compaction_update':
+        if ((update as { status?: unknown }).status === 'completed')
+          this.#condensed = this.#parts.length === 0 && this.#condensed === null ? 'before' : 'turn';
+        break;
       case RETRACTED:
         this.#retract((update as { messageId?: unknown }).messageId);
         break;
@@ -105,6 +116,11 @@ export class PartsBuilder {
   /** Whether any tool has begun: from then on, trying again could repeat a side effect. */
   get toolBegun(): boolean {
     return this.#tools.size > 0;
+  }
+
+  /** Null: nothing was condensed. */
+  get condensed(): Condensed | null {
+    return this.#condensed;
   }
 
   /** The title that the agent offered; null: none. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
@@ -25,7 +26,7 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
     if (moved === null) return movedByOthers(row, position, request);
     // What it did by itself is in its storage. Its process may still do more that nobody asked for.
     await held.endLive(agent);
-    return { failure: moved };
+    return { failure: moved.how };
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
   if (isTooWeak(proof, request))
@@ -47,8 +48,9 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
       const moved = await movedByAgent(row, position, request);
       if (moved === null) return movedByOthers(row, position, request);
       // It has more than the history: the lineage and the receipt say so.
-      const change = { state: 'unsettled', position, process: null } as const;
-      await held.lease.write({ write: 'change-session', ref: row.ref, change, reason: moved });
+      const condensedTo = moved.condensed ? row.watermark : row.condensedTo;
+      const change = { state: 'unsettled', position, process: null, condensedTo } as const;
+      await held.lease.write({ write: 'change-session', ref: row.ref, change, reason: moved.how });
       row = { ...row, ...change };
     }
   }
@@ -67,9 +69,21 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
     await opened.session.close();
     return { failure: 'nothing proves that it still has the context' };
   }
-  const same = { ...inLineage(row), position, session: opened.session, unsettled: row !== recorded };
+  const condensedTo = await noteCondensed(row, opened, request);
+  const same = { ...inLineage(row), condensedTo, position, session: opened.session, unsettled: row !== recorded };
   const moved = opened.session.id !== null && opened.session.id !== row.id;
   return { open: moved ? { ...same, ref: null, origin: 'rotated', parent: row.ref, mirrored: 0 } : same, proof };
+}
+
+/** What opening shows of the agent's own summary is written into the lineage. */
+async function noteCondensed(row: Session, opened: Opened & { ok: true }, { held }: RestoreRequest): Promise<number> {
+  const condensedTo = condensedWhenOpened(row, opened.condensed);
+  if (condensedTo !== row.condensedTo) {
+    const reason =
+      condensedTo === 0 ? 'its agent has all of it again' : `its agent has turns up to ${condensedTo} as a summary`;
+    await held.lease.write({ write: 'change-session', ref: row.ref, change: { condensedTo }, reason });
+  }
+  return condensedTo;
 }
 
 function notResumed(row: Session, { reason, message }: Opened & { ok: false }, request: RestoreRequest) {
@@ -79,6 +93,9 @@ function notResumed(row: Session, { reason, message }: Opened & { ok: false }, r
   const failure = `the agent refused: ${message}`;
   return reason === 'not_found' ? markUnusable(row, 'lost', failure, request) : { failure };
 }
+
+/** Of the conversation, as far as is recorded. */
+export const KNOWS_NOTHING = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 0, mirrored: 0 };
 
 /** A native session that somebody else made. It is read first, and enters the lineage when the prompt is sent. */
 export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
@@ -97,8 +114,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
       : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
-  const unknown = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, mirrored: 0 };
-  return { open: { session, ref: null, origin: 'adopted', parent, position, ...unknown }, proof };
+  return { open: { session, ref: null, origin: 'adopted', parent, position, ...KNOWS_NOTHING }, proof };
 }
 
 /** An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
@@ -116,8 +132,7 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
     await session.close();
     return { failure: notNew(session.id) };
   }
-  const told = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, mirrored: 0 };
-  const open = { session, ref, origin: 'new', parent, ...told } as const;
+  const open = { session, ref, origin: 'new', parent, ...KNOWS_NOTHING } as const;
   return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 
@@ -215,7 +230,7 @@ async function movedByAgent(
   row: Session,
   position: string | null,
   { held, agent }: RestoreRequest,
-): Promise<string | null> {
+): Promise<{ readonly how: string; readonly condensed: boolean } | null> {
   if (position === null || row.position === null) return null;
   const tail = await agent.tail(row.id, { prompt: null, position: row.position }, await held.openSandbox());
   if (tail === null || tail.position !== position) return null;
@@ -223,7 +238,7 @@ async function movedByAgent(
   for (const update of tail.updates) parts.add(update);
   const tools = parts.parts().flatMap((part) => (part.type === 'tool' ? [part.name] : []));
   const ran = tools.length === 0 ? 'no tool ran' : `these tools ran: ${tools.join(', ')}`;
-  return `it went on by itself after its last turn, unasked; ${ran}`;
+  return { how: `it went on by itself after its last turn, unasked; ${ran}`, condensed: parts.condensed !== null };
 }
 
 /** The session that a new one follows in the lineage: the last of the conversation, of any agent. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
 import { isUsable } from '../../core/restore/session.ts';
 import { recordsWithin } from './deliver.ts';
 import {
   isOpen,
+  KNOWS_NOTHING,
   markUnusable,
   neverOpened,
   openWithLockRetry,
@@ -21,11 +21,13 @@ export async function openRehydrated(request: RestoreRequest): Promise<OpenResul
 
 /** Null: there is no usable copy. */
 async function openMirrored(request: RestoreRequest): Promise<OpenResult | null> {
-  const { held, agent } = request;
+  const { held, agent, settings } = request;
   const { owner, id: conversation, head } = held.conversation;
   const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
   const usable = row !== undefined && row.state !== 'diverged' && row.state !== 'closed';
   if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
+  // Whoever asks for this rung wants the turns themselves, not the agent's summary of them.
+  if (settings.rung === 'rehydrate' && row.condensedTo > 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
   if (isUsable(row)) await markUnusable(row, 'lost', 'its file is put back from our copy', request);
@@ -51,6 +53,6 @@ async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session, proof } = opened;
-  const open = { session, ref, origin: 'rehydrated', parent, watermark: 0, dropped, mirrored: 0 } as const;
-  return { open: { ...open, omitted: NOTHING_OMITTED, position: await session.position() }, proof };
+  const open = { session, ref, origin: 'rehydrated', parent, ...KNOWS_NOTHING, dropped } as const;
+  return { open: { ...open, position: await session.position() }, proof };
 }

@@ -60,6 +60,7 @@ export interface OpenSession {
   readonly watermark: number;
   readonly dropped: number;
   readonly omitted: Omissions;
+  readonly condensedTo: number;
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
@@ -69,8 +70,8 @@ export interface OpenSession {
 
 /** What is known of a session in the lineage. */
 export function inLineage(row: Session): Omit<OpenSession, 'session'> {
-  const { ref, origin, parent, watermark, dropped, omitted, position, mirrored } = row;
-  return { ref, origin, parent, watermark, dropped, omitted, position, mirrored };
+  const { ref, origin, parent, watermark, dropped, omitted, condensedTo, position, mirrored } = row;
+  return { ref, origin, parent, watermark, dropped, omitted, condensedTo, position, mirrored };
 }
 
 /** The result of opening a session, and how well it is proved that it has its context. */

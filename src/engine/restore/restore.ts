@@ -1,4 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
+import { type TurnCounts, turnCounts } from '../../core/restore/condensed.ts';
 import type { Plan, Step } from '../../core/restore/continuity.ts';
 import {
   addOmissions,
@@ -9,6 +10,7 @@ import {
   type Tried,
 } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
+import type { Held } from '../worker/held.ts';
 import { deliverBlock } from './deliver.ts';
 import { markUnusable, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
@@ -37,8 +39,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   /** By steps that did not work. */
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
-    const lost = held.conversation.historyCount;
-    const went = { rung: 'none', sessionId: null, before: 'none', dropped: lost, omitted: NOTHING_OMITTED } as const;
+    const counts = { carried: 0, condensed: 0, dropped: held.conversation.historyCount };
+    const went = { rung: 'none', sessionId: null, before: 'none', counts, omitted: NOTHING_OMITTED } as const;
     return { failure, receipt: receiptOf(request, started, { ...went, given: { ...NOTHING_DELIVERED, ...spent } }) };
   };
   const plan = await planFor(request);
@@ -55,8 +57,9 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     if (!('failure' in taken)) {
       const { open, proof } = taken;
       const given = { ...taken.given, ...addSpent(spent, taken.given) };
-      const { dropped, omitted } = open;
-      const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, dropped, omitted };
+      const counts = await countsOf(open, held);
+      const { omitted } = open;
+      const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, counts, omitted };
       const leftOut = step.rung === 'fresh' ? held.conversation.historyCount : given.dropped;
       const receipt = receiptOf(request, started, went);
       return { open, receipt, preface: given.preface, delivered: given.sent, leftOut };
@@ -176,21 +179,28 @@ interface Went {
   readonly sessionId: string | null;
   readonly before: Proof;
   readonly given: Delivered;
-  readonly dropped: number;
+  readonly counts: TurnCounts;
   readonly omitted: Omissions;
+}
+
+/** How much of the history an opened session has, as it stands before the prompt. What it is told anew is not condensed. */
+async function countsOf({ condensedTo, watermark, dropped }: OpenSession, held: Held): Promise<TurnCounts> {
+  const { owner, id, historyCount } = held.conversation;
+  const last = Math.min(condensedTo, watermark);
+  const since = last === 0 ? historyCount : await held.parts.store.countRecordsAfter(owner, id, last);
+  return turnCounts(historyCount, dropped, historyCount - since);
 }
 
 function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
   const { held, agent, turn, attempt, tried, lock } = request;
-  const { rung, sessionId, before, given, dropped, omitted } = went;
+  const { rung, sessionId, before, given, counts, omitted } = went;
   return {
     turn: turn?.n ?? null,
     attempt,
     agent: agent.name,
     rung,
     sessionId,
-    carried: held.conversation.historyCount - dropped,
-    dropped,
+    ...counts,
     ...omitted,
     delivered: given.turns,
     deliveredTokens: given.tokens,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { asSentence, type Failure, ThroughlineError } from '../../core/errors.ts';
+import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import type { RecordPart } from '../../core/turn/record.ts';
+import type { Condensed, RecordPart } from '../../core/turn/record.ts';
 import type { Sent, Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import { addUsage, type Usage } from '../../core/turn/usage.ts';
@@ -46,6 +47,8 @@ export interface AttemptResult {
   /** The agent says that the same prompt may work when sent again. */
   readonly again: boolean;
   readonly parts: readonly RecordPart[];
+  /** What the agent replaced by a summary of its own; null: nothing. */
+  readonly condensed: Condensed | null;
   readonly title: string | null;
   /** How much of the session's transcript file was mirrored before. */
   readonly mirrored: number;
@@ -228,6 +231,7 @@ class Attempt {
       // Until a turn completes, it is not known whether the session has what it was told (R9).
       watermark: 0,
       dropped: 0,
+      condensedTo: this.#open.condensedTo,
       state: 'live',
       position: null,
       process: this.#session.process,
@@ -251,6 +255,7 @@ class Attempt {
     // We killed the session, so nothing more will come from it.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
     const after = this.#after;
+    const before = parts.condensed === null ? restored.receipt : allCondensed(restored.receipt);
     return {
       session: this.#session,
       ref: this.#ref,
@@ -261,10 +266,11 @@ class Attempt {
       harmless: readToTheEnd && !parts.toolBegun,
       again: outcome.kind === 'failed' && outcome.again,
       parts: parts.parts(),
+      condensed: parts.condensed,
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
-      receipt: { ...restored.receipt, sessionId: this.#sessionId, after, proof: finalProof(restored.receipt, after) },
+      receipt: { ...before, sessionId: this.#sessionId, after, proof: finalProof(restored.receipt, after) },
       startedAt,
       endedAt: this.#request.held.parts.clock.now(),
     };

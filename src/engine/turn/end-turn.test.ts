@@ -16,6 +16,7 @@ const EFFECT: SessionEffect = {
   position: 'p9',
   dropped: 1,
   omitted: OMITTED,
+  condensed: null,
   copy: {},
   closeReason: null,
 };
@@ -44,6 +45,20 @@ describe('the session of a turn that ends', () => {
       {},
       { state: 'live', watermark: 3, dropped: 1, omitted: OMITTED, position: 'p9' },
       null,
+    ],
+    [
+      'has all turns before as a summary when its agent condensed before it answered',
+      { condensed: 'before' },
+      {},
+      { condensedTo: 2 },
+      null,
+    ],
+    [
+      'has this turn as a summary, too, when its agent condensed later, whatever the end',
+      { ...cutOff, condensed: 'turn' },
+      { outcome: 'failed' },
+      { condensedTo: 3 },
+      reason,
     ],
     ['rests when its process has ended', { alive: false }, {}, { state: 'dormant', watermark: 3, process: null }, null],
     [

@@ -1,9 +1,10 @@
 import type { Failure } from '../../core/errors.ts';
 import { wellFormed } from '../../core/input/well-formed.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
+import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import { mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
+import { type Condensed, mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
 import type { EndKind } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
@@ -50,6 +51,8 @@ export interface SessionEffect {
   /** Turns of the history that it lacks. */
   readonly dropped: number;
   readonly omitted: Omissions;
+  /** What its agent replaced by a summary of its own; null: nothing. */
+  readonly condensed: Condensed | null;
   /** What was added to its transcript file, and its adapter's note. */
   readonly copy: Pick<SessionChange, 'mirror' | 'memo'>;
   /** Why it is closed with the turn; null: it is kept. */
@@ -80,7 +83,7 @@ export function endOf(facts: EndFacts): Write[] {
 /** Only a completed turn moves the watermark, with a position read back or a process still alive (R9). */
 function afterTurn(
   { turn, outcome }: EndFacts,
-  { was, alive, process, reopens, position, dropped, omitted, copy, closeReason }: SessionEffect,
+  { was, alive, process, reopens, position, dropped, omitted, condensed, copy, closeReason }: SessionEffect,
 ): { change: SessionChange; reason: string | null } {
   const at = position === undefined ? {} : { position };
   const rests = alive ? 'live' : reopens ? 'dormant' : 'lost';
@@ -97,7 +100,9 @@ function afterTurn(
     refuted: `turn ${turn.n} ended as ${outcome}`,
     'not told': 'it did not take a prompt',
   };
-  const change = { ...changes[was], ...copy, process: alive ? process : null };
+  const last = condensedTo(turn.n, condensed);
+  const summary = last === null ? {} : { condensedTo: last };
+  const change = { ...changes[was], ...summary, ...copy, process: alive ? process : null };
   if (closeReason === null) return { change, reason: reasons[was] };
   return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
 }
@@ -196,6 +201,7 @@ async function sentFacts(held: Held, turn: Turn, ending: Ending, result: Attempt
     position: storage.position,
     dropped: result.receipt.dropped,
     omitted: { shortened: result.receipt.shortened, leftOut: result.receipt.leftOut },
+    condensed: result.condensed ?? storage.condensed,
     copy: failure === null && ref !== null ? await mirror(result) : {},
     closeReason,
   };
@@ -223,6 +229,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
     position: noted,
     dropped: 0,
     omitted: NOTHING_OMITTED,
+    condensed: result.condensed,
     copy: noted === undefined ? {} : await mirror(result),
     closeReason: sessionWasCurrent ? null : 'it did not take the prompt that it was opened for',
   };
@@ -248,7 +255,13 @@ async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffe
  * After a failed attempt that will be followed by another: the session has seen a failed prompt. True: its storage contains
  * that prompt now, as far as can be read.
  */
-export async function noteFailedAttempt(held: Held, agent: Agent, traits: AgentTraits, result: AttemptResult) {
+export async function noteFailedAttempt(
+  held: Held,
+  { n }: Turn,
+  agent: Agent,
+  traits: AgentTraits,
+  result: AttemptResult,
+) {
   if (result.ref === null) return false;
   const { session } = result;
   const { position } = await readStorage(held, agent, traits, result);
@@ -256,7 +269,9 @@ export async function noteFailedAttempt(held: Held, agent: Agent, traits: AgentT
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
   const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
-  const change = { state, position, process: session.alive ? session.process : null } as const;
+  const last = condensedTo(n, result.condensed);
+  const summary = last === null ? {} : { condensedTo: last };
+  const change = { state, position, ...summary, process: session.alive ? session.process : null } as const;
   await held.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
   return moved;
 }
@@ -264,7 +279,10 @@ export async function noteFailedAttempt(held: Held, agent: Agent, traits: AgentT
 interface Stored {
   readonly position: string | null;
   readonly found: RecordPart[];
+  readonly condensed: Condensed | null;
 }
+
+const NOTHING_FOUND = { found: [], condensed: null };
 
 /** The position in the agent's storage and, if the stream was lost, the part of the turn that we did not see. */
 async function readStorage(
@@ -273,10 +291,10 @@ async function readStorage(
   traits: AgentTraits,
   { session, sessionId, failure, sent, outcome }: AttemptResult,
 ): Promise<Stored> {
-  if (!traits.position || sessionId === null) return { position: null, found: [] };
+  if (!traits.position || sessionId === null) return { position: null, ...NOTHING_FOUND };
   const told = 'position' in outcome ? outcome.position : undefined;
-  if (told !== undefined && (failure === null || session.alive)) return { position: told, found: [] };
-  if (failure === null || session.alive) return { position: await session.position(), found: [] };
+  if (told !== undefined && (failure === null || session.alive)) return { position: told, ...NOTHING_FOUND };
+  if (failure === null || session.alive) return { position: await session.position(), ...NOTHING_FOUND };
   return readTail(held, agent, sessionId, sent);
 }
 
@@ -285,5 +303,5 @@ export async function readTail(held: Held, agent: Agent, sessionId: string, sent
   const tail = await agent.tail(sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
   for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
-  return { position: tail?.position ?? null, found: parts.parts() };
+  return { position: tail?.position ?? null, found: parts.parts(), condensed: parts.condensed };
 }

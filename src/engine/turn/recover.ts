@@ -30,7 +30,8 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const readable = reopens && (await agent.traits()).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
   const gone = { alive: false, process: null, dropped: 0, omitted: NOTHING_OMITTED, copy: {}, closeReason: null };
-  const effect: SessionEffect = { was: 'cut off', reopens, position: tail?.position ?? null, ...gone };
+  const condensed = tail?.condensed ?? seen.condensed;
+  const effect: SessionEffect = { was: 'cut off', reopens, position: tail?.position ?? null, condensed, ...gone };
   await writeEnd(held, {
     turn,
     outcome: 'interrupted',

@@ -223,7 +223,7 @@ async function again(
   const { session, ref, sessionId, receipt } = result;
   if (tried !== null) run.tried.push({ rung: receipt.rung, sessionId, failure: tried });
   if (aside !== null) await held.putAside(agent, { ref, session, ...aside, force: true });
-  const holdsPrompt = aside === null && (await noteFailedAttempt(held, agent, traits, result));
+  const holdsPrompt = aside === null && (await noteFailedAttempt(held, turn, agent, traits, result));
   await held.lease.write({ write: 'retry', turn: turn.id, failure });
   return {
     attempt: course.attempt + 1,

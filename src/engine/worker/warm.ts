@@ -61,7 +61,7 @@ export async function warm(
 
 /** Keeps the opened session for the next turn, which finds it in the lineage. One that has no name yet cannot be found. */
 async function keep(held: Held, agent: Agent, restored: Restored): Promise<void> {
-  const { session, origin, parent, dropped, omitted } = restored.open;
+  const { session, origin, parent, dropped, omitted, condensedTo } = restored.open;
   if (session.id === null) return session.close();
   // The block is not delivered yet: the next turn puts it before its prompt.
   const told = restored.preface.length === 0;
@@ -83,6 +83,7 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
       parent,
       watermark,
       ...(rebuilt ? { dropped, omitted } : { dropped: 0 }),
+      condensedTo,
       state,
       position,
       process,

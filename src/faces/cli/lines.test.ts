@@ -10,6 +10,7 @@ const RECEIPT: Receipt = {
   rung: 'transcript',
   sessionId: 's2',
   carried: 3,
+  condensed: 0,
   dropped: 0,
   ...NOTHING_OMITTED,
   delivered: 3,
@@ -65,4 +66,9 @@ test.each([
 test('a context that could not be restored is shown with what would have been lost', () => {
   const line = receiptLine({ ...RECEIPT, rung: 'none', carried: 0, dropped: 3, tried: [] });
   expect(line).toBe('context not restored: 3 turns would have been lost');
+});
+
+test('condensed turns are not called proved', () => {
+  const line = receiptLine({ ...RECEIPT, rung: 'resume', carried: 2, condensed: 4, proof: 'proved', tried: [] });
+  expect(line).toBe('restored by resume: 2 turns carried (proof proved), 4 condensed by the agent, 0 dropped');
 });

@@ -27,13 +27,17 @@ export function usageLine(usage: Usage): string {
   return parts.join(', ');
 }
 
-/** A receipt in one line: how the session got its context, what was carried and dropped, the proof, and what failed before. */
+/** A receipt in one line: how the session got its context, what was carried, condensed and dropped, the proof, and what failed before. */
 export function receiptLine(receipt: PublicReceipt): string {
   return [how(receipt), ...extras(receipt)].join(', ') + failed(receipt.tried);
 }
 
-function how({ rung, carried, dropped, proof }: PublicReceipt): string {
-  const counts = `${turns(carried)} carried, ${dropped} dropped, proof ${proof}`;
+function how({ rung, carried, condensed, dropped, proof }: PublicReceipt): string {
+  // The proof is about the turns carried: nothing proves what a summary holds.
+  const counts =
+    condensed === 0
+      ? `${turns(carried)} carried, ${dropped} dropped, proof ${proof}`
+      : `${turns(carried)} carried (proof ${proof}), ${condensed} condensed by the agent, ${dropped} dropped`;
   switch (rung) {
     case 'new':
       return 'new session: nothing to carry';

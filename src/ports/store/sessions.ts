@@ -33,10 +33,14 @@ export interface NewSession
   readonly storage?: string;
   /** Left out: nothing. */
   readonly omitted?: Omissions;
+  /** Left out: 0. */
+  readonly condensedTo?: number;
 }
 
 export interface SessionChange
-  extends Partial<Pick<Session, 'state' | 'watermark' | 'dropped' | 'omitted' | 'position' | 'process' | 'memo'>> {
+  extends Partial<
+    Pick<Session, 'state' | 'watermark' | 'dropped' | 'omitted' | 'condensedTo' | 'position' | 'process' | 'memo'>
+  > {
   /** More of the agent's transcript file. `from` is the number of bytes mirrored already, or 0 to start over; else `invalid`. */
   readonly mirror?: { readonly from: number; readonly bytes: Uint8Array };
 }

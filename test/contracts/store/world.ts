@@ -229,6 +229,7 @@ export function receipt(set: Partial<Receipt> = {}): Receipt {
     rung: 'new',
     sessionId: null,
     carried: 0,
+    condensed: 0,
     dropped: 0,
     ...NOTHING_OMITTED,
     delivered: 0,

@@ -48,7 +48,7 @@ const PUBLIC_SENT = { attempt: 1, rung: 'transcript', delivered: { from: 1, to: 
 
 const RECEIPT: Receipt = {
   ...{ turn: 4, attempt: 1, agent: 'claude', rung: 'transcript', sessionId: 's-2', carried: 3, dropped: 0 },
-  ...{ shortened: 1, leftOut: { outputs: 2, images: 1, files: 0 } },
+  ...{ condensed: 2, shortened: 1, leftOut: { outputs: 2, images: 1, files: 0 } },
   ...{ delivered: 3, deliveredTokens: 40, unsettled: false, modelCalls: 0, usage: NO_USAGE, toolsRan: [] },
   ...{ proof: 'counted', before: 'counted', after: null, lockWaits: { count: 0, ms: 0 }, ms: 7 },
   tried: [{ rung: 'resume', sessionId: 's-1', failure: 'its files are gone' }],
@@ -122,17 +122,8 @@ test('other stored values are published without what is internal, and as their s
   };
   const session: Session = {
     ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
-    ...{
-      dropped: 0,
-      omitted: NOTHING_OMITTED,
-      state: 'live',
-      position: '4711:abc',
-      mirrored: 12,
-      memo: 'm',
-      process: SENT.process,
-      turns: 1,
-    },
-    ...{ usage: NO_USAGE, openedAt: 1, usedAt: 2 },
+    ...{ dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 2, state: 'live', position: '4711:abc', mirrored: 12 },
+    ...{ memo: 'm', process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
   const lock = { holder: 'worker', pid: 4711, epoch: 3, expiresIn: 900 };

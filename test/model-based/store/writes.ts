@@ -42,7 +42,7 @@ function newSession(session: Omit<Session, 'used'>): NewSession {
 
 function receiptOf({ turn, attempt }: { turn: string; attempt: number }, conversation: Conversation): Receipt {
   const found = conversation.turns.find((one) => one.id === turn);
-  const counts = { carried: 0, dropped: 0, delivered: 0, deliveredTokens: 0, modelCalls: 0, ms: 0 };
+  const counts = { carried: 0, condensed: 0, dropped: 0, delivered: 0, deliveredTokens: 0, modelCalls: 0, ms: 0 };
   const proofs = { proof: 'counted', before: 'counted', after: null } as const;
   return {
     turn: found?.n ?? null,

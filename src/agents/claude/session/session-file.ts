@@ -50,6 +50,11 @@ export class SessionFile {
     return this.#reader.positionAt(uuid);
   }
 
+  /** Whether the model gets a summary in place of what came before, if Claude continues from this entry. As of the last read. */
+  isCondensedAt(uuid: string): boolean {
+    return this.#reader.rootOf(uuid) === 'compaction';
+  }
+
   /** From here on everything is new, and this prompt comes next. */
   async mark(prompt: string): Promise<void> {
     await this.read();

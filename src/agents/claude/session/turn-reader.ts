@@ -4,7 +4,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';
-import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from '../transcript/updates.ts';
+import { assistantUpdates, compactionUpdate, resultUpdates, SYNTHETIC_MODEL } from '../transcript/updates.ts';
 import { costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded, tokensOf } from './result.ts';
 import { canRewind } from './rewind.ts';
 
@@ -148,9 +148,8 @@ export class TurnReader {
         return [{ sessionUpdate: '_claude/api_retry', attempt, max_retries, retry_delay_ms, error_status, error }];
       }
       case 'compact_boundary':
-        return [
-          { sessionUpdate: 'compaction_update', status: 'completed', metadata: message.compact_metadata ?? null },
-        ];
+        this.#calls.add(`compaction ${message.uuid}`);
+        return [compactionUpdate(message.compact_metadata)];
       case 'status':
         return message.status === 'compacting' ? [{ sessionUpdate: 'compaction_update', status: 'in_progress' }] : [];
       default:

@@ -79,6 +79,11 @@ export class ChainIndex {
     return node === undefined ? null : positionOf({ count: node.depth, leaf: uuid });
   }
 
+  /** Where the chain of this entry begins; null: it does not reach a root, or is not in the file. */
+  rootOf(uuid: string): Chain['root'] {
+    return this.#nodes.get(uuid)?.root ?? null;
+  }
+
   chain(): Chain {
     const leaf = this.#descends ? this.#tip : this.#noted;
     const node = this.#nodeAt(leaf);

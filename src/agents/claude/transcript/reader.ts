@@ -50,6 +50,11 @@ export class TranscriptReader {
     return this.#index.positionAt(uuid);
   }
 
+  /** See `ChainIndex`. As of the last read. */
+  rootOf(uuid: string): Chain['root'] {
+    return this.#index.rootOf(uuid);
+  }
+
   /** What was appended since the last read, in order, in pieces of about a megabyte. */
   async *read(): AsyncGenerator<readonly Entry[]> {
     for (let piece = this.#next(); piece !== null; piece = this.#next()) {

@@ -15,10 +15,16 @@ export function updatesOf(entries: Iterable<Entry>): Update[] {
     if (entry.isSidechain === true) continue;
     if (entry.type === 'assistant') updates.push(...answerUpdates(entry));
     if (entry.type === 'user') updates.push(...resultUpdates(entry.message));
+    if (entry.subtype === 'compact_boundary') updates.push(compactionUpdate(entry.compactMetadata));
     const title = entry.type === 'ai-title' ? entry.aiTitle : entry.type === 'custom-title' ? entry.customTitle : null;
     if (typeof title === 'string') updates.push({ sessionUpdate: 'session_info_update', title });
   }
   return updates;
+}
+
+/** Claude has replaced everything before by a summary. */
+export function compactionUpdate(metadata: unknown): Update {
+  return { sessionUpdate: 'compaction_update', status: 'completed', metadata: metadata ?? null };
 }
 
 function answerUpdates({ message, isApiErrorMessage }: Entry): Update[] {

@@ -17,6 +17,7 @@ export const COMMANDS = {
   'ask!': (turn, title, message) => ask(turn, title, message, true),
   say: (turn, text) => turn.say(text),
   think: (turn, text) => turn.update({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text } }),
+  condense: (turn) => turn.update({ sessionUpdate: 'compaction_update', status: 'completed' }),
   title: (turn, title) => turn.update({ sessionUpdate: 'session_info_update', title }),
   async stream(turn, rest) {
     const [chunks = 10, ms = 10] = rest.split(/\s+/).map(Number);

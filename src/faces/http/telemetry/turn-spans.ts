@@ -29,9 +29,9 @@ export class TurnSpans implements Telemetry {
     this.#open.set(id, span);
   }
 
-  restored({ rung, proof, carried, dropped, modelCalls, lockWaits }: Receipt, turn: string | null): void {
+  restored({ rung, proof, carried, condensed, dropped, modelCalls, lockWaits }: Receipt, turn: string | null): void {
     const span = turn === null ? undefined : this.#open.get(turn);
-    const facts = { rung, proof, carried, dropped, model_calls: modelCalls, lock_waits: lockWaits.count };
+    const facts = { rung, proof, carried, condensed, dropped, model_calls: modelCalls, lock_waits: lockWaits.count };
     for (const [name, value] of Object.entries(facts)) span?.setAttribute(`throughline.restore.${name}`, value);
   }
 

@@ -96,8 +96,9 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 }
 
 export const SESSION = `
-  SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted, s.state,
-    s.position, s.process, s.mirrored, s.memo, s.turns, s.usage, s.opened_at AS openedAt, s.used_at AS usedAt
+  SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted,
+    s.condensed_to AS condensedTo, s.state, s.position, s.process, s.mirrored, s.memo, s.turns, s.usage,
+    s.opened_at AS openedAt, s.used_at AS usedAt
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
 export type SessionRow = Row<Session, 'usage', 'process' | 'omitted'> & { readonly no: number };

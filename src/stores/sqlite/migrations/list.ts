@@ -8,6 +8,7 @@ import { sql as taskLimits } from './0007-task-limits.ts';
 import { sql as omitted } from './0008-omitted.ts';
 import { sql as trackedPrompts } from './0009-tracked-prompts.ts';
 import { sql as limits } from './0010-limits.ts';
+import { sql as condensed } from './0011-condensed.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly string[] = [
   omitted,
   trackedPrompts,
   limits,
+  condensed,
 ];

@@ -12,11 +12,12 @@ const BY_REF = `${SESSION} WHERE s.ref = ? AND s.conv = ?`;
 const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = ? AND conv = ?';
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
-  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, state, position, process, storage,
-    omitted, turns, usage, opened_at, used_at, used_seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
+    storage, omitted, turns, usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = `
-  UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, position = ?, process = ?, memo = ?, mirrored = ? WHERE no = ?`;
+  UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, condensed_to = ?, position = ?, process = ?, memo = ?, mirrored = ?
+  WHERE no = ?`;
 // A separate statement: naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
@@ -61,6 +62,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
       session.parent,
       session.watermark,
       session.dropped,
+      session.condensedTo ?? 0,
       session.state,
       session.position,
       session.process === null ? null : JSON.stringify(session.process),
@@ -93,8 +95,8 @@ export function changeSession(
   const memo = change.memo === undefined ? session.memo : change.memo;
   const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
   const omitted = change.omitted === undefined ? session.omitted : JSON.stringify(change.omitted);
-  const dropped = change.dropped ?? session.dropped;
-  db.run(CHANGE, watermark, dropped, omitted, position, process, memo, mirrored, session.no);
+  const lacks = [change.dropped ?? session.dropped, omitted, change.condensedTo ?? session.condensedTo];
+  db.run(CHANGE, watermark, ...lacks, position, process, memo, mirrored, session.no);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import type { PublicSession } from '../../../../core/public/session.ts';
 import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
 import { directory } from '../../input.ts';
 import { time } from '../../lines.ts';
@@ -36,13 +37,16 @@ async function either(key: string | undefined, { agent, cwd }: { agent?: string;
 async function sessionsOf(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const oldestFirst = (await engine.sessions(key)).toReversed();
-    const show = ({ id, agent, origin, watermark, state, openedAt, parent }: (typeof oldestFirst)[number]) => {
-      const from = parent === null ? '' : ` from ${oneLine(parent)}`;
-      const what = `${oneLine(agent)}, ${origin}${from}, ${state}, knows up to turn ${watermark}, opened ${time(openedAt)}`;
-      output.line(styled('bold', oneLine(id)), `  ${what}`);
-    };
+    const show = (session: (typeof oldestFirst)[number]) =>
+      output.line(styled('bold', oneLine(session.id)), `  ${sessionLine(session)}`);
     await output.each(oldestFirst, show, 'This conversation has no session yet.');
   });
+}
+
+function sessionLine({ agent, origin, parent, state, watermark, condensedTo, openedAt }: PublicSession): string {
+  const from = parent === null ? '' : ` from ${oneLine(parent)}`;
+  const summary = condensedTo === 0 ? '' : ` (up to turn ${condensedTo} condensed by the agent)`;
+  return `${oneLine(agent)}, ${origin}${from}, ${state}, knows up to turn ${watermark}${summary}, opened ${time(openedAt)}`;
 }
 
 const TITLE_SHOWN = 80;

@@ -12,8 +12,9 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Shows the turns and who answered them. A line between two turns says where one session ended and another began, and\n' +
-      'how that session got its context. With --json, one object {conversation, turns, sessions, receipts}; a turn has its\n' +
-      'prompt as content blocks in `prompt`, and as text in `promptText`.',
+      'how that session got its context, or that the agent condensed earlier turns into a summary of its own. With --json,\n' +
+      'one object {conversation, turns, sessions, receipts}; a turn has its prompt as content blocks in `prompt`, and as\n' +
+      'text in `promptText`.',
     examples: ['throughline show notes', "throughline show notes --json | jq '.receipts[-1]'"],
   });
 }
@@ -38,19 +39,33 @@ function forPeople({ conversation, turns: all, sessions, receipts }: Conversatio
   output.line(styled('dim', `${id}, ${time(createdAt)}, ${turns(historyCount)} in ${lived}${from}`));
   const receiptOf = new Map(receipts.map((receipt) => [receipt.turn, receipt]));
   let session: string | null = null;
+  let condensed = 0;
   for (const turn of all) {
-    showSeam(turn, session, receiptOf.get(turn.n) ?? null, output);
+    const receipt = receiptOf.get(turn.n) ?? null;
+    if (sessionEnds(turn, session)) showSeam(turn, receipt, output);
+    else if (receipt !== null && receipt.condensed > condensed) showCondensed(receipt, output);
     showTurn(turn, output);
     session = turn.sessionId ?? session;
+    condensed = receipt?.condensed ?? 0;
   }
 }
 
+function sessionEnds({ sessionId }: TurnView, before: string | null): boolean {
+  return sessionId === null || sessionId !== before;
+}
+
 /** Where a turn was answered in another session than the turn before, or in none. */
-function showSeam({ sessionId }: TurnView, before: string | null, receipt: PublicReceipt | null, output: Output): void {
-  if (receipt === null || (sessionId !== null && sessionId === before)) return;
+function showSeam({ sessionId }: TurnView, receipt: PublicReceipt | null, output: Output): void {
+  if (receipt === null) return;
   const where = sessionId === null ? 'no session' : `session ${oneLine(sessionId)}`;
   output.line();
   output.line(styled('cyan', `─── ${where}: ${oneLine(receiptLine(receipt))}`));
+}
+
+/** Where the agent replaced earlier turns by a summary, within one session. */
+function showCondensed({ condensed }: PublicReceipt, output: Output): void {
+  output.line();
+  output.line(styled('cyan', `─── the agent condensed ${turns(condensed)} into a summary of its own`));
 }
 
 function showTurn(turn: TurnView, output: Output): void {

@@ -51,6 +51,9 @@ export class TurnView {
     if (update.sessionUpdate === 'tool_call' || update.sessionUpdate === 'tool_call_update') {
       this.#tool(update as ToolCallFields);
     }
+    if (update.sessionUpdate === 'compaction_update' && update.status === 'in_progress') {
+      this.#output.progress('the agent condenses the conversation …');
+    }
   }
 
   /** A tool is shown when it starts, and when it fails. */

@@ -1,0 +1,44 @@
+import type { Condensed } from '../turn/record.ts';
+
+/*
+ * An agent whose window is full replaces what came before by a summary of its own. Those turns are condensed: the session neither has
+ * them word for word nor lacks them. `condensedTo` of a session is the last of them; all of its turns up to there are condensed.
+ */
+
+/** The last condensed turn after turn `n`; null: the agent condensed nothing in it. */
+export function condensedTo(n: number, condensed: Condensed | null): number | null {
+  if (condensed === null) return null;
+  return condensed === 'turn' ? n : n - 1;
+}
+
+/**
+ * The last condensed turn of a session that was opened again. `shown`: what the agent's own storage shows, as the adapter reads it.
+ * A summary that nobody saw being made may hold everything.
+ */
+export function condensedWhenOpened(
+  known: { readonly condensedTo: number; readonly watermark: number },
+  shown: boolean | number | undefined,
+): number {
+  if (shown === undefined) return known.condensedTo;
+  if (typeof shown === 'number') return Math.max(known.condensedTo, shown);
+  if (!shown) return 0;
+  return known.condensedTo > 0 ? known.condensedTo : known.watermark;
+}
+
+/** Every turn of the history is counted once. */
+export interface TurnCounts {
+  readonly carried: number;
+  readonly condensed: number;
+  readonly dropped: number;
+}
+
+/** `upTo`: how many turns the history has up to the last condensed one. The dropped ones among them were never told. */
+export function turnCounts(history: number, dropped: number, upTo: number): TurnCounts {
+  const condensed = Math.max(0, Math.min(upTo, history) - dropped);
+  return { carried: history - dropped - condensed, condensed, dropped };
+}
+
+/** The same after a turn in which the agent condensed everything before it. */
+export function allCondensed<T extends TurnCounts>(counts: T): T {
+  return { ...counts, carried: 0, condensed: counts.carried + counts.condensed };
+}

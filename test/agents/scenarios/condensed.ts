@@ -1,0 +1,68 @@
+import { rmSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ALLOW_BASH, type ClaudeAdapter, ClaudeHome, codeword } from '../claude-home.ts';
+
+// The smallest window that Claude accepts. Three prompts of this length do not fit into it.
+const SETTINGS = { ...ALLOW_BASH, autoCompactWindow: 100_000 };
+const LONG = ' lorem ipsum'.repeat(8_000);
+const WORDS = ['amber', 'birch', 'cedar', 'dune', 'elm', 'fir'];
+const QUESTION = 'Which codewords have you seen?';
+const counts = (carried: number, condensed: number, dropped = 0) => ({ carried, condensed, dropped });
+
+/** Six turns; Claude condenses by itself in the fourth. */
+async function sixTurns(adapter: ClaudeAdapter) {
+  const home = await ClaudeHome.make(adapter, SETTINGS, {}, { window: 100_000 });
+  const cwd = home.directory('work');
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { cwd });
+  const said = [];
+  for (const word of WORDS)
+    said.push(await chat.ask(`${codeword(word)}${'bcde'.includes(word.charAt(0)) ? LONG : ''}`));
+  return { home, tl, chat, said };
+}
+
+export function condensed(adapter: ClaudeAdapter): void {
+  test('turns that the model has only as Claude’s summary are told apart, in a living and in a resumed session', async () => {
+    const { home, tl, said } = await sixTurns(adapter);
+    await using _ = home;
+    expect(said.map(({ receipt }) => receipt)).toMatchObject([
+      counts(0, 0),
+      counts(1, 0),
+      counts(2, 0),
+      counts(0, 3),
+      counts(1, 3),
+      counts(2, 3),
+    ]);
+    await tl.close();
+    const chat = (await home.open()).conversation('chat');
+    const { receipt, reply } = await chat.ask(QUESTION);
+    expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved', ...counts(3, 3) });
+    // The model answers from the summary, and its own words show that the first turns are not there.
+    expect(reply).toContain('amber, birch, cedar, dune, elm, fir');
+    const told = JSON.stringify(home.model.lastRequest()?.raw);
+    expect(told).toContain('This session is being continued from a previous conversation');
+    expect(told.split(LONG)).toHaveLength(3);
+    expect((await chat.show()).sessions).toMatchObject([{ watermark: 7, condensedTo: 3 }]);
+  });
+
+  test('the usage of the turn includes the call for the summary', async () => {
+    const { home, said } = await sixTurns(adapter);
+    await using _ = home;
+    expect(said.map(({ turn }) => turn.usage?.modelCalls)).toEqual([1, 1, 1, 2, 1, 1]);
+    const tokens = said.reduce((sum, { turn }) => sum + (turn.usage?.inputTokens ?? 0), 0);
+    expect(tokens).toBe(home.model.served.inputTokens);
+  });
+
+  test('a deleted file comes back with its summary; on request, the turns themselves come back', async () => {
+    const { home, tl } = await sixTurns(adapter);
+    await using _ = home;
+    await tl.close();
+    for (const file of home.transcripts()) rmSync(file);
+    const chat = (await home.open()).conversation('chat');
+    const same = await chat.ask('Hello.');
+    expect(same.receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', ...counts(3, 3) });
+    const { receipt } = await chat.ask(QUESTION, { restore: { rung: 'rehydrate' } });
+    // As many as fit into the budget: half of the window.
+    expect(receipt).toMatchObject(counts(3, 0, 4));
+  });
+}
