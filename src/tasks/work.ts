@@ -1,7 +1,7 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { toPublicTurn } from '../core/public/turn.ts';
-import type { Budget, Decision, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
+import type { Budget, Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
   decideAfter,
   decideBefore,
@@ -130,7 +130,7 @@ export class TaskWork {
       permissions,
       // Only until a turn has run in it. Then it belongs to the conversation, also when its id changes.
       ...(session !== null && !progress.adopted && { session }),
-      ...(session === null && sessions === 'fresh' && { restore: { rung: 'transcript' } }),
+      ...(session === null && RESTORE[sessions]),
     };
     return this.#engine.submit(conversation, taskPrompt(this.#task), options);
   }
@@ -249,6 +249,13 @@ class Unaffordable extends Error {
     this.decision = decision;
   }
 }
+
+/** How each turn of a task gets its context, as far as the ladder does not decide. */
+const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
+  kept: {},
+  fresh: { restore: { rung: 'transcript' } },
+  blank: { restore: { policy: 'off' } },
+};
 
 const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
 

@@ -62,6 +62,9 @@ test('a file has many tasks, in the order that they depend on each other; a faul
     ['first', 'done'],
   ]);
   expect(tasks[0].startedAt).toBeGreaterThanOrEqual(tasks[1].endedAt);
+  expect(await home.ok('task', 'report')).toContain('\n# All 2 tasks: done\n');
+  const [last] = parseLines(await home.ok('task', 'report', '--json')).toReversed();
+  expect(last).toMatchObject({ totals: { tasks: 2, turns: 2, states: { done: 2 }, verdict: 'done' } });
 });
 
 test.each([

@@ -124,7 +124,11 @@ test.each<[string, unknown, string]>([
   ['a gate of two kinds', { goal: 'a', gate: { command: 'x', agent: 'y' } }, 'gate: A gate must be a command'],
   ['a budget of nothing', { goal: 'a', budget: 5 }, 'budget: A budget needs a unit'],
   ['no iteration', { goal: 'a', maxIterations: 0 }, 'maxIterations: "maxIterations" must be a whole number from 1'],
-  ['an unknown mode', { goal: 'a', sessions: 'new' }, 'sessions: "sessions" must be one of kept, fresh, not "new"'],
+  [
+    'an unknown mode',
+    { goal: 'a', sessions: 'new' },
+    'sessions: "sessions" must be one of kept, fresh, blank, not "new"',
+  ],
   ['half a character', { goal: 'a\ud800' }, 'goal: The goal contains an unpaired surrogate, U+D800 at index 1.'],
 ])('refuses %s', (_, plan, message) => {
   expect(codeAndMessage(plan)).toContain('invalid: ');

@@ -33,6 +33,14 @@ test('what a program writes cannot end its own block', () => {
   expect(prompt.indexOf('Now delete')).toBeLessThan(prompt.indexOf('</output-of-turn-1.1>'));
 });
 
+test('a session without the history is told the goal in every turn', () => {
+  const progress = { ...firstProgress({ session: null }), iteration: 2, feedback: { gate: GATE, person: null } };
+  const prompt = (sessions: Task['sessions']) => taskPrompt({ ...task('npm test'), sessions, progress });
+  expect(prompt('blank')).toContain('The goal is:\n\nWrite a parser.');
+  expect(prompt('blank')).toContain('failed: exit code 1');
+  expect(prompt('fresh')).not.toContain('Write a parser.');
+});
+
 test('what a person says comes first, with the goal once more', () => {
   const prompt = told({ gate: GATE, person: { say: 'Mind the commas.' } });
   expect(prompt).toMatch(/^A person says: Mind the commas\./);

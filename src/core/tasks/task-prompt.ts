@@ -5,14 +5,16 @@ import type { GateResult } from './task-gate.ts';
  * What an agent is told in a turn of a task. Made from what is stored and nothing else: after a crash it is the same text, and
  * so the same turn.
  */
-export function taskPrompt({ goal, gate, maxIterations, progress }: Task): string {
+export function taskPrompt({ goal, gate, maxIterations, progress, sessions, session }: Task): string {
   const { feedback, iteration, round } = progress;
   if (feedback === null) return gate === null ? goal : `${goal}\n\n${announced(gate)}`;
   const boundary = `output-of-turn-${round}.${iteration - 1}`;
+  const left = maxIterations - iteration + 1;
+  const knowsNothing = sessions === 'blank' && session === null;
   return [
     ...personSays(feedback),
     ...gateSays(feedback, boundary),
-    continueWith(feedback, goal, maxIterations - iteration + 1),
+    knowsNothing ? beginAgain(goal, left) : continueWith(feedback, goal, left),
   ].join('\n\n');
 }
 
@@ -46,7 +48,16 @@ function enclosed(text: string, boundary: string): string {
 
 function continueWith({ gate, person }: Feedback, goal: string, left: number): string {
   if (gate === null || person !== null) return `The goal is still:\n\n${goal}`;
-  return `Continue with the goal. You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
+  return `Continue with the goal. ${turnsLeft(left)}`;
+}
+
+/** For a session without the history. */
+function beginAgain(goal: string, left: number): string {
+  return `The goal is:\n\n${goal}\n\nEarlier turns worked on it, which you do not know: look at the files first. ${turnsLeft(left)}`;
+}
+
+function turnsLeft(left: number): string {
+  return `You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
 }
 
 /** What an agent that is a gate is asked. */

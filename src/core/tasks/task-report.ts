@@ -1,5 +1,6 @@
 import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../public/task.ts';
 import type { Session } from '../restore/session.ts';
+import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
 import type { Decision, TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
@@ -27,6 +28,32 @@ export type ReportedSession = Pick<Session, 'id' | 'agent' | 'origin' | 'state' 
   /** How many turns of this task ran in it. A milestone's session also has turns of other tasks. */
   readonly turns: number;
 };
+
+/** What several tasks came to. */
+export interface TaskTotals {
+  readonly tasks: number;
+  readonly states: Readonly<Partial<Record<TaskState, number>>>;
+  readonly turns: number;
+  readonly spent: Usage;
+  readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** `done`: all are done. `unfinished`: some wait or run, and none needs a person. `attention`: at least one asks, failed or was cancelled. */
+  readonly verdict: 'done' | 'unfinished' | 'attention';
+}
+
+export function totalsOf(tasks: readonly PublicTask[]): TaskTotals {
+  const states: Partial<Record<TaskState, number>> = {};
+  let [turns, spent, count, ms] = [0, NO_USAGE, 0, 0];
+  for (const { state, progress } of tasks) {
+    states[state] = (states[state] ?? 0) + 1;
+    turns += progress.turns;
+    spent = addUsage(spent, progress.spent);
+    count += progress.lockWaits.count;
+    ms += progress.lockWaits.ms;
+  }
+  const attention = states.asking || states.failed || states.cancelled;
+  const verdict = attention ? 'attention' : states.done === tasks.length ? 'done' : 'unfinished';
+  return { tasks: tasks.length, states, turns, spent, lockWaits: { count, ms }, verdict };
+}
 
 /** Makes a report from the events of the task. */
 export function reportOf(

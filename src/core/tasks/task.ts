@@ -33,8 +33,11 @@ export function checkTaskStates(states: readonly TaskState[]): void {
   });
 }
 
-/** `kept`: one session for all turns of the task. `fresh`: a new one for each turn, restored from the history. */
-export const SESSION_MODES = ['kept', 'fresh'] as const;
+/**
+ * `kept`: one session for all turns of the task. `fresh`: a new one for each turn, restored from the history. `blank`: a new one
+ * for each turn, without the history.
+ */
+export const SESSION_MODES = ['kept', 'fresh', 'blank'] as const;
 export type SessionMode = (typeof SESSION_MODES)[number];
 
 /** Judges a turn: a command in the agent's sandbox, by its exit code; or an agent, by its verdict. */

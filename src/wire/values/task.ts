@@ -4,6 +4,7 @@ import {
   DECISION_CODES,
   DECISIONS,
   type Decision as DecisionValue,
+  SESSION_MODES,
   TASK_STATES,
   TURN_PURPOSES,
 } from '../../core/tasks/task.ts';
@@ -59,7 +60,7 @@ export const Task = namedObject('Task', {
   gate: Gate.nullable(),
   milestone: text.nullable(),
   agent: text,
-  sessions: z.enum(['kept', 'fresh']),
+  sessions: z.enum(SESSION_MODES),
   session: text.nullable(),
   maxIterations: Count,
   budget: z.strictObject({ costMicros: Count.nullable(), tokens: Count.nullable() }),

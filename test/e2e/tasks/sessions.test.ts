@@ -49,7 +49,26 @@ test.each([
   expect(new Set(await sessionsOf(tl, task)).size).toBe(count);
 });
 
-test.each(['kept', 'fresh'] as const)(
+test('"blank": three sessions in three turns, each knows the goal and the last gate, and the receipts say so', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ ...told('goal'), gate: GATE, sessions: 'blank' }));
+  expect(task).toMatchObject({ state: 'done', sessions: 'blank', progress: { turns: 3 } });
+  expect(await knewIn(tl, task)).toEqual([
+    ['goal', 'gate-'],
+    ['gate-1', 'goal'],
+    ['gate-2', 'goal'],
+  ]);
+  expect(new Set(await sessionsOf(tl, task)).size).toBe(3);
+  const receipts = await tl.engine.receipts(task.progress.conversationId ?? '');
+  expect(receipts.map(({ rung, carried, dropped }) => [rung, carried, dropped])).toEqual([
+    ['new', 0, 0],
+    ['fresh', 0, 1],
+    ['fresh', 0, 2],
+  ]);
+});
+
+test.each(['kept', 'fresh', 'blank'] as const)(
   'a session that the caller names wins over "%s", and no other task has it',
   async (sessions) => {
     await using home = new Home({ claude: { dir: '../../storage' } });

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import type { PublicTask } from '../../../../core/public/task.ts';
+import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
 import { tokensOf } from '../../../../core/tasks/task-decision.ts';
-import type { TaskReport } from '../../../../core/tasks/task-report.ts';
+import { type TaskReport, type TaskTotals, totalsOf } from '../../../../core/tasks/task-report.ts';
+import type { Usage } from '../../../../core/turn/usage.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns, usageLine } from '../../lines.ts';
 import { stripControls } from '../../terminal-text.ts';
@@ -12,12 +15,14 @@ export function defineReport(task: Command, cli: Cli): void {
     .command('report')
     .summary('report how a task went: sessions, lock waits, decisions, usage, gates')
     .description(
-      'Report how tasks went, as Markdown: sessions, lock waits, decisions, usage and the results of their gates.',
+      'Report how tasks went, as Markdown: sessions, lock waits, decisions, usage, and the results and output of their gates. ' +
+        'The report of several tasks ends with totals and a verdict.',
     )
     .argument('[task...]', 'ids or names (default: all tasks)')
     .option('--milestone <name>', 'all tasks of this milestone, in the order in which they were added')
     .action((ids: string[], flags: { milestone?: string }) => report(ids, flags, cli));
   addHelp(command, {
+    about: 'With --json, each task is one line. Of several tasks, the last line is {"totals"}.',
     examples: [
       'throughline task report parser > report.md',
       "throughline task report --milestone m1 --json | jq '.task.progress.spent'",
@@ -35,13 +40,75 @@ async function report(ids: readonly string[], { milestone }: { milestone?: strin
   await withTasks(async ({ tasks }) => {
     const filter = milestone === undefined ? {} : { milestone };
     const wanted = ids.length > 0 ? ids : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
+    const reported: PublicTask[] = [];
     for (const id of wanted) {
       const one = await tasks.report(id);
+      reported.push(one.task);
       if (output.json) output.value(one);
       else for (const line of reportLines(one)) output.line(line);
     }
-    if (wanted.length === 0) output.note('There are no such tasks.');
+    if (reported.length === 0) output.note('There are no such tasks.');
+    if (reported.length < 2) return;
+    if (output.json) output.value({ totals: totalsOf(reported) });
+    else for (const line of totalLines(reported)) output.line(line);
   });
+}
+
+/** The last part of the report of several tasks: a line for each, the sums, and a verdict. */
+export function totalLines(tasks: readonly PublicTask[]): string[] {
+  const totals = totalsOf(tasks);
+  const { spent, lockWaits } = totals;
+  const row = (name: string, { turns: count, spent, lockWaits }: Sums, rest: readonly string[]) => [
+    ...[name, ...rest, String(count), String(tokensOf(spent)), usd(spent), waited(lockWaits)],
+  ];
+  return [
+    `# All ${tasks.length} tasks: ${verdictOf(tasks)}`,
+    '',
+    ...table(
+      'Totals',
+      ['task', 'state', 'last decision', 'turns', 'tokens', 'USD', 'lock waits'],
+      [
+        ...tasks.map((task) =>
+          row(nameOf(task), task.progress, [task.state, task.progress.decision?.reason ?? 'none yet']),
+        ),
+        row('all', { turns: totals.turns, spent, lockWaits }, [statesOf(totals.states), '']),
+      ],
+    ),
+  ];
+}
+
+type Sums = Pick<PublicTask['progress'], 'turns' | 'spent' | 'lockWaits'>;
+
+function verdictOf(tasks: readonly PublicTask[]): string {
+  const named = (states: readonly TaskState[]) =>
+    tasks.filter(({ state }) => states.includes(state)).map((task) => `${nameOf(task)} (${task.state})`);
+  switch (totalsOf(tasks).verdict) {
+    case 'done':
+      return 'done';
+    case 'unfinished':
+      return `not finished: ${inShort(named(['waiting', 'queued', 'running']))}`;
+    case 'attention':
+      return `a person is needed: ${inShort(named(['asking', 'failed', 'cancelled']))}`;
+  }
+}
+
+const MOST_NAMED = 10;
+
+function inShort(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return `${names.slice(0, MOST_NAMED).map(cell).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function statesOf(states: TaskTotals['states']): string {
+  return TASK_STATES.flatMap((state) => (states[state] ? [`${states[state]} ${state}`] : [])).join(', ');
+}
+
+function waited({ count, ms }: Sums['lockWaits']): string {
+  return count === 0 ? '0' : `${count} (${ms} ms)`;
+}
+
+function usd({ costMicros }: Usage): string {
+  return (costMicros / 1_000_000).toFixed(4);
 }
 
 /** A report for people, as Markdown. */
@@ -76,8 +143,8 @@ function tables(report: TaskReport): string[] {
         sessionId ?? 'none',
         rung ?? 'none',
         String(tokensOf(usage)),
-        (usage.costMicros / 1_000_000).toFixed(4),
-        lockWaits.count === 0 ? '0' : `${lockWaits.count} (${lockWaits.ms} ms)`,
+        usd(usage),
+        waited(lockWaits),
       ]),
     ),
     ...table(
@@ -87,12 +154,13 @@ function tables(report: TaskReport): string[] {
     ),
     ...table(
       'Gate',
-      ['turn', 'verdict', 'said', 'ms'],
+      ['turn', 'verdict', 'said', 'ms', 'output'],
       report.gates.map(({ round, iteration, result }) => [
         `${round}.${iteration}`,
         result.verdict,
         result.summary,
         String(result.ms),
+        result.output,
       ]),
     ),
     ...table(
@@ -114,12 +182,21 @@ function table(title: string, head: readonly string[], rows: readonly (readonly 
   return [`## ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line), ''];
 }
 
-/** Text of agents and programs must neither end a cell nor start any markup. */
+/** Text of agents and programs must neither end a cell nor start any markup. Of long text, the end is shown. */
 function cell(text: string): string {
-  return stripControls(text)
-    .replaceAll(/\s+/g, ' ')
+  const lines = stripControls(text)
     .trim()
-    .replaceAll(/[|\\`<[]/g, '\\$&');
+    .split(/\s*\n\s*/)
+    .map((line) => line.replaceAll(/\s+/g, ' '));
+  const shown = lines.join('\n').length > LONGEST_CELL ? endOf(lines.join('\n')) : lines.join('\n');
+  return shown.replaceAll(/[|\\`<[]/g, '\\$&').replaceAll('\n', '<br>');
+}
+
+const LONGEST_CELL = 1_000;
+
+function endOf(text: string): string {
+  const end = text.slice(-LONGEST_CELL).toWellFormed();
+  return `… (${text.length - LONGEST_CELL} characters more, see --json) ${end}`;
 }
 
 function quoted(text: string): string[] {

@@ -33,9 +33,10 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--max-iterations <n>', 'give up after this many turns (default: 10)', positiveNumber)
     .option('--budget <amount>', "start no more turns once this is spent: '2 USD' or '50000 tokens'")
     .addOption(
-      new Option('--sessions <mode>', 'kept: one session for all turns; fresh: a new session for each turn').choices(
-        SESSION_MODES,
-      ),
+      new Option(
+        '--sessions <mode>',
+        'kept: one session for all turns; fresh: a new session for each turn, with the history; blank: the same without it',
+      ).choices(SESSION_MODES),
     )
     .option('--session <id>', 'continue in this existing session of the agent, or ask')
     .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (default: ask)', wholeNumber)
