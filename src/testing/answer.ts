@@ -80,8 +80,14 @@ function goneSignal(response: ServerResponse): AbortSignal {
  * answer in a certain form (Gemini CLI has each prompt's difficulty judged that way).
  */
 function isSideCall({ tools, model, system, schema, raw }: Omit<RequestBody, 'messages'> & { readonly raw: Json }) {
+  // Codex asks for titles with all its tools.
+  if (schema !== null && isTitle(schema)) return true;
   if (tools.length > 0) return false;
   return schema !== null || /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
+}
+
+function isTitle({ properties }: Json): boolean {
+  return isObject(properties) && Object.keys(properties).join() === 'title';
 }
 
 /** Claude 2.1 asks for a title with "You are naming a coding session …". */

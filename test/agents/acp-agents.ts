@@ -35,7 +35,9 @@ export function ownAgent(
 }
 
 /** Why the real agents cannot be tried here; null: they can. */
-export function missing(name: '@agentclientprotocol/claude-agent-acp' | '@zed-industries/codex-acp'): string | null {
+export function missing(
+  name: '@agentclientprotocol/claude-agent-acp' | '@agentclientprotocol/codex-acp',
+): string | null {
   return existsSync(join(packageFolder, 'node_modules', name)) ? null : NOT_INSTALLED;
 }
 
@@ -56,6 +58,9 @@ export function claudeAcp(
   return { adapter: 'acp', package: packageFolder, env, options: { agent: 'claude-code', ...options } };
 }
 
+/** A model that this Codex does not know. For those that it knows, all tools are functions of a script that the model writes. */
+const PLAIN_MODEL = 'gpt-5.4';
+
 /**
  * Codex behind its ACP program. In full access, because its sandbox needs a program that not every machine has; its TMPDIR lies
  * apart from its home, or it refuses to run a shell.
@@ -64,6 +69,7 @@ export function codexAcp(
   model: Model,
   root: string,
   options: Readonly<Record<string, unknown>> = {},
+  name = PLAIN_MODEL,
 ): AcpAgentSettings {
   const home = join(root, 'codex-home');
   const temporary = join(root, 'codex-tmp');
@@ -71,7 +77,7 @@ export function codexAcp(
   mkdirSync(temporary, { recursive: true });
   writeFileSync(
     join(home, '.codex', 'config.toml'),
-    `model = "gpt-5.4"
+    `model = "${name}"
 model_provider = "standin"
 [model_providers.standin]
 name = "stand-in"
@@ -80,6 +86,7 @@ wire_api = "responses"
 env_key = "STANDIN_KEY"
 `,
   );
-  const env = { HOME: home, TMPDIR: temporary, STANDIN_KEY: 'fake', NO_BROWSER: '1' };
-  return { adapter: 'acp', package: packageFolder, env, options: { agent: 'codex', mode: 'full-access', ...options } };
+  const env = { ...cache, HOME: home, TMPDIR: temporary, STANDIN_KEY: 'fake', NO_BROWSER: '1' };
+  const all = { agent: 'codex', mode: 'agent-full-access', ...options };
+  return { adapter: 'acp', package: packageFolder, env, options: all };
 }

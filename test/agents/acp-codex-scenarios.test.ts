@@ -3,7 +3,7 @@ import { codexAcp, missing } from './acp-agents.ts';
 import { execCommand } from './acp-contract.ts';
 import { acpScenarios } from './acp-scenarios.ts';
 
-const why = missing('@zed-industries/codex-acp');
+const why = missing('@agentclientprotocol/codex-acp');
 if (why !== null) test('codex keeps its context', (context) => context.skip(why));
 else {
   acpScenarios({

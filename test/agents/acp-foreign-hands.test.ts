@@ -17,7 +17,7 @@ type Way = 'cancelled' | 'killed';
 const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way, why: string | null])[] = [
   ['an agent of ours', (model, root) => ownAgent(model, root, ['honest']), 'killed', null],
   // Joins two prompts when the first was not answered.
-  ['codex-acp', codexAcp, 'killed', missing('@zed-industries/codex-acp')],
+  ['codex-acp', codexAcp, 'killed', missing('@agentclientprotocol/codex-acp')],
   // Writes in the person's place that it was stopped.
   ['claude-agent-acp', claudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
 ];

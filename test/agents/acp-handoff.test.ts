@@ -6,7 +6,7 @@ import { AcpHome } from './acp-home.ts';
 import { codeword } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
 
-const why = missing('@zed-industries/codex-acp') ?? missing('@agentclientprotocol/claude-agent-acp');
+const why = missing('@agentclientprotocol/codex-acp') ?? missing('@agentclientprotocol/claude-agent-acp');
 const claude = (model: { url: string }, root: string) => ({
   adapter: 'claude-sdk',
   package: packageFolder,

@@ -19,7 +19,7 @@ killedInTheMiddle({
   name: 'codex-acp',
   settings: codexAcp,
   run: execCommand,
-  needs: installed('@zed-industries/codex-acp'),
+  needs: installed('@agentclientprotocol/codex-acp'),
 });
 killedInTheMiddle({
   name: 'an agent without loadSession',

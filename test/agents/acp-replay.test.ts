@@ -20,7 +20,7 @@ type Shell = (command: string) => string;
 const AGENTS: readonly (readonly [name: string, settings: MakeSettings, shell: Shell, why: string | null])[] = [
   ['an agent without loadSession', (model, root) => ownAgent(model, root, ['without-load'], QUIET), bash, null],
   ['claude-agent-acp', claudeAcp, bash, noClaude],
-  ['codex-acp', codexAcp, execCommand, missing('@zed-industries/codex-acp')],
+  ['codex-acp', codexAcp, execCommand, missing('@agentclientprotocol/codex-acp')],
 ];
 
 describe.each(AGENTS)('%s', (_, settings, shell, why) => {

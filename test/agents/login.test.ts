@@ -115,7 +115,7 @@ test('without settings, agents on PATH are found by name, and none gets the key 
 });
 
 test('real agents behind ACP: with a key and without', async (context) => {
-  const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@zed-industries/codex-acp');
+  const why = missing('@agentclientprotocol/claude-agent-acp') ?? missing('@agentclientprotocol/codex-acp');
   if (why !== null) context.skip(why);
   const acp = (agent: string, env: object) => ({ adapter: 'acp', package: packageFolder, env, options: { agent } });
   set({

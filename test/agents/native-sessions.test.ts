@@ -1,5 +1,5 @@
 // Sessions that an agent has on its own: listed for people, and gone on with in a conversation. All through the command line.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
@@ -18,7 +18,7 @@ const AGENTS: Readonly<Record<string, Lister>> = {
   'codex-acp': {
     settings: codexAcp,
     needs(context) {
-      const why = missing('@zed-industries/codex-acp');
+      const why = missing('@agentclientprotocol/codex-acp');
       if (why !== null) context.skip(why);
     },
   },
@@ -59,6 +59,44 @@ test.for(Object.entries(AGENTS))(
     }
   },
 );
+
+test('an older program for Codex neither lists, adopts nor continues a session of a newer one', async (context) => {
+  const why = missing('@agentclientprotocol/codex-acp');
+  if (why !== null) context.skip(why);
+  const model = await startModel();
+  const homes = [new CliHome(), new CliHome()] as const;
+  const [first, second] = homes;
+  try {
+    const agent = codexAcp(model, first.path);
+    writeFileSync(first.config, JSON.stringify({ agents: { agent } }));
+    const work = join(first.path, 'work');
+    mkdirSync(work);
+    await first.ok('send', 'chat', SECRET, '--cwd', work);
+    const [{ id }] = (await first.show('chat')).sessions;
+    const [file = ''] = globSync(`${agent.env.HOME}/.codex/sessions/**/*${id}.jsonl`);
+    const before = readFileSync(file);
+    // Says that it is Zed's program, and would open anything.
+    const zed = JSON.stringify({ name: 'codex-acp', version: '0.16.0', load: 'empty', lists: [id] });
+    const old = ownAgent(model, agent.env.HOME ?? '', ['honest', zed], { quietMs: 100 });
+    for (const { config } of homes) writeFileSync(config, JSON.stringify({ agents: { agent: old } }));
+
+    expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([]);
+    expect(await second.ok('agents')).toContain('damages sessions of newer Codexes');
+    const adopted = await second.run('send', 'taken', 'Which codewords?', '--session', id, '--cwd', work);
+    expect(adopted).toMatchObject({ code: 2, stderr: expect.stringContaining('codex-acp 0.16.0 could damage it') });
+    // A conversation of ours goes on in a new session.
+    expect(await first.ok('send', 'chat', 'Which codewords have you seen?')).toContain('amber');
+    const [, receipt] = (await first.show('chat')).receipts;
+    expect(receipt).toMatchObject({
+      rung: 'transcript',
+      tried: [{ rung: 'resume', failure: expect.stringContaining('a newer Codex wrote it') }],
+    });
+    expect(readFileSync(file).equals(before)).toBe(true);
+  } finally {
+    await Promise.all(homes.map((home) => home.remove()));
+    await model.close();
+  }
+});
 
 test('an agent that cannot list sessions is reported, and so is a command that names neither or both', async () => {
   const home = new CliHome();

@@ -4,7 +4,7 @@ import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../por
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { AgentProgram, StartProgram } from './known/description.ts';
 import { type FindSettings, findAgent } from './known/find.ts';
-import { KNOWN_AGENTS, profileOf, storageName, variablesFor } from './known/known.ts';
+import { KNOWN_AGENTS, profileOf, quirksOf, storageName, variablesFor } from './known/known.ts';
 import { AgentMemory, type Learnt, whyNotReopened } from './known/memory.ts';
 import { parseAcpOptions } from './options.ts';
 
@@ -87,8 +87,9 @@ class AcpAgent implements Agent {
   }
 
   async doubt(): Promise<string | null> {
-    const missing = whyNotReopened(await this.#learn());
-    if (missing === null) return null;
+    const learnt = await this.#learn();
+    const missing = whyNotReopened(learnt);
+    if (missing === null) return quirksOf(learnt.name, this.#setup.knownAs).outdated?.(learnt) ?? null;
     const { file } = this.#program().memory;
     return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To try again, delete ${file}.`;
   }

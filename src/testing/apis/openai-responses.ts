@@ -116,11 +116,17 @@ function readResponses(body: Json): RequestBody {
     model: str(body.model),
     system: [str(body.instructions), ...later].filter(Boolean).join('\n'),
     messages,
-    // Tools that come with the model itself have a type and no name.
-    tools: objects(body.tools).map((tool) => str(tool.name) || str(tool.type)),
+    tools: [body, ...input.filter(({ type }) => type === 'additional_tools')].flatMap(({ tools }) => toolNames(tools)),
     stream: body.stream === true,
     schema: schemaOf(body),
   };
+}
+
+/** Tools that come with the model itself have a type and no name. Some tools are in named groups. */
+function toolNames(tools: unknown): string[] {
+  return objects(tools).flatMap((tool) =>
+    tool.type === 'namespace' ? toolNames(tool.tools) : [str(tool.name) || str(tool.type)],
+  );
 }
 
 function readItem(item: Json): ModelMessage[] {

@@ -23,6 +23,8 @@ export interface Behaviour {
   readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated' | 'dies' | 'leaves';
   /** Opens a session again without repeating it. */
   readonly resume?: boolean;
+  /** The ids of the sessions that it lists, in any directory; left out: it lists none. */
+  readonly lists?: readonly string[];
   /** How it says that it has no such session. */
   readonly notFound?: (id: string) => Error;
   /** Asks before every tool. */
@@ -70,7 +72,7 @@ export function runAgent(behaviour: Behaviour): void {
       agentCapabilities: {
         loadSession: behaviour.load !== undefined,
         promptCapabilities: { embeddedContext: behaviour.embeddedContext === true, image: behaviour.image === true },
-        sessionCapabilities: behaviour.resume ? { resume: {} } : {},
+        sessionCapabilities: { ...(behaviour.resume && { resume: {} }), ...(behaviour.lists && { list: {} }) },
       },
       authMethods: behaviour.loggedIn === undefined ? [] : [{ id: 'browser', name: 'Browser' }],
       agentInfo: { name: behaviour.name, version: behaviour.version ?? '1.0.0' },
@@ -112,6 +114,9 @@ export function runAgent(behaviour: Behaviour): void {
       sessions.set(id, { id, cwd, messages, mode: 'usual', abort: null });
       return { modes };
     })
+    .onRequest('session/list', ({ params }) => ({
+      sessions: (behaviour.lists ?? []).map((sessionId) => ({ sessionId, cwd: params.cwd ?? '/' })),
+    }))
     .onRequest('session/set_mode', ({ params }) => {
       const known = modes.availableModes.some(({ id }) => id === params.modeId);
       if (!known) throw RequestError.invalidParams(undefined, `no mode ${params.modeId}`);

@@ -6,8 +6,12 @@ import { Unsuitable, wordsOf } from './answers.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import type { AcpConnection } from './connection.ts';
 
-/** What we offer to every agent: tools/client.ts does it. */
-const CLIENT_CAPABILITIES = { fs: { readTextFile: true, writeTextFile: true }, terminal: true } as const;
+/** What we offer to every agent: tools/client.ts does it. Without `notices`, agents send their warnings as answers. */
+const CLIENT_CAPABILITIES = {
+  fs: { readTextFile: true, writeTextFile: true },
+  terminal: true,
+  session: { notices: {} },
+} as const;
 
 /** The first request to any agent. Throws what it answers, or `Unsuitable` when it speaks another version. */
 export async function initialize(connection: AcpConnection): Promise<Capabilities> {

@@ -1,4 +1,5 @@
 import type { Child } from '../../../ports/sandbox.ts';
+import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AgentMemory } from './memory.ts';
 
@@ -10,6 +11,8 @@ export interface KnownAgent {
   readonly package: string;
   /** The name that it gives itself when it is started (`agentInfo.name`). */
   readonly called: string;
+  /** The name that an older program for the same agent gives itself. */
+  readonly formerly?: string;
   readonly storage: KnownStorage;
   /** Packages that it needs and does not install by itself. */
   readonly beside?: readonly string[];
@@ -48,6 +51,14 @@ export interface Quirks {
   readonly opensForAnybody?: true;
   readonly loginStatus?: LoginStatus;
   readonly withoutTools?: ProvedProfile;
+  /** Why this version of its program must not open one of its sessions: it would damage it. Null: it may. */
+  readonly whyNotOpened?: (
+    session: string,
+    version: Pick<Capabilities, 'name' | 'version'>,
+    program: Pick<AgentProgram, 'env' | 'start' | 'memory'>,
+  ) => Promise<string | null>;
+  /** Why a person should update this version of its program, as a sentence; null: there is no reason. */
+  readonly outdated?: (version: Pick<Capabilities, 'name' | 'version'>) => string | null;
 }
 
 /** A notification of its own that says whether somebody is logged in. */
@@ -66,13 +77,15 @@ export type NoToolsProfile =
   | { readonly kind: 'meta'; readonly meta: Readonly<Record<string, unknown>> }
   /** A mode of the session, which can be left while it is open. */
   | { readonly kind: 'mode'; readonly mode: string }
-  /** Arguments and variables of the program. It ends when the session is opened by a program that was started without them. */
+  /** Variables of the program. It ends when the session is opened by a program that was started without them. */
   | StartProfile;
 
 export interface StartProfile {
   readonly kind: 'start';
-  args(cwd: string): readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  /** `given`: the agent's other variables. Null: something in this directory defeats the profile. */
+  env(cwd: string, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> | null;
+  /** The title of the session. Without one the agent lets its model find a title, in a session of its own that has tools. */
+  readonly title: string;
 }
 
 export interface ProvedProfile {

@@ -48,14 +48,14 @@ test('the hint names all packages that have to be installed', () => {
 
 test('a package comes before PATH, and a script in it is run by our own Node', () => {
   program('codex-acp');
-  const at = packageIn(installed, '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
+  const at = packageIn(installed, '@agentclientprotocol/codex-acp', { 'codex-acp': 'codex.js' });
   expect(find('codex')).toMatchObject({ command: [process.execPath, join(at, 'codex.js')] });
-  const named = packageIn(join(root, 'named'), '@zed-industries/codex-acp', { 'codex-acp': 'codex' });
+  const named = packageIn(join(root, 'named'), '@agentclientprotocol/codex-acp', { 'codex-acp': 'codex' });
   expect(find('codex', { package: join(root, 'named') })).toMatchObject({ command: [join(named, 'codex')] });
 });
 
 test('packages beside Throughline are found as Node finds them', () => {
-  const at = packageIn(join(root, 'app'), '@zed-industries/codex-acp', { 'codex-acp': 'codex.js' });
+  const at = packageIn(join(root, 'app'), '@agentclientprotocol/codex-acp', { 'codex-acp': 'codex.js' });
   const ours = join(root, 'app', 'node_modules', 'throughline', 'dist', 'agents', 'acp');
   expect(find('codex', { ours })).toEqual({
     command: [process.execPath, join(at, 'codex.js')],

@@ -7,7 +7,7 @@ import type { Setup } from './description.ts';
 import { profileOf, quirksOf } from './known.ts';
 
 const claude = { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.0' };
-const codex = { name: 'codex-acp', version: '0.16.0' };
+const codex = { name: '@agentclientprotocol/codex-acp', version: '2.6.0' };
 const plain: Setup = { options: ACP_DEFAULTS, env: {}, ownCommand: false };
 const mode: Setup = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: '1.2.3', mode: 'quiet' } } };
 
@@ -32,13 +32,17 @@ test('a mode that a person tested counts only for that version', () => {
   expect(profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
 });
 
-test('Codex has a profile unless something overrides its arguments', () => {
+test('Codex has a profile unless something overrides its variables', () => {
   const here = { ...plain, env: { HOME: home } };
   const config = (text: string) => writeFileSync(join(home, '.codex', 'config.toml'), text);
   expect(profileOf(codex, here)).toMatchObject({ kind: 'start' });
-  expect(profileOf({ ...codex, version: '0.16.1' }, here)).toBeNull();
+  expect(profileOf({ ...codex, version: '2.6.1' }, here)).toBeNull();
+  expect(profileOf({ name: 'codex-acp', version: '0.16.0' }, here)).toBeNull();
   expect(profileOf(codex, { ...here, ownCommand: true })).toBeNull();
   expect(profileOf(codex, { ...here, env: { HOME: home, CODEX_HOME: '.codex' } })).toBeNull();
+  for (const variable of ['CODEX_PATH', 'CODEX_CONFIG']) {
+    expect(profileOf(codex, { ...here, env: { HOME: home, [variable]: '{}' } }), variable).toBeNull();
+  }
   config('[model_providers.own]\nbase_url = "http://127.0.0.1"\n[mcp_servers.notes]\ncommand = "notes"\n');
   expect(profileOf(codex, here)).not.toBeNull();
   for (const server of ['url = "http://127.0.0.1"', '"url"="http://127.0.0.1"', '"\\u0075rl" = "http://127.0.0.1"']) {
@@ -53,6 +57,19 @@ test('Codex has a profile unless something overrides its arguments', () => {
   expect(profileOf(codex, here)).toBeNull();
 });
 
+test('settings of a project defeat the profile of Codex; its own settings above the directory do not', () => {
+  const profile = profileOf(codex, { ...plain, env: { HOME: home } });
+  const env = (cwd: string) => (profile?.kind === 'start' ? profile.env(cwd, { HOME: home }) : null);
+  const cwd = join(home, 'project', 'part');
+  mkdirSync(cwd, { recursive: true });
+  writeFileSync(join(home, '.codex', 'config.toml'), '');
+  expect(env(cwd)).toMatchObject({ CODEX_EXEC_SERVER_URL: 'none' });
+  mkdirSync(join(home, 'project', '.codex'));
+  expect(env(cwd)).not.toBeNull();
+  writeFileSync(join(home, 'project', '.codex', 'config.toml'), '');
+  expect(env(cwd)).toBeNull();
+});
+
 test('quirks go by the name that an agent gives itself, else by the name in the settings', () => {
   const banner = { sessionId: 's', _meta: { piAcp: { startupInfo: 'pi v1' } } };
   expect(quirksOf('pi-acp', null).banner?.(banner)).toBe('pi v1');
@@ -64,7 +81,7 @@ test('quirks go by the name that an agent gives itself, else by the name in the 
 test('only the descriptions name an agent; code for all agents knows none', () => {
   const root = join(import.meta.dirname, '..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex)\.ts$/.test(file));
+  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions)\.ts$/.test(file));
   const names = /claude|codex|gemini|opencode|qwen|copilot|\bpi\b|piAcp|goose/i;
   expect(generic).toContain(join('open', 'open.ts'));
   expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);

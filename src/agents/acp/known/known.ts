@@ -2,26 +2,30 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
-import { CODEX_WITHOUT_TOOLS } from './codex.ts';
-import type { AgentProgram, KnownAgent, NoToolsProfile, Quirks, Setup } from './description.ts';
+import { CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
+import { outdated, whyNotOpened } from './codex-sessions.ts';
+import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
 
 /** How Claude begins the message that replaces everything before a compaction. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
 /** What Claude writes in the person's place when a prompt was stopped. */
 const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 
+/** How the ACP programs of Claude and Codex say whether somebody is logged in. */
+const LOGIN_STATUS: LoginStatus = {
+  method: '_auth/status_update',
+  loggedIn(params) {
+    const { kind } = asObject(asObject(params).authStatus);
+    return typeof kind === 'string' ? kind !== 'none' : null;
+  },
+};
+
 const CLAUDE_QUIRKS: Quirks = {
   ownWords(who, text) {
     if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
     return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : null;
   },
-  loginStatus: {
-    method: '_auth/status_update',
-    loggedIn(params) {
-      const { kind } = asObject(asObject(params).authStatus);
-      return typeof kind === 'string' ? kind !== 'none' : null;
-    },
-  },
+  loginStatus: LOGIN_STATUS,
   withoutTools: {
     version: '0.99.0',
     profile: {
@@ -31,6 +35,13 @@ const CLAUDE_QUIRKS: Quirks = {
     // This variable makes it run another program than the one that was tried.
     unless: ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
   },
+};
+
+const CODEX_QUIRKS: Quirks = {
+  loginStatus: LOGIN_STATUS,
+  withoutTools: CODEX_WITHOUT_TOOLS,
+  whyNotOpened,
+  outdated,
 };
 
 const ANTHROPIC = [/^ANTHROPIC_/, /^CLAUDE_CODE_(?:USE_BEDROCK|USE_VERTEX|OAUTH_TOKEN)$/, /^CLAUDE_CONFIG_DIR$/];
@@ -53,12 +64,13 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
   },
   codex: {
     command: ['codex-acp'],
-    package: '@zed-industries/codex-acp',
-    called: 'codex-acp',
+    package: '@agentclientprotocol/codex-acp',
+    called: '@agentclientprotocol/codex-acp',
+    formerly: OLD_CODEX_ACP,
     storage: { variable: 'CODEX_HOME', folder: '.codex' },
     variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
     login: 'run "codex login", or set OPENAI_API_KEY',
-    quirks: { withoutTools: CODEX_WITHOUT_TOOLS },
+    quirks: CODEX_QUIRKS,
   },
   gemini: {
     command: ['gemini', '--acp'],
@@ -125,7 +137,9 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
 
 /** The name of the agent that calls itself so; null: no known agent does. */
 function nameOf(called: string): string | null {
-  return Object.entries(KNOWN_AGENTS).find(([, agent]) => agent.called === called)?.[0] ?? null;
+  return (
+    Object.entries(KNOWN_AGENTS).find(([, agent]) => agent.called === called || agent.formerly === called)?.[0] ?? null
+  );
 }
 
 /** The quirks of the agent that calls itself so; of one that we do not know by that name, those of `knownAs`. */

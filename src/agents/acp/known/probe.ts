@@ -134,13 +134,18 @@ async function forget({ connection, can }: Probing, sessionId: unknown): Promise
 
 const MOST_PAGES = 50;
 
-/** The agent's own sessions of this directory; null: it cannot list them. Throws `agent_unavailable`. */
+/** The agent's own sessions of this directory that it may open; null: it cannot list them. Throws `agent_unavailable`. */
 export function listSessions(program: AgentProgram, cwd: string, signal: AbortSignal): Promise<NativeSession[] | null> {
-  const look = async ({ connection, can }: Probing) => {
+  const look = async ({ connection, can, quirks }: Probing) => {
     if (!can.list) return null;
     const { auth } = program.options;
     if (auth !== null) await connection.request('authenticate', { methodId: auth });
-    return pagesOf(connection, cwd);
+    const listed = await pagesOf(connection, cwd);
+    const { whyNotOpened } = quirks;
+    if (whyNotOpened === undefined) return listed;
+    // A session that this program would damage is not offered.
+    const reasons = await Promise.all(listed.map(({ id }) => whyNotOpened(id, can, program)));
+    return listed.filter((_, i) => reasons[i] === null);
   };
   return probing(program, look, signal);
 }

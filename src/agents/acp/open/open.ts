@@ -19,8 +19,9 @@ export async function openSession(request: OpenRequest, program: AgentProgram): 
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
   const startProfile = request.noTools ? startProfileOf(program) : null;
-  const command = [...program.command, ...(startProfile?.args(sandbox.work) ?? [])];
-  const child = await sandbox.spawn(command, { env: { ...program.env, ...startProfile?.env } });
+  const profileEnv = startProfile?.env(sandbox.work, program.env);
+  if (profileEnv === null) return refused(`settings of a project in ${sandbox.work} or above it could run something`);
+  const child = await sandbox.spawn(program.command, { env: { ...program.env, ...profileEnv } });
   const session = new AcpSession({
     child,
     sandbox,
@@ -83,6 +84,9 @@ async function opening(
   const answered =
     how.kind === 'new' ? await makeSession(session, place) : await reopen(session, place, how, can, program);
   if ('ok' in answered) return answered;
+  if (profile?.kind === 'start') {
+    await session.connection.request('session/set_title', { sessionId: session.id, title: profile.title });
+  }
   await applySettings(session, answered.response, program, profile);
   return { ok: true, session, proof: answered.proof };
 }
@@ -116,6 +120,8 @@ async function reopen(
   const { learnt } = program.memory;
   const trusted = learnt === null || whyNotReopened(learnt) === null;
   if (!trusted || !(can.load || can.resume)) return refused('this agent cannot open a session again');
+  const why = (await session.quirks.whyNotOpened?.(how.id, can, program)) ?? null;
+  if (why !== null) return refused(why);
   if (can.load) return loadSession(session, place, how, program);
   const response = asObject(await session.connection.request('session/resume', { ...place, sessionId: how.id }));
   return isAnother(response, how.id) ? OPENED_ANOTHER : { response, proof: 'none' };
