@@ -3,6 +3,7 @@ import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
+import { DEFAULT_TIME_LIMITS } from './core/turn/limits.ts';
 import type { PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import {
@@ -74,6 +75,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
+      times: { ...DEFAULT_TIME_LIMITS, ...settings.limits },
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
       ...withinTimers({ ...permissionWait(settings), ...options.engine }),
       defaultAgent,
@@ -123,15 +125,19 @@ async function composeAgents(setup: Setup, more: ComposeOptions['agents'] = {}) 
   for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(home))) {
     const make = () => MAKE_AGENT[value.adapter](name, value, setup);
     // What a person has set is checked at once; what nobody has set cannot be wrong.
-    agents.set(name, { agent: isSet ? await make() : whenUsed(name, make), adapter: value.adapter });
+    agents.set(name, configured(value, isSet ? await make() : whenUsed(name, make)));
   }
   const [firstAgent = null] = isSet ? agents.keys() : agents.keys().filter((name) => name !== SCRIPTED);
   const defaultAgent = settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null);
   for (const [name, value] of Object.entries(more)) {
     const make = () => MAKE_AGENT[value.adapter](name, value, setup);
-    if (!agents.has(name)) agents.set(name, { agent: whenUsed(name, make), adapter: value.adapter });
+    if (!agents.has(name)) agents.set(name, configured(value, whenUsed(name, make)));
   }
   return { agents, defaultAgent };
+}
+
+function configured({ adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
+  return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
 }
 
 /** Every adapter there is, loaded when an agent uses it. */
@@ -158,7 +164,7 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
 
 /** Paths are relative to the settings' file; a program's plain name is looked for on PATH. */
 function programSettings(given: AgentSettings, { base }: Setup) {
-  const { adapter: _, package: folder, command: [program = '', ...args] = [], ...settings } = given;
+  const { adapter: _, limits, package: folder, command: [program = '', ...args] = [], ...settings } = given;
   return {
     ...settings,
     ...(folder === undefined ? {} : { package: resolve(base, folder) }),

@@ -11,6 +11,7 @@ interface Schema {
   readonly pattern?: string;
   readonly minLength?: number;
   readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
   readonly minItems?: number;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -27,6 +28,7 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
   pattern: (value: unknown, said: string) => typeof value !== 'string' || new RegExp(said).test(value),
   minLength: (value: unknown, said: number) => typeof value !== 'string' || value.length >= said,
   minimum: (value: unknown, said: number) => typeof value !== 'number' || value >= said,
+  exclusiveMinimum: (value: unknown, said: number) => typeof value !== 'number' || value > said,
   minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
   items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
   required: (value: object, said: string[]) =>
@@ -68,7 +70,8 @@ const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ..
 const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
-  ...(['restore', 'sandbox', 'lock', 'permissions', 'tasks'] as const).map(
+  ['limits of an agent', agentSchema.properties?.limits as Schema, (value) => agent({ limits: value })],
+  ...(['restore', 'sandbox', 'lock', 'permissions', 'limits', 'tasks'] as const).map(
     (name): [string, Schema, (value: object) => object] => [
       name,
       schema.properties?.[name] as Schema,

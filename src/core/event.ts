@@ -23,6 +23,8 @@ export interface EventPayloads {
   'turn.update': { acp: number; update: Update };
   /** This attempt failed in a way that may be tried again within the turn. */
   'turn.retrying': { n: number; attempt: number; failure: Failure };
+  /** The agent gives no sign of life. `endsInMs`: when the turn is ended if that stays so; null: never. */
+  'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
   'turn.ended': { n: number; outcome: TurnEnd; failure: Failure | null; reply: string; usage: Usage };
   'session.opened': { id: string; agent: string; origin: SessionOrigin; parent: string | null };

@@ -1,5 +1,6 @@
 import type { ThroughlineError } from '../core/errors.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
+import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/turn/limits.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -24,6 +25,8 @@ export interface EngineParts {
 export interface ConfiguredAgent {
   readonly agent: Agent;
   readonly adapter: string;
+  /** Left out: those of the settings. */
+  readonly times?: TimeOverride;
 }
 
 export interface EngineSettings {
@@ -47,6 +50,8 @@ export interface EngineSettings {
   readonly permissions: PermissionMode;
   /** An unanswered question is denied after this time. */
   readonly permissionMs: number;
+  /** How long a turn may take when neither it nor its agent says so. */
+  readonly times: TimeLimits;
   /** Text is collected for at most this time before it is stored. */
   readonly flushMs: number;
   /** How long a running turn waits for a full or busy disk. */
@@ -66,6 +71,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   lock: { firstMs: 100, longestMs: 5_000, totalMs: 30_000 },
   permissions: 'deny',
   permissionMs: 600_000,
+  times: DEFAULT_TIME_LIMITS,
   flushMs: 50,
   storageMs: 60_000,
   pollMs: 2_000,

@@ -30,6 +30,7 @@ const SEND_OPTIONS: OptionNames<SendOptions> = {
   session: true,
   restore: true,
   permissions: true,
+  limits: true,
   signal: true,
   onPermission: true,
 };

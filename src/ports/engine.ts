@@ -8,6 +8,7 @@ import type { PublicPermission, PublicTurn } from '../core/public/turn.ts';
 import type { RestoreOverride } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Prompt } from '../core/turn/content.ts';
+import type { TimeOverride } from '../core/turn/limits.ts';
 import type { Denial } from '../core/turn/permission.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
@@ -140,6 +141,8 @@ export interface SubmitOptions {
   readonly session?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
+  /** How long this turn may take, and how long its agent may be silent. */
+  readonly limits?: TimeOverride;
 }
 
 export interface Submitted {

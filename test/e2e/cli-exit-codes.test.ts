@@ -95,6 +95,14 @@ test('7: the agent died in the middle of the turn, and what it had said is kept'
   expect((await home.show('died')).turns[0]).toMatchObject({ state: 'interrupted', reply: 'half an answer' });
 });
 
+test('7: the agent hangs, and a limit ends the turn', async () => {
+  const { code, stdout, stderr } = await home.run('send', 'hung', '/say half an answer\n/hang!', '--stall-limit', '3');
+  expect({ code, stdout }).toEqual({ code: 7, stdout: 'half an answer\n' });
+  expect(stderr).toContain('Turn 1: The agent gave no sign of life for 3 seconds');
+  const [turn] = (await home.show('hung')).turns;
+  expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' }, reply: 'half an answer' });
+});
+
 test('130: cancelled', async () => {
   const running = home.start(['send', 'cancelled', '/say begun\n/hang', '--json']);
   await running.until('stdout', /agent_message_chunk/);

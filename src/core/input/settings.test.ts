@@ -4,7 +4,9 @@ import { faultOf } from '../../../test/values/thrown.ts';
 import { parseSettings } from './settings.ts';
 
 test('settings may be empty', () => {
-  expect(parseSettings({})).toEqual({ agents: {}, restore: {}, sandbox: {}, lock: {}, tasks: {} });
+  expect(parseSettings({})).toEqual({
+    ...{ agents: {}, restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {} },
+  });
 });
 
 test('all that can be set is taken', () => {
@@ -16,6 +18,8 @@ test('all that can be set is taken', () => {
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
     lock: { totalMs: 5 },
+    permissions: { mode: 'ask', waitSeconds: 1.5 },
+    limits: { turnSeconds: 60, stallSeconds: null },
     tasks: { parallel: 2 },
   });
   expect(settings).toEqual({
@@ -25,13 +29,23 @@ test('all that can be set is taken', () => {
     restore: { policy: 'auto' },
     sandbox: { root: 'rooms' },
     lock: { totalMs: 5 },
+    permissions: { mode: 'ask', waitSeconds: 1.5 },
+    limits: { turnSeconds: 60, stallSeconds: null },
     tasks: { parallel: 2 },
   });
 });
 
 test('an agent that is a program may be told which, and with which model', () => {
   for (const adapter of ['claude-sdk', 'claude-cli']) {
-    const agent = { adapter, command: ['claude', '--x'], package: 'p', model: 'm', env: {}, options: {} };
+    const agent = {
+      adapter,
+      command: ['claude', '--x'],
+      package: 'p',
+      model: 'm',
+      env: {},
+      limits: { turnSeconds: 9 },
+      options: {},
+    };
     expect(parseSettings({ agents: { a: agent } }).agents.a).toEqual(agent);
   }
 });
@@ -58,6 +72,10 @@ test.each([
   [{ sandbox: { rot: 'x' } }, /^Settings: unknown setting "sandbox\.rot"/],
   [{ lock: { totalMs: -1 } }, 'Settings: "lock.totalMs" must be a whole number of milliseconds, not -1.'],
   [{ lock: { total: 1 } }, /^Settings: unknown setting "lock\.total"/],
+  [{ permissions: { mode: 'maybe' } }, 'Settings: "permissions.mode" must be "ask" or "deny", not "maybe".'],
+  [{ permissions: { waitSeconds: -1 } }, /^Settings: "permissions\.waitSeconds" must be a number of seconds/],
+  [{ limits: { turnSeconds: 0 } }, /^Settings: "limits\.turnSeconds" must be a number of seconds above 0, or null/],
+  [{ agents: { a: { adapter: 'acp', limits: { turn: 1 } } } }, /^Settings: unknown setting "agents\.a\.limits\.turn"/],
   [{ restore: { policy: 'x' } }, /^restore\.policy must be one of/],
   [
     { agents: { a: { adapter: 'acp', env: { KEY: 'x\ud800' } } } },

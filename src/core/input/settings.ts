@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
 import { isObject } from '../turn/content.ts';
+import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../turn/limits.ts';
 import type { PermissionMode } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
@@ -16,6 +17,7 @@ export interface Settings {
   readonly sandbox: { readonly root?: string };
   readonly lock: LockSettings;
   readonly permissions: PermissionSettings;
+  readonly limits: TimeOverride;
   /** `parallel`: how many tasks of a data home may run at once. */
   readonly tasks: { readonly parallel?: number };
 }
@@ -52,13 +54,26 @@ export interface AgentSettings {
   readonly model?: string;
   /** Added to the allowlisted environment that the agent starts with. */
   readonly env: Readonly<Record<string, string>>;
+  /** How long its turns may take, and how long it may be silent; left out: as `limits` says. */
+  readonly limits?: TimeOverride;
   /** Options of this adapter, which checks them itself. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const KNOWN = ['$schema', 'store', 'defaultAgent', 'agents', 'restore', 'sandbox', 'lock', 'permissions', 'tasks'];
-const KNOWN_OF_AGENT = ['adapter', 'env', 'options'];
-const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'options'];
+const KNOWN = [
+  '$schema',
+  'store',
+  'defaultAgent',
+  'agents',
+  'restore',
+  'sandbox',
+  'lock',
+  'permissions',
+  'limits',
+  'tasks',
+];
+const KNOWN_OF_AGENT = ['adapter', 'env', 'limits', 'options'];
+const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'limits', 'options'];
 const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
   scripted: KNOWN_OF_AGENT,
   'claude-sdk': KNOWN_OF_PROGRAM,
@@ -86,6 +101,7 @@ export function parseSettings(input: unknown): Settings {
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
     lock: parseLock(object(input.lock, 'lock', LOCK)),
+    limits: parseLimits(input.limits, 'limits'),
     permissions: parsePermissions(object(input.permissions, 'permissions', ['mode', 'waitSeconds'])),
     tasks: parseTasks(object(input.tasks, 'tasks', ['parallel'])),
   };
@@ -107,6 +123,15 @@ function parsePermissions(input: Record<string, unknown>): PermissionSettings {
   }
   if (waitSeconds !== undefined) seconds(waitSeconds, 'permissions.waitSeconds');
   return input;
+}
+
+function parseLimits(input: unknown, where: string): TimeOverride {
+  const limits = object(input, where, TIME_LIMITS);
+  for (const [name, value] of Object.entries(limits)) {
+    if (isTimeLimit(value)) continue;
+    throw fault(`"${where}.${name}" must be a number of seconds above 0, or null for none, not ${shown(value)}`);
+  }
+  return limits;
 }
 
 function seconds(value: unknown, where: string): number {
@@ -141,6 +166,7 @@ function parseAgent(name: string, input: unknown): AgentSettings {
     ...(folder === undefined ? {} : { package: text(folder, `${at}.package`) }),
     ...(model === undefined ? {} : { model: text(model, `${at}.model`) }),
     env: env as Record<string, string>,
+    ...(input.limits === undefined ? {} : { limits: parseLimits(input.limits, `${at}.limits`) }),
     options: object(input.options, `${at}.options`),
   };
 }

@@ -60,6 +60,16 @@ export interface PublicEventPayloads {
   'turn.update': { readonly acp: number; readonly update: Update };
   /** This attempt failed in a way that allows another one within the turn. */
   'turn.retrying': { readonly n: number; readonly attempt: number; readonly failure: Failure };
+  /**
+   * The agent gives no sign of life. `tool`: what it runs; null: nothing. `endsInMs`: when the turn is ended if that stays so;
+   * null: never.
+   */
+  'turn.stalled': {
+    readonly n: number;
+    readonly silentMs: number;
+    readonly tool: string | null;
+    readonly endsInMs: number | null;
+  };
   'turn.cancel_requested': { readonly n: number; readonly by: string };
   /** The last event of a turn. `failure` is null when it completed. */
   'turn.ended': {
@@ -117,6 +127,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'turn.sent': ({ n, sent }) => ({ n, sent: toPublicSent(sent) }),
   'turn.update': unchanged,
   'turn.retrying': unchanged,
+  'turn.stalled': unchanged,
   'turn.cancel_requested': unchanged,
   'turn.ended': unchanged,
   'session.opened': ({ id, agent, origin, parent }) => ({ sessionId: id, agent, origin, parent }),

@@ -5,8 +5,8 @@ import type { Failure } from '../errors.ts';
  * its end, in which no tool had begun: anything else could happen twice (R6).
  */
 
-/** Why a turn has to stop: somebody cancelled it, or this program is about to end. */
-export type TurnStop = 'cancelled' | 'shutdown';
+/** Why a turn has to stop: somebody cancelled it, this program is about to end, or a limit is reached (then how the turn fails). */
+export type TurnStop = 'cancelled' | 'shutdown' | Failure;
 
 export interface AttemptFacts {
   /** Null: nothing asks the turn to stop. */
@@ -109,6 +109,7 @@ function decideAgain(facts: AttemptFacts, prompt: PromptFacts): TurnVerdict | nu
 }
 
 export function stopped(stop: TurnStop): Failure {
+  if (typeof stop === 'object') return stop;
   if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   return { code: 'interrupted', message: 'This program was ended before the turn could be tried again.' };
 }

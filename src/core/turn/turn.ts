@@ -2,6 +2,7 @@ import type { Failure } from '../errors.ts';
 import type { ProcessIdentity } from '../process.ts';
 import type { ReceiptRung, RestoreOverride } from '../restore/restore-settings.ts';
 import type { Prompt } from './content.ts';
+import type { TimeOverride } from './limits.ts';
 import type { Usage } from './usage.ts';
 
 /*
@@ -14,7 +15,7 @@ import type { Usage } from './usage.ts';
  *   completed | failed | cancelled | interrupted      exactly one of these, once (R4)
  *
  * Only a queued turn is cancelled on the spot; a running one is asked to stop and ends itself. A turn that was sent and
- * whose stream was lost is interrupted: nobody knows what happened, so nobody repeats it (R6).
+ * whose stream was lost is interrupted: nobody knows what happened, so nobody repeats it (R6). So is one that a limit has ended.
  */
 export const TURN_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const;
 export type TurnEnd = (typeof TURN_ENDS)[number];
@@ -34,6 +35,7 @@ export interface TurnOptions {
   readonly session?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
+  readonly limits?: TimeOverride;
 }
 
 export interface Turn {

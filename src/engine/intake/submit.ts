@@ -4,6 +4,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
+import { parseTimes } from '../../core/turn/limits.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
@@ -68,7 +69,7 @@ function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
   if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }
 
-function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOptions {
+function turnOptions({ session, restore, permissions, limits }: SubmitOptions): TurnOptions {
   if (session !== undefined) checkText(session, 'session id');
   if (permissions !== undefined && permissions !== 'ask' && permissions !== 'deny') {
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
@@ -88,5 +89,6 @@ function turnOptions({ session, restore, permissions }: SubmitOptions): TurnOpti
       hint: 'A named session is always resumed; leave out the rung.',
     });
   }
-  return given({ session, restore: parsed, permissions });
+  const times = limits === undefined ? undefined : parseTimes(limits);
+  return given({ session, restore: parsed, permissions, limits: times });
 }

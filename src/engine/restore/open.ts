@@ -148,7 +148,7 @@ async function openAssigned(id: string | null, noTools: boolean, request: Restor
 /** Waits for a locked session for as long as the settings allow. */
 export async function openWithLockRetry(
   how: OpenHow,
-  { held, agent, lock, signal, turn }: RestoreRequest,
+  { held, agent, lock, signal, turn, heard }: RestoreRequest,
   noTools = false,
 ): Promise<Opened | StepFailure> {
   for (;;) {
@@ -156,6 +156,7 @@ export async function openWithLockRetry(
     const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools, signal });
     if (opened.ok || opened.reason !== 'locked') return opened;
     if (!(await lock.wait(signal))) return stayedLocked(opened.message, lock);
+    heard?.();
     const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
     await held.lease.write({ write: 'event', event: { kind: 'session.locked', turn: turn?.id ?? null, payload } });
   }

@@ -26,7 +26,7 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   await progress('replay', 0, records.length, request);
   for (const [i, record] of records.entries()) {
     if (signal.aborted) return { failure: `it was stopped before turn ${record.n} was replayed`, spent };
-    const said = await replayOne(open.session, record, passed, signal);
+    const said = await replayOne(open.session, record, passed, request);
     spent = addSpent(spent, { usage: said.failure === null ? counted(said.usage) : said.usage, toolsRan: said.tools });
     if (said.failure !== null) return { failure: `turn ${record.n} could not be replayed: ${said.failure}`, spent };
     if (said.tools.length > 0 && !request.settings.allowTools) {
@@ -71,12 +71,18 @@ class PassedSessions {
   }
 }
 
-async function replayOne(session: AgentSession, record: TurnRecord, passed: PassedSessions, signal: AbortSignal) {
+async function replayOne(
+  session: AgentSession,
+  record: TurnRecord,
+  passed: PassedSessions,
+  { signal, heard }: RestoreRequest,
+) {
   const parts = new PartsBuilder();
   let usage = NO_USAGE;
   let failure: string | null = null;
   const request = { id: crypto.randomUUID(), content: record.prompt, expected: null, signal };
   for await (const event of session.prompt(request)) {
+    heard?.();
     if (event.type === 'update') parts.add(event.update);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
     else if (event.type === 'permission') session.answer(event.id, null);

@@ -29,6 +29,8 @@ export interface RestoreRequest {
   readonly tried: Tried[];
   readonly lock: LockWait;
   readonly signal: AbortSignal;
+  /** Called when the agent shows that it lives, or waits for good reason; left out: nobody measures it. */
+  readonly heard?: () => void;
 }
 
 /** A session of the lineage, and the prompt to remove from it. */

@@ -104,6 +104,7 @@ class Attempt {
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
       for await (const event of this.#session.prompt(prompt)) {
+        signal.heard(event.type === 'update' ? event.update : undefined);
         if (event.type === 'ended') outcome = event.outcome;
         else await this.#handle(event);
       }
@@ -280,6 +281,7 @@ class Attempt {
 /** Why the turn did not complete, in words for people; null: it completed. */
 function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null {
   if (outcome.kind === 'completed') return null;
+  if (typeof stop === 'object' && stop !== null) return stop;
   if (stop === 'cancelled') return { code: 'cancelled', message: 'Cancelled.' };
   if (stop === 'shutdown') return { code: 'interrupted', message: 'This program was ended in the middle of the turn.' };
   if (outcome.kind === 'failed') {

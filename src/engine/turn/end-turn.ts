@@ -1,4 +1,4 @@
-import type { Failure } from '../../core/errors.ts';
+import type { ErrorCode, Failure } from '../../core/errors.ts';
 import { wellFormed } from '../../core/input/well-formed.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
@@ -107,10 +107,14 @@ function afterTurn(
   return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
 }
 
+/** Codes of a turn that was stopped in the middle because a limit was reached. */
+const LIMITS: readonly ErrorCode[] = ['timed_out', 'stalled', 'over_budget'];
+
 /** How a sent turn ended. A failure that was not read to its end is an interruption, and is not repeated (R6). */
 export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnEnd {
   if (failure === null) return 'completed';
   if (failure.code === 'cancelled' || failure.code === 'interrupted') return failure.code;
+  if (LIMITS.includes(failure.code)) return 'interrupted';
   return seenToTheEnd ? 'failed' : 'interrupted';
 }
 

@@ -60,6 +60,7 @@ export class PermissionDesk {
   /** The attempt is over: its open questions are withdrawn with the end of the turn. */
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
+    this.#signal.noMoreQuestions();
   }
 
   #denyLater(id: string): void {

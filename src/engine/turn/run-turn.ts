@@ -106,7 +106,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
   const explicit = turn.options.session ?? null;
-  const known = { held, agent, traits, turn, explicit, lock, tried, settings: restoring, signal: signal.signal };
+  const known = { held, agent, traits, turn, explicit, lock, tried, settings: restoring, ...heardBy(signal) };
   const { attempt, rewind, shrink } = course;
   const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
     stoppedOrFailed(error, signal),
@@ -141,6 +141,10 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     const hint = 'Nothing was sent. A native session belongs to one conversation.';
     return unsent({ code: 'refused', message: error.message, hint }, restored.receipt);
   }
+}
+
+function heardBy(signal: TurnSignal) {
+  return { signal: signal.signal, heard: () => signal.heard() };
 }
 
 function unsent(failure: Failure | null, receipt: Receipt | null = null): Attempted {

@@ -1,49 +1,78 @@
+import type { Failure } from '../../core/errors.ts';
+import type { EventPayloads } from '../../core/event.ts';
+import { effectiveTimes, type TimeLimits } from '../../core/turn/limits.ts';
 import type { Permission } from '../../core/turn/permission.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
+import type { Update } from '../../core/turn/update.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
+import { TurnClock } from './turn-clock.ts';
 
 /** A cancel or an answer that comes this much later is not noticed. */
 const GATHER_MS = 5;
 
 /**
- * Everything from outside that reaches a running turn: a cancel request and answers to permissions, both stored facts that
- * any process may write; the end of this program; and the loss of the lease.
+ * Everything that can stop a running turn or answers its questions: a cancel request and answers to permissions, both stored facts
+ * that any process may write; a limit that is reached; the end of this program; and the loss of the lease.
  */
 export class TurnSignal {
   /** Aborts when the turn has to stop, or when the lease is lost. */
   readonly signal: AbortSignal;
   readonly #held: Held;
-  readonly #turn: string;
+  readonly #turn: Turn;
   readonly #cancelled = new AbortController();
   readonly #shutdown: AbortSignal;
   readonly #watch: Watch;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
   readonly #over = new AbortController();
+  readonly #limit = new AbortController();
+  readonly #clock: TurnClock;
   #pause: NodeJS.Timeout | undefined;
 
   constructor(held: Held, turn: Turn, changes: Changes, shutdown: AbortSignal) {
     this.#held = held;
-    this.#turn = turn.id;
+    this.#turn = turn;
     this.#shutdown = shutdown;
-    this.signal = AbortSignal.any([this.#cancelled.signal, shutdown, held.lease.lost]);
+    this.signal = AbortSignal.any([this.#cancelled.signal, this.#limit.signal, shutdown, held.lease.lost]);
     this.#watch = changes.watch(held.conversation.id, true);
     this.lookAgain(); // for whatever came between the begin of the turn and now
     if (turn.cancelRequested) this.#cancelled.abort();
+    this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
+      silent: (payload) => this.#say({ n: turn.n, ...payload }),
+      over: (failure) => this.stopFor(failure),
+    });
     void this.#listen();
   }
 
   /** Why the turn has to stop; null: it does not have to. */
   get stop(): TurnStop | null {
+    if (this.#limit.signal.aborted) return this.#limit.signal.reason as Failure;
     if (this.#cancelled.signal.aborted) return 'cancelled';
     return this.#shutdown.aborted ? 'shutdown' : null;
   }
 
-  /** Calls back once, when the permission has been answered or withdrawn. */
+  /** A limit is reached. What stopped the turn first counts. */
+  stopFor(failure: Failure): void {
+    if (!this.signal.aborted) this.#limit.abort(failure);
+  }
+
+  /** The agent has shown that it lives. */
+  heard(update?: Update): void {
+    this.#clock.heard(update);
+  }
+
+  /** Calls back once, when the permission has been answered, denied or withdrawn. Until then the time of the turn stands still. */
   onPermission(id: string, decided: (permission: Permission) => void): void {
     this.#waiting.set(id, decided);
+    this.#clock.pause();
     this.lookAgain();
+  }
+
+  /** The attempt that asked has ended. */
+  noMoreQuestions(): void {
+    this.#waiting.clear();
+    this.#clock.resume();
   }
 
   /** For writes of the turn itself, for which there is no notification. */
@@ -53,6 +82,7 @@ export class TurnSignal {
 
   close(): void {
     this.#over.abort('over');
+    this.#clock.close();
     clearTimeout(this.#pause);
     this.#watch.close();
   }
@@ -80,11 +110,23 @@ export class TurnSignal {
   async #look(): Promise<void> {
     const { store } = this.#held.parts;
     const { owner } = this.#held.conversation;
-    const turn = await store.findTurn(owner, this.#turn);
+    const turn = await store.findTurn(owner, this.#turn.id);
     if (turn?.cancelRequested) this.#cancelled.abort();
     for (const [id, decided] of this.#waiting) {
       const permission = await store.findPermission(owner, id);
       if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);
     }
+    if (this.#waiting.size === 0) this.#clock.resume();
   }
+
+  /** If it cannot be stored, the lease is lost or the storage is full: both end the turn or are said elsewhere. */
+  #say(payload: EventPayloads['turn.stalled']): void {
+    const event = { kind: 'turn.stalled', turn: this.#turn.id, payload } as const;
+    this.#held.lease.write({ write: 'event', event }).catch(() => {});
+  }
+}
+
+/** What the turn says itself, else its agent, else the settings. */
+function timesOf({ parts }: Held, { agent, options }: Turn): TimeLimits {
+  return effectiveTimes(parts.settings.times, parts.agents.get(agent)?.times, options.limits);
 }

@@ -17,6 +17,12 @@ export function positiveNumber(value: string): number {
   return number;
 }
 
+export function seconds(value: string): number {
+  const number = /^\d{1,9}(\.\d{1,3})?$/.test(value) ? Number(value) : 0;
+  if (number <= 0) throw new InvalidArgumentError('It must be a number of seconds above 0.');
+  return number;
+}
+
 /** A TCP port; 0 is any free one. */
 export function portNumber(value: string): number {
   const number = wholeNumber(value);

@@ -1,3 +1,4 @@
+import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
 import type { Tried } from '../../core/restore/receipt.ts';
 import type { Usage } from '../../core/turn/usage.ts';
@@ -14,6 +15,19 @@ export function time(at: number): string {
 
 export function turns(count: number): string {
   return count === 1 ? '1 turn' : `${count} turns`;
+}
+
+/** An agent that gives no sign of life, in one line. */
+export function stalledLine({ silentMs, tool, endsInMs }: PublicEventPayloads['turn.stalled']): string {
+  const running = tool === null ? '' : ` while it runs ${tool}`;
+  const then = endsInMs === null ? '' : `; the turn is ended in ${duration(endsInMs)} if that stays so`;
+  return `no sign of life from the agent for ${duration(silentMs)}${running}${then}`;
+}
+
+/** In seconds up to two minutes, then in minutes. */
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
 /** What was used, in one line. Rare kinds are left out when they are zero. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { After, Flag, Limit } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Count, Id, RestoreOverride } from '../values/common.ts';
+import { Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
 import { Receipt } from '../values/session.ts';
 import { Denial, Permission, PermissionMode, Prompt, Turn } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
@@ -22,6 +22,7 @@ export const turns = {
       session: optional(Id),
       restore: optional(RestoreOverride),
       permissions: optional(PermissionMode),
+      limits: optional(TimeLimits),
     }),
     mostBytes: 8 * MEBIBYTE,
     begins: true,

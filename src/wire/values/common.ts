@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
+import type { TimeOverride } from '../../core/turn/limits.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
 import { namedObject } from '../registry.ts';
 
@@ -28,6 +29,12 @@ export const Usage = namedObject('Usage', {
   costMicros: z.number(),
   modelCalls: z.number(),
 }) satisfies z.ZodType<UsageValue>;
+
+export const TimeLimits = namedObject('TimeLimits', {
+  turnSeconds: z.exactOptional(z.number().positive().nullable()),
+  stallSeconds: z.exactOptional(z.number().positive().nullable()),
+  noticeSeconds: z.exactOptional(z.number().positive().nullable()),
+}) satisfies z.ZodType<TimeOverride>;
 
 export const RestoreOverride = namedObject('RestoreOverride', {
   policy: z.exactOptional(z.enum(POLICIES)),

@@ -34,6 +34,12 @@ const PAYLOADS = {
   'turn.sent': z.strictObject({ n: Count, sent: Sent }),
   'turn.update': z.strictObject({ acp: z.int(), update: Update }),
   'turn.retrying': z.strictObject({ n: Count, attempt: Count, failure: Failure }),
+  'turn.stalled': z.strictObject({
+    n: Count,
+    silentMs: z.number(),
+    tool: z.string().nullable(),
+    endsInMs: z.number().nullable(),
+  }),
   'turn.cancel_requested': z.strictObject({ n: Count, by: z.string() }),
   'turn.ended': z.strictObject({
     n: Count,

@@ -13,7 +13,7 @@ import {
 import { TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
-import { Count, Failure, RestoreOverride, Time, Usage } from './common.ts';
+import { Count, Failure, RestoreOverride, Time, TimeLimits, Usage } from './common.ts';
 import { ReceiptRung } from './session.ts';
 
 const optionalText = z.exactOptional(z.string());
@@ -59,6 +59,7 @@ export const Turn = namedObject('Turn', {
     session: z.exactOptional(z.string()),
     restore: z.exactOptional(RestoreOverride),
     permissions: z.exactOptional(PermissionMode),
+    limits: z.exactOptional(TimeLimits),
   }),
   attempt: Count,
   sessionId: z.string().nullable(),

@@ -72,6 +72,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
     update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Hello.' } },
   },
   'turn.retrying': { n: 1, attempt: 1, failure: FAILURE },
+  'turn.stalled': { n: 1, silentMs: 120_000, tool: 'npm test', endsInMs: null },
   'turn.cancel_requested': { n: 1, by: 'ann' },
   'turn.ended': { n: 1, outcome: 'failed', failure: FAILURE, reply: '', usage: NO_USAGE },
   'session.opened': { id: 's-2', agent: 'claude', origin: 'rotated', parent: 's-1' },

@@ -5,15 +5,17 @@ import { POLICIES, type Policy, type RestoreOverride, RUNGS } from '../../../../
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { directory, readPrompt, wholeNumber } from '../../input.ts';
+import { directory, readPrompt, seconds, wholeNumber } from '../../input.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { defaultPermissions } from './answers.ts';
 
 interface SendFlags
-  extends Omit<SubmitOptions, 'restore'>,
+  extends Omit<SubmitOptions, 'restore' | 'limits'>,
     Omit<RestoreOverride, 'policy'>,
     Pick<ConversationSpec, 'cwd' | 'title'> {
   readonly restore?: Policy;
+  readonly timeLimit?: number;
+  readonly stallLimit?: number;
   readonly detach?: boolean;
 }
 
@@ -42,6 +44,8 @@ export function define(command: Command, cli: Cli): void {
           '(default: ask at a terminal, and deny elsewhere)',
       ).choices(['ask', 'deny']),
     )
+    .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
+    .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
     .option('--title <text>', 'set the title of the conversation')
     .option('--detach', 'return when the turn is accepted, and run it in the background')
     .action((key: string, prompt: string, flags: SendFlags) => send(command, key, prompt, flags, cli));
@@ -79,10 +83,12 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
 
 function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
   const { requestId, agent, session, restore: policy, rung, budgetTokens, lastTurns, allowTools } = flags;
+  const limits = given({ turnSeconds: flags.timeLimit, stallSeconds: flags.stallLimit });
   const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
   return {
     permissions,
     ...given({ requestId, agent, session }),
     ...(Object.keys(restore).length > 0 && { restore }),
+    ...(Object.keys(limits).length > 0 && { limits }),
   };
 }

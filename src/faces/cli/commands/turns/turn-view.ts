@@ -1,7 +1,7 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
-import { receiptLine, turns } from '../../lines.ts';
+import { receiptLine, stalledLine, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { ReplyStream } from './reply-stream.ts';
@@ -33,6 +33,9 @@ export class TurnView {
         break;
       case 'turn.retrying':
         this.#retrying(event.payload);
+        break;
+      case 'turn.stalled':
+        output.note(styled('dim', `${stalledLine(event.payload)}; Ctrl-C cancels it`));
         break;
       case 'session.locked':
         output.progress(`another program is using the session; waiting (${event.payload.waits}) …`);

@@ -1,0 +1,98 @@
+import { type Failure, ThroughlineError } from '../errors.ts';
+import { shown } from '../input/arguments.ts';
+import { isObject } from './content.ts';
+
+/** How long a turn may take, in seconds. Null: as long as it wants. The time that a permission question waits does not count. */
+export interface TimeLimits {
+  /** From the moment that a worker begins the turn, with restoring. */
+  readonly turnSeconds: number | null;
+  /** Without a sign of life of the agent: an update, a question, a report of any kind. Then the turn is ended. */
+  readonly stallSeconds: number | null;
+  /** Without a sign of life: then an event says so. */
+  readonly noticeSeconds: number | null;
+}
+
+/** Some tools are silent for long, and are no reason to end a turn: a build, a test suite. */
+export const DEFAULT_TIME_LIMITS: TimeLimits = { turnSeconds: null, stallSeconds: 1_800, noticeSeconds: 120 };
+
+/** What a caller may set; what is left out is taken from the level below (turn, agent, settings, default). */
+export type TimeOverride = { -readonly [K in keyof TimeLimits]?: TimeLimits[K] };
+
+export const TIME_LIMITS = Object.keys(DEFAULT_TIME_LIMITS) as (keyof TimeLimits)[];
+
+export function effectiveTimes(settings: TimeLimits, agent: TimeOverride = {}, turn: TimeOverride = {}): TimeLimits {
+  return { ...settings, ...agent, ...turn };
+}
+
+/** Checks what a caller sets for a turn. Throws `invalid` and names the fault. */
+export function parseTimes(input: unknown, where = 'limits'): TimeOverride {
+  if (!isObject(input)) throw new ThroughlineError('invalid', `${where} must be an object.`);
+  const result: TimeOverride = {};
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined) continue;
+    const known = TIME_LIMITS.find((one) => one === name);
+    if (known === undefined) {
+      const hint = `Known limits: ${TIME_LIMITS.join(', ')}.`;
+      throw new ThroughlineError('invalid', `${where}.${name} is not known.`, { hint });
+    }
+    if (!isTimeLimit(value)) {
+      const message = `${where}.${name} must be a number of seconds above 0, or null for none, not ${shown(value)}.`;
+      throw new ThroughlineError('invalid', message);
+    }
+    result[known] = value;
+  }
+  return result;
+}
+
+export function isTimeLimit(value: unknown): value is number | null {
+  return value === null || (typeof value === 'number' && Number.isFinite(value) && value > 0);
+}
+
+/** What has passed of a turn, in milliseconds, without the time that questions waited. */
+export interface Passed {
+  readonly sinceBegin: number;
+  readonly sinceHeard: number;
+  /** The silence was said already. */
+  readonly noticed: boolean;
+}
+
+export type TimeVerdict =
+  /** Nothing is due before so many milliseconds; null: nothing ever is. */
+  | { readonly due: 'nothing'; readonly inMs: number | null }
+  /** `endsInMs`: when the turn is ended if nothing comes; null: never. */
+  | { readonly due: 'notice'; readonly endsInMs: number | null }
+  | { readonly due: 'end'; readonly failure: Failure };
+
+/** What is to be done about a turn that has taken so long. `tool`: the one that it runs; null: none. */
+export function judgeTime(limits: TimeLimits, passed: Passed, tool: string | null): TimeVerdict {
+  const left = (seconds: number | null, ms: number) => (seconds === null ? null : seconds * 1000 - ms);
+  const turn = left(limits.turnSeconds, passed.sinceBegin);
+  const stall = left(limits.stallSeconds, passed.sinceHeard);
+  const notice = passed.noticed ? null : left(limits.noticeSeconds, passed.sinceHeard);
+  if (turn !== null && turn <= 0) return { due: 'end', failure: timedOut(limits.turnSeconds) };
+  if (stall !== null && stall <= 0) return { due: 'end', failure: stalled(limits.stallSeconds, tool) };
+  const ends = [turn, stall].filter((ms) => ms !== null);
+  const endsInMs = ends.length === 0 ? null : Math.min(...ends);
+  if (notice !== null && notice <= 0) return { due: 'notice', endsInMs };
+  const next = [...ends, ...(notice === null ? [] : [notice])];
+  return { due: 'nothing', inMs: next.length === 0 ? null : Math.min(...next) };
+}
+
+const RAISE = 'with the turn (limits), in agents.NAME.limits or in limits of the settings';
+
+function timedOut(seconds: number | null): Failure {
+  return {
+    code: 'timed_out',
+    message: `The turn took longer than its limit of ${seconds} seconds and was ended.`,
+    hint: `What it did is kept. "throughline retry" sends the prompt again. Raise turnSeconds ${RAISE}.`,
+  };
+}
+
+function stalled(seconds: number | null, tool: string | null): Failure {
+  const during = tool === null ? '' : ` while it ran ${tool}`;
+  return {
+    code: 'stalled',
+    message: `The agent gave no sign of life for ${seconds} seconds${during}, and the turn was ended.`,
+    hint: `What it did is kept. "throughline retry" sends the prompt again. For tools that are silent for longer, raise stallSeconds ${RAISE}.`,
+  };
+}

@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { compose } from '../../../src/compose.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { allEvents, ended, event, refusedWith, run, until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
+
+/** A conversation whose agent runs already: how long it takes to start is not what these tests are about. */
+async function warm(home: Home) {
+  const tl = await home.open();
+  await tl.engine.ensure({ key: 'chat' });
+  await run(tl.engine, 'chat', 'Hello.');
+  return tl;
+}
+
+const stalls = async (engine: Engine) =>
+  (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.stalled');
+
+test('a turn that takes longer than its limit is ended with its own code, and what it did is kept', async () => {
+  await using home = new Home({ scripted: { cancelGraceMs: 100 } });
+  const tl = await warm(home);
+  const limits = { turnSeconds: 0.6 };
+  const { turn, reply } = await run(tl.engine, 'chat', '/say begun\n/stream 1000 20', { limits });
+  expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'timed_out' }, options: { limits } });
+  expect(turn.failure?.message).toContain('0.6 seconds');
+  expect(reply).toContain('begun');
+  // The conversation goes on, and the agent is told of it.
+  const next = await run(tl.engine, 'chat', 'Go on.');
+  expect(next.turn.state).toBe('completed');
+  expect(next.receipt.unsettled).toBe(true);
+});
+
+test('an agent that hangs is noticed, said, and ended as stalled; its process goes with it', async () => {
+  await using home = new Home({ scripted: { cancelGraceMs: 100 } });
+  const tl = await warm(home);
+  const limits = { noticeSeconds: 0.5, stallSeconds: 1.5 };
+  const { turn } = await tl.engine.submit('chat', '/say begun\n/hang!', { limits });
+  const said = await event(tl.engine, 'chat', 'turn.stalled');
+  expect(said.payload).toMatchObject({ n: 2, tool: null });
+  expect(said.payload.silentMs).toBeGreaterThanOrEqual(500);
+  expect(said.payload.endsInMs).toBeGreaterThan(0);
+  const { pid } = sentTo(home, turn.id);
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
+  await until('its process has ended', () => !existsSync(`/proc/${pid}`));
+  expect(await stalls(tl.engine)).toHaveLength(1);
+});
+
+test('signs of life keep a turn alive, however long it takes; each silence is said', async () => {
+  await using home = new Home();
+  const tl = await warm(home);
+  const { turn } = await run(tl.engine, 'chat', '/stream 4 600', { limits: { noticeSeconds: 0.2, stallSeconds: 1.5 } });
+  expect(turn.state).toBe('completed');
+  expect((await stalls(tl.engine)).length).toBeGreaterThan(1);
+});
+
+test('a silent tool is named, and ended as well', async () => {
+  await using home = new Home({ scripted: { cancelGraceMs: 100 } });
+  const tl = await warm(home);
+  const limits = { noticeSeconds: 0.5, stallSeconds: 1 };
+  const { turn } = await run(tl.engine, 'chat', '/slow-tool build all.log 60000', { limits });
+  expect(await stalls(tl.engine)).toMatchObject([{ payload: { tool: 'build' } }]);
+  expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
+  expect(turn.failure?.message).toContain('while it ran build');
+});
+
+test('the time in which a question waits counts for nothing', async () => {
+  await using home = new Home();
+  const tl = await warm(home);
+  const limits = { turnSeconds: 1.5, stallSeconds: 1.2, noticeSeconds: 1 };
+  const { turn } = await tl.engine.submit('chat', '/ask May I?\n/say done', { limits });
+  const asked = await event(tl.engine, 'chat', 'permission.asked');
+  await until('both limits have passed', () => Date.now() > asked.at + 2_000);
+  expect((await tl.engine.turn(turn.id)).state).toBe('waiting');
+  await tl.engine.answer(asked.payload.permissionId, 'allow');
+  expect((await ended(tl.engine, turn)).state).toBe('completed');
+  expect(await stalls(tl.engine)).toEqual([]);
+});
+
+test('a turn whose time is over before its prompt left has failed, and nothing was sent', async () => {
+  await using home = new Home({ scripted: { startMs: 60_000 } });
+  const tl = await home.open();
+  await tl.engine.ensure({ key: 'chat' });
+  const { turn } = await tl.engine.submit('chat', 'Hello.', { limits: { turnSeconds: 0.2 } });
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', failure: { code: 'timed_out' }, sent: null });
+});
+
+test('a turn that is cancelled while it stalls was cancelled', async () => {
+  await using home = new Home({ scripted: { cancelGraceMs: 1_500 } });
+  const tl = await warm(home);
+  const { turn } = await tl.engine.submit('chat', '/hang!', { limits: { noticeSeconds: 0.1, stallSeconds: 1 } });
+  await event(tl.engine, 'chat', 'turn.stalled');
+  await tl.engine.cancel(turn.id);
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled' });
+});
+
+test('limits come from the turn, else from the agent, else from the settings', async () => {
+  await using home = new Home();
+  const settings = {
+    agents: { quick: { adapter: 'scripted', limits: { turnSeconds: 0.3 } }, other: { adapter: 'scripted' } },
+    limits: { turnSeconds: 0.2, stallSeconds: null },
+  };
+  const { engine, parts } = await compose({ home: home.path, settings });
+  expect(parts.settings.times).toEqual({ turnSeconds: 0.2, stallSeconds: null, noticeSeconds: 120 });
+  await engine.ensure({ key: 'chat' });
+  const hanging = async (options: object) => {
+    const { turn } = await engine.submit('chat', '/hang', options);
+    return (await ended(engine, turn)).failure?.message;
+  };
+  expect(await hanging({ agent: 'quick' })).toContain('0.3 seconds');
+  expect(await hanging({ agent: 'other' })).toContain('0.2 seconds');
+  expect(await hanging({ agent: 'other', limits: { turnSeconds: 0.1 } })).toContain('0.1 seconds');
+  await refusedWith('invalid', engine.submit('chat', 'Hello.', { limits: { turnSeconds: 0 } }));
+  await engine.close({ graceMs: 0 });
+});
