@@ -3,6 +3,7 @@ import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/input/pages.ts';
 import type { PublicTurn } from '../core/public/turn.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
+import { denialsIn } from '../core/turn/permission.ts';
 import { hasEnded } from '../core/turn/turn.ts';
 import type { Update } from '../core/turn/update.ts';
 import { addUsage, NO_USAGE } from '../core/turn/usage.ts';
@@ -43,7 +44,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
   } catch (error) {
     if (!isRefusal(error)) throw error;
     const failed = { turn: null, outcome: 'failed', failure: failureOf(error), sessionId: null, rung: null } as const;
-    const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 } };
+    const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, denied: [] };
     return { ...common, ...failed, ...nothing, endedAt: request.now() };
   }
   const turn = await endOf(request, submitted);
@@ -60,6 +61,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     // The cost of its restores was spent for this turn, too.
     usage: receipts.reduce((sum, receipt) => addUsage(sum, receipt.usage), turn.usage),
     lockWaits: last?.lockWaits ?? (await waitsOf(request.store, task.owner, turn)),
+    denied: denialsIn(await request.store.permissions(task.owner, { turn: turn.id })),
     endedAt: turn.endedAt ?? request.now(),
   };
 }

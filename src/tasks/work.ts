@@ -99,8 +99,9 @@ export class TaskWork {
     if (this.#stop.aborted) return this.#cancelled(turns);
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(turns);
+    const howToAllow = this.#parts.agents.get(this.#task.agent)?.agent.howToAllow ?? null;
     const overspent = turn.outcome === 'cancelled' && this.#watch.work.over;
-    await this.#decide(overspent ? OVERSPENT : decideAfter(standing, turn, judged), turns, judged);
+    await this.#decide(overspent ? OVERSPENT : decideAfter(standing, { ...turn, howToAllow }, judged), turns, judged);
   }
 
   /** The conversation of the task or of its milestone, found by its key if it exists. */

@@ -52,6 +52,21 @@ function tasksWithClaude(): void {
     expectServed(home, [task as Task]);
   });
 
+  test('Claude may not write: the task asks after one turn, and names the setting that lets it', async () => {
+    await using home = await ClaudeHome.make('claude-cli');
+    const cwd = home.directory('denied');
+    const tl = await home.open();
+    const goal = `Write it.\n${write(join(cwd, 'a.txt'), 'a')}`;
+    const [task] = await tl.tasks.run({ goal, cwd, gate: 'test -f a.txt' });
+    expect(task).toMatchObject({
+      state: 'asking',
+      progress: { turns: 1, denied: 1, decision: { code: 'permission_denied' } },
+    });
+    expect(task?.progress.decision?.reason).toContain('"permissionMode": "acceptEdits"');
+    const { turns } = await tl.tasks.report(task?.id ?? '');
+    expect(turns[0]?.denied[0]?.title).toContain('a.txt');
+  });
+
   test('a CSV tool: a gate that fails twice and then passes, every failure in the context of Claude', async () => {
     await using home = await ClaudeHome.make('claude-cli', ALLOWED);
     const cwd = home.directory('csv');

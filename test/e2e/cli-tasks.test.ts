@@ -67,6 +67,15 @@ test('a file has many tasks, in the order that they depend on each other; a faul
   expect(last).toMatchObject({ totals: { tasks: 2, turns: 2, states: { done: 2 }, verdict: 'done' } });
 });
 
+test('a denied question shows while the task runs, in its report and in show, with what to change', async () => {
+  const { code, stdout, stderr } = await home.run('task', 'run', '/ask May I?', '--gate', 'false', '--name', 'denied');
+  expect(code).toBe(1);
+  expect(stdout).toContain('Let the agent act without asking');
+  expect(stderr).toMatch(/turn 1 completed \(.*\), denied: "May I\?"\n/);
+  expect(await home.ok('task', 'show', 'denied')).toContain("denied        1 of the agent's questions");
+  expect(await home.ok('task', 'report', 'denied')).toContain('| 1.1 | work | May I? | nobody can answer here |');
+});
+
 test.each([
   [['task', 'run', 'x', '--file', 'y'], 'Give a goal or a file'],
   [['task', 'run', '--gate', 'x'], '"--gate" needs a goal'],

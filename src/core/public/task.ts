@@ -12,6 +12,7 @@ import type {
   TaskTurn,
   TurnPurpose,
 } from '../tasks/task.ts';
+import type { Denial } from '../turn/permission.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
@@ -65,6 +66,8 @@ export interface PublicTaskProgress {
   readonly turns: number;
   readonly spent: Usage;
   readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** How many questions of its agents were denied because nobody answered. */
+  readonly denied: number;
   /** The last one; null: none yet. */
   readonly decision: Decision | null;
 }
@@ -85,6 +88,8 @@ export interface PublicTaskTurn {
   readonly rung: string | null;
   readonly usage: Usage;
   readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** Questions of the agent that were denied because nobody answered: the first hundred. */
+  readonly denied: readonly Denial[];
   readonly endedAt: number;
 }
 
@@ -120,20 +125,21 @@ export function toPublicTask(stored: Task): PublicTask {
   const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
   const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
   const { createdAt, startedAt, endedAt } = stored;
-  const { conversation, round, iteration, tries, turns, spent, lockWaits, decision } = stored.progress;
+  const { conversation, round, iteration, tries, turns, spent, lockWaits, denied = 0, decision } = stored.progress;
   return {
     ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
     ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
-    progress: { conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, decision },
+    progress: { conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
     ...{ createdAt, startedAt, endedAt },
   };
 }
 
 export function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTaskTurn {
-  const { purpose, round, iteration, agent, outcome, failure, sessionId, rung, usage, lockWaits, endedAt } = stored;
+  const { purpose, round, iteration, agent, outcome, failure, sessionId, rung, usage, endedAt } = stored;
+  const { lockWaits, denied = [] } = stored; // a turn that was stored before they were kept has none
   return {
     ...{ purpose, round, iteration, turnId: turn, conversationId: conversation, agent, outcome, failure },
-    ...{ sessionId, rung, usage, lockWaits, endedAt },
+    ...{ sessionId, rung, usage, lockWaits, denied, endedAt },
   };
 }
 

@@ -21,8 +21,18 @@ const gate = (verdict: GateResult['verdict']): GateResult => ({
   cut: 0,
   ms: 1,
 });
-const completed = { outcome: 'completed', failure: null } as const;
-const interrupted = { outcome: 'interrupted', failure: { code: 'interrupted', message: 'It was killed' } } as const;
+const asked = { denied: [], howToAllow: null } as const;
+const completed = { outcome: 'completed', failure: null, ...asked } as const;
+const denied = {
+  ...completed,
+  denied: [{ permissionId: 'p', title: 'Write a.txt', reason: 'nobody can answer here' }],
+  howToAllow: '"mode"',
+};
+const interrupted = {
+  outcome: 'interrupted',
+  failure: { code: 'interrupted', message: 'It was killed' },
+  ...asked,
+} as const;
 const short = ({ decision, code }: { decision: string; code: string }) => `${decision} ${code}`;
 
 test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateResult | null, string]>([
@@ -30,13 +40,22 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
   ['a gate that passes', {}, completed, gate('pass'), 'done gate_passed'],
   ['a gate that fails', {}, completed, gate('fail'), 'retry gate_failed'],
   ['the last turn', { iteration: 3 }, completed, gate('fail'), 'give-up iterations_spent'],
+  ['a gate that fails after a denial', {}, denied, gate('fail'), 'ask permission_denied'],
+  ['a gate that passes after a denial', {}, denied, gate('pass'), 'done gate_passed'],
+  ['the last turn after a denial', { iteration: 3 }, denied, gate('fail'), 'ask permission_denied'],
   ['a gate that cannot tell', {}, completed, gate('ask'), 'ask gate_asks'],
   ['a broken gate', {}, completed, gate('broken'), 'ask gate_broken'],
   ['an interruption', {}, interrupted, null, 'ask turn_interrupted'],
   ['one that may be tried again', { retryInterrupted: 2, tries: 1 }, interrupted, null, 'retry turn_interrupted'],
   ['one too many', { retryInterrupted: 2, tries: 2 }, interrupted, null, 'ask turn_interrupted'],
-  ['a failure', {}, { outcome: 'failed', failure: { code: 'agent_failed', message: 'x' } }, null, 'ask turn_failed'],
-  ['a cancelled turn', {}, { outcome: 'cancelled', failure: null }, null, 'ask turn_cancelled'],
+  [
+    'a failure',
+    {},
+    { outcome: 'failed', failure: { code: 'agent_failed', message: 'x' }, ...asked },
+    null,
+    'ask turn_failed',
+  ],
+  ['a cancelled turn', {}, { outcome: 'cancelled', failure: null, ...asked }, null, 'ask turn_cancelled'],
   [
     'a pass on the last token',
     spent(10, 0, { tokens: 5, costMicros: null }),
@@ -57,7 +76,7 @@ test.each<[string, Partial<Standing>, Parameters<typeof decideAfter>[1], GateRes
   [
     'a turn that was cancelled for the budget',
     spent(10, 0, { tokens: 9, costMicros: null }),
-    { outcome: 'cancelled', failure: null },
+    { outcome: 'cancelled', failure: null, ...asked },
     null,
     'give-up budget_spent',
   ],
@@ -99,4 +118,13 @@ test.each<[string, object]>([
   ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the field "score", which is not asked for' }],
 ])('the answer %s is a verdict or is not', (answer, verdict) => {
   expect(parseVerdict(answer)).toEqual(verdict);
+});
+
+test('a denial names its question and the setting to change', () => {
+  const { reason } = decideAfter(standing(), denied, gate('fail'));
+  expect(reason).toMatch(
+    /^The gate failed: exit code 1\. The agent asked for permission, and nobody answered: "Write a\.txt"\./,
+  );
+  expect(reason).toContain('with "mode" in its settings');
+  expect(decideAfter(standing(), denied, null).reason).toContain('nobody answered: "Write a.txt".');
 });

@@ -1,6 +1,7 @@
 import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { isObject } from '../turn/content.ts';
+import type { Denial } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 import { type Budget, DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
@@ -60,25 +61,51 @@ function budgetSpent({ budget, spent }: Pick<Standing, 'budget' | 'spent'>): Dec
 }
 
 /** After a turn and, when it completed, its gate. */
-export function decideAfter(
-  standing: Standing,
-  turn: { readonly outcome: TurnEnd; readonly failure: Failure | null },
-  gate: GateResult | null,
-): Decision {
+export function decideAfter(standing: Standing, turn: EndedTurn, gate: GateResult | null): Decision {
   switch (turn.outcome) {
     case 'completed':
-      return gate === null ? done('no_gate', 'The turn completed, and there is no gate.') : byGate(standing, gate);
+      return gate === null
+        ? done('no_gate', `The turn completed, and there is no gate.${denials(turn, ' ')}`)
+        : byGate(standing, gate, turn);
     case 'interrupted':
       return byRule(standing, turn.failure);
     case 'cancelled':
       // A runner that died since may have cancelled it because of the budget.
       return budgetSpent(standing) ?? ask('turn_cancelled', 'Somebody cancelled its turn, but not the task.');
     case 'failed':
-      return ask('turn_failed', `Its turn failed: ${asSentence(turn.failure?.message ?? 'no reason is known')}`);
+      return ask('turn_failed', `Its turn failed: ${reasonOf(turn.failure)}${denials(turn, ' ')}`);
   }
 }
 
-function byGate(standing: Standing, gate: GateResult): Decision {
+/** What a decision needs to know of a turn. */
+interface EndedTurn {
+  readonly outcome: TurnEnd;
+  readonly failure: Failure | null;
+  /** Questions that were denied because nobody answered. */
+  readonly denied: readonly Denial[];
+  /** The setting that lets the agent act without asking; null: none is known. */
+  readonly howToAllow: string | null;
+}
+
+function reasonOf(failure: Failure | null): string {
+  if (failure === null) return 'no reason is known.';
+  return [failure.message, failure.hint ?? '']
+    .filter((text) => text !== '')
+    .map(asSentence)
+    .join(' ');
+}
+
+const MOST_TITLES = 3;
+
+/** Empty: nothing was denied. */
+function denials({ denied }: EndedTurn, before: string): string {
+  if (denied.length === 0) return '';
+  const titles = denied.slice(0, MOST_TITLES).map(({ title }) => `"${title}"`);
+  const more = denied.length > MOST_TITLES ? ` and ${denied.length - MOST_TITLES} more` : '';
+  return `${before}The agent asked for permission, and nobody answered: ${titles.join(', ')}${more}.`;
+}
+
+function byGate(standing: Standing, gate: GateResult, turn: EndedTurn): Decision {
   switch (gate.verdict) {
     case 'pass':
       return done('gate_passed', `The gate passed: ${asSentence(gate.summary)}`);
@@ -87,6 +114,8 @@ function byGate(standing: Standing, gate: GateResult): Decision {
     case 'broken':
       return ask('gate_broken', `The gate does not work: ${asSentence(gate.summary)}`);
     case 'fail':
+      // It would be denied again, and every turn costs something.
+      if (turn.denied.length > 0) return ask('permission_denied', deniedBeforeGate(gate, turn));
       return (
         decideBefore({ ...standing, iteration: standing.iteration + 1 }) ?? {
           decision: 'retry',
@@ -95,6 +124,15 @@ function byGate(standing: Standing, gate: GateResult): Decision {
         }
       );
   }
+}
+
+function deniedBeforeGate(gate: GateResult, turn: EndedTurn): string {
+  const how = turn.howToAllow === null ? 'in its own settings' : `with ${turn.howToAllow} in its settings`;
+  return [
+    `The gate failed: ${asSentence(gate.summary)}`,
+    denials(turn, ''),
+    `Let the agent act without asking, ${how}, or set "permissions" of the task to "ask" and answer; then retry the task.`,
+  ].join(' ');
 }
 
 /** Nobody knows what an interrupted turn did: it is retried only if the task allows it. */

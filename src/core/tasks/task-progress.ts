@@ -15,6 +15,7 @@ export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgr
     turns: 0,
     spent: NO_USAGE,
     lockWaits: { count: 0, ms: 0 },
+    denied: 0,
     decision: null,
   };
 }
@@ -28,15 +29,16 @@ export function requestIdOf(task: string, progress: TaskProgress, purpose: TurnP
 
 /** Adds cost and waits of ended turns. Each turn is counted once. */
 export function withTurns(progress: TaskProgress, ended: readonly TaskTurn[]): TaskProgress {
-  let { spent, adopted } = progress;
+  let { spent, adopted, denied = 0 } = progress; // progress that was stored before it was counted has none
   let { count, ms } = progress.lockWaits;
-  for (const { usage, lockWaits, purpose, sessionId } of ended) {
+  for (const { usage, lockWaits, denied: questions, purpose, sessionId } of ended) {
     spent = addUsage(spent, usage);
     count += lockWaits.count;
     ms += lockWaits.ms;
+    denied += questions.length;
     adopted ||= purpose === 'work' && sessionId !== null;
   }
-  return { ...progress, turns: progress.turns + ended.length, spent, adopted, lockWaits: { count, ms } };
+  return { ...progress, turns: progress.turns + ended.length, spent, adopted, denied, lockWaits: { count, ms } };
 }
 
 /** The progress after a decision about a turn. */

@@ -1,4 +1,5 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
+import type { Denial } from '../turn/permission.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 import type { GateResult } from './task-gate.ts';
@@ -120,6 +121,8 @@ export interface TaskProgress {
   readonly turns: number;
   readonly spent: Usage;
   readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** How many questions of its agents were denied because nobody answered. */
+  readonly denied: number;
   /** The last one; null: none yet. */
   readonly decision: Decision | null;
 }
@@ -146,6 +149,7 @@ export const DECISION_CODES = [
   'iterations_spent',
   'budget_spent',
   'cost_unknown',
+  'permission_denied',
   'task_failed',
 ] as const;
 
@@ -175,6 +179,8 @@ export interface TaskTurn {
   readonly rung: string | null;
   readonly usage: Usage;
   readonly lockWaits: { readonly count: number; readonly ms: number };
+  /** Questions of the agent that were denied because nobody answered: the first hundred. */
+  readonly denied: readonly Denial[];
   readonly endedAt: number;
 }
 

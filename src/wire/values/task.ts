@@ -13,7 +13,7 @@ import type { TaskReport as TaskReportValue } from '../../core/tasks/task-report
 import { named, namedObject } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Session } from './session.ts';
-import { PermissionMode, TurnEnd } from './turn.ts';
+import { Denial, PermissionMode, TurnEnd } from './turn.ts';
 
 const text = z.string();
 const State = z.enum(TASK_STATES);
@@ -43,6 +43,7 @@ export const TaskTurn = namedObject('TaskTurn', {
   rung: text.nullable(),
   usage: Usage,
   lockWaits: Waits,
+  denied: z.array(Denial),
   endedAt: Time,
 }) satisfies z.ZodType<PublicTaskTurn>;
 
@@ -77,6 +78,7 @@ export const Task = namedObject('Task', {
     turns: Count,
     spent: Usage,
     lockWaits: Waits,
+    denied: Count,
     decision: Decision.nullable(),
   }),
   cancelRequested: z.boolean(),

@@ -62,6 +62,7 @@ export function taskTurn(set: Partial<TaskTurn> = {}): TaskTurn {
     rung: null,
     usage: NO_USAGE,
     lockWaits: { count: 0, ms: 0 },
+    denied: [],
     endedAt: 5,
     ...set,
   };

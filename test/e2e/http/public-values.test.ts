@@ -159,6 +159,7 @@ test('other stored values are published without what is internal, and as their s
 const TASK_TURN: TaskTurn = {
   ...{ purpose: 'work', round: 1, iteration: 1, turn: 't-1', conversation: 'c-1', agent: 'claude', outcome: 'failed' },
   ...{ failure: FAILURE, sessionId: 's-1', rung: 'live', usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, endedAt: 9 },
+  denied: [{ permissionId: 'p-1', title: 'Write a file', reason: 'nobody can answer here' }],
 };
 const STEP = { round: 1, iteration: 1 };
 const GATE = { verdict: 'fail', summary: 'It fails.', output: '', cut: 0, ms: 5 } as const;
@@ -193,7 +194,7 @@ test('a task is published without what only its next runner needs', () => {
     ...{ after: [], retryInterrupted: 0, cwd: null, sandbox: null, permissions: 'deny', state: 'running' },
     progress: {
       ...{ conversation: 'c-1', ...STEP, tries: 0, retryOf: 't-0', feedback: { gate: GATE, person: null } },
-      ...{ adopted: true, turns: 1, spent: NO_USAGE, lockWaits: { count: 0, ms: 0 }, decision: DECISION },
+      ...{ adopted: true, turns: 1, spent: NO_USAGE, lockWaits: { count: 0, ms: 0 }, denied: 1, decision: DECISION },
     },
     ...{ cancelRequested: false, createdAt: 1, startedAt: 2, endedAt: null },
   };

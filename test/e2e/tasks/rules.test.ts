@@ -22,6 +22,23 @@ test('it is given up when its turns are used up', async () => {
   expect(task).toMatchObject({ state: 'failed', progress: { turns: 3, decision: { code: 'iterations_spent' } } });
 });
 
+test('a question that nobody answered before the gate failed is a reason to ask, not to try again', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const task = only(await tl.tasks.run({ goal: '/ask May I write a.txt?', gate: 'false' }));
+  expect(task).toMatchObject({
+    state: 'asking',
+    progress: { turns: 1, denied: 1, decision: { code: 'permission_denied' } },
+  });
+  expect(task.progress.decision?.reason).toContain('nobody answered: "May I write a.txt?".');
+  const { turns } = await tl.tasks.report(task.id);
+  expect(turns).toMatchObject([{ denied: [{ title: 'May I write a.txt?', reason: 'nobody can answer here' }] }]);
+  const asked = await tl.engine.permissions({ conversation: task.progress.conversationId ?? '' });
+  expect(asked).toMatchObject([{ state: 'denied' }]);
+  await tl.tasks.retry(task.id);
+  expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'asking', progress: { denied: 2 } });
+});
+
 test('no turn begins when the budget is spent, however many there could be', async () => {
   await using home = new Home();
   const tl = await home.open();

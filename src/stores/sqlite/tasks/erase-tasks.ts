@@ -56,8 +56,12 @@ type Scrub = { [K in TaskEventKind]?: (payload: TaskEventPayloads[K]) => TaskEve
 const SCRUB: Scrub = {
   'task.added': (payload) => ({ ...payload, name: null, goal: ERASED, milestone: null }),
   'task.turned': (payload) => {
-    const { failure } = payload;
-    return { ...payload, failure: failure && { code: failure.code, message: ERASED } };
+    const { failure, denied = [] } = payload;
+    return {
+      ...payload,
+      failure: failure && { code: failure.code, message: ERASED },
+      denied: denied.map((one) => ({ ...one, title: ERASED })),
+    };
   },
   'task.gated': (payload) => ({ ...payload, result: { ...payload.result, summary: ERASED, output: '' } }),
   'task.decided': (payload) => ({ ...payload, reason: ERASED }),

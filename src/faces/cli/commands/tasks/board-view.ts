@@ -71,10 +71,11 @@ export class BoardView {
 function lineOf({ kind, payload }: PublicTaskEvent): string | null {
   switch (kind) {
     case 'task.turned': {
-      const { purpose, iteration, outcome, usage, lockWaits } = payload;
+      const { purpose, iteration, outcome, usage, lockWaits, denied } = payload;
       const who = purpose === 'gate' ? `judge's turn ${iteration}` : `turn ${iteration}`;
       const waits = lockWaits.count > 0 ? `, waited ${lockWaits.count} times for its session` : '';
-      return `${who} ${outcome} (${usageLine(usage)}${waits})`;
+      const asked = denied.length > 0 ? `, denied: ${denied.map(({ title }) => `"${oneLine(title)}"`).join(', ')}` : '';
+      return `${who} ${outcome} (${usageLine(usage)}${waits})${asked}`;
     }
     case 'task.gated':
       return `gate: ${payload.result.verdict}, ${oneLine(payload.result.summary)}`;

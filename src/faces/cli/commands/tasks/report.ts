@@ -124,6 +124,7 @@ export function reportLines(report: TaskReport): string[] {
     `- ${turns(progress.turns)}, sessions ${task.sessions}`,
     `- spent: ${usageLine(progress.spent)}`,
     `- lock waits: ${progress.lockWaits.count}, ${progress.lockWaits.ms} ms`,
+    `- denied because nobody answered: ${progress.denied}`,
     ...(progress.decision === null ? [] : [`- ${progress.decision.decision}: ${cell(progress.decision.reason)}`]),
     '',
     ...tables(report),
@@ -146,6 +147,13 @@ function tables(report: TaskReport): string[] {
         usd(usage),
         waited(lockWaits),
       ]),
+    ),
+    ...table(
+      'Denied',
+      ['turn', 'for', 'question', 'why'],
+      report.turns.flatMap(({ round, iteration, purpose, denied }) =>
+        denied.map(({ title, reason }) => [`${round}.${iteration}`, purpose, title, reason]),
+      ),
     ),
     ...table(
       'Sessions',
