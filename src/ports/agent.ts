@@ -1,4 +1,5 @@
 import type { ProcessIdentity } from '../core/process.ts';
+import type { SessionHistory } from '../core/restore/adopted.ts';
 import type { Proof } from '../core/restore/receipt.ts';
 import type { ToldTurn } from '../core/restore/told.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
@@ -42,6 +43,12 @@ export interface Agent {
   storage?(sandbox: OpenSandbox): Promise<string>;
   /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
   position(sessionId: string, sandbox: OpenSandbox): Promise<string | null>;
+  /**
+   * What was said in a session that somebody else made, before a conversation adopts it. Sends no prompt, and runs no tool; starts
+   * the agent where only the agent can read it. Null or left out: it cannot be read. Throws `agent_unavailable`, or
+   * `session_locked` when it may be readable later.
+   */
+  history?(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null>;
   /**
    * What the agent's own storage holds of a prompt that was sent: the part of a turn that nobody saw. Called only after the
    * agent's process was ended. Null: the storage cannot be read.

@@ -137,7 +137,10 @@ export interface ConversationSpec {
 export interface SubmitOptions {
   readonly requestId?: string;
   readonly agent?: string;
-  /** The agent's id of an existing session to continue in. */
+  /**
+   * The agent's id of an existing session to continue in. One that the conversation has not used is adopted: its own turns come
+   * before this one. `conflict` while another turn is open.
+   */
   readonly session?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;

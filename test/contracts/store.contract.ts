@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
+import { adopting } from './store/adopting.ts';
 import { bell } from './store/bell.ts';
 import { commits } from './store/commits.ts';
 import { conversations } from './store/conversations.ts';
@@ -36,7 +37,19 @@ export function storeContract(harness: StoreHarness): void {
         return site;
       },
     };
-    const parts = { conversations, turns, leases, commits, sessions, permissions, records, totals, copies, finding };
+    const parts = {
+      conversations,
+      turns,
+      adopting,
+      leases,
+      commits,
+      sessions,
+      permissions,
+      records,
+      totals,
+      copies,
+      finding,
+    };
     for (const [name, part] of Object.entries({ ...parts, pages, owners, keys, erasing, bell, tasks }))
       describe(name, () => part(world));
   });

@@ -49,6 +49,7 @@ export function session(place: number, told: Partial<Session> = {}): Session {
     position: 'here',
     mirrored: 0,
     memo: null,
+    unread: false,
     process: null,
     turns: 1,
     usage: NO_USAGE,

@@ -7,7 +7,7 @@ import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
-import { readPosition, storageDir, storageFile, tailOf } from './storage.ts';
+import { historyOf, readPosition, storageDir, storageFile, tailOf } from './storage.ts';
 
 /** Raised when the behaviour of the program changes. */
 const VERSION = '1';
@@ -37,6 +37,10 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
     async position(sessionId, sandbox) {
       const file = fileOf(sessionId, sandbox);
       return file === null ? null : readPosition(file);
+    },
+    async history(sessionId, sandbox) {
+      const file = fileOf(sessionId, sandbox);
+      return file === null ? null : historyOf(file);
     },
     async tail(sessionId, sent, sandbox) {
       const file = fileOf(sessionId, sandbox);

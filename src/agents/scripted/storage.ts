@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { HistoryBuilder, type SessionHistory } from '../../core/restore/adopted.ts';
 import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
@@ -38,14 +39,26 @@ export function findEntry(file: string, uuid: string): Entry | null {
   return lastEntry(file, (entry) => entry.uuid === uuid);
 }
 
+/** What the session knows, as turns: the chain that ends in its last entry. Null: there is no file. */
+export function historyOf(file: string): SessionHistory | null {
+  const text = readWhole(file);
+  if (text === null) return null;
+  const entries = text.split('\n').flatMap((line) => parseLine(line) ?? []);
+  const byId = new Map(entries.map((entry) => [entry.uuid, entry]));
+  const chain: Entry[] = [];
+  for (let entry = entries.at(-1); entry !== undefined; entry = byId.get(entry.parent ?? '')) chain.push(entry);
+  const history = new HistoryBuilder();
+  for (const entry of chain.reverse()) {
+    if (entry.role === 'user') history.prompt([{ type: 'text', text: entry.text }], entry.at);
+    else history.update(entry.update, entry.at);
+  }
+  return history.history(readPosition(file));
+}
+
 /** What the agent did for a prompt, up to the next one. Null: there is no file. */
 export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | null {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    return null;
-  }
+  const text = readWhole(file);
+  if (text === null) return null;
   const follows = new Set<string | null>(prompt === null ? [] : [prompt]);
   const updates: Update[] = [];
   let last: Entry | null = null;
@@ -80,6 +93,15 @@ export function proofOf({ file, prompt, parent, expected }: Landing): Extract<Ag
   const wanted = expected ?? positionAt(0, null);
   if (landed !== wanted) return refuted(`the prompt landed at ${landed}, not at ${wanted}`);
   return { type: 'proof', proof: 'proved', detail: `the prompt landed at ${landed}` };
+}
+
+/** Null: there is no file. */
+function readWhole(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 const FIRST_READ = 4_096;

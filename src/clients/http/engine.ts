@@ -83,7 +83,12 @@ export class HttpEngine implements Engine {
     const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
     const params = await this.#at(conversation);
     return this.caller.accepted(requestId, (id) =>
-      this.caller.ask('submit', { params, body: { ...body, requestId: id } }),
+      // The history of a session that is adopted is read first, and the agent may have to be started for that.
+      this.caller.ask('submit', {
+        params,
+        body: { ...body, requestId: id },
+        ...(session !== undefined && { within: 'longMs' }),
+      }),
     );
   }
 

@@ -25,6 +25,8 @@ export interface PublicTurn {
   readonly sessionId: string | null;
   /** The id of the turn that this one repeats; null: none. */
   readonly retryOf: string | null;
+  /** It ended elsewhere: it came with a fork, an import, or a session that was adopted. */
+  readonly imported: boolean;
   /** Null: not sent. Once set, the prompt may have reached the agent. */
   readonly sent: PublicSent | null;
   readonly cancelRequested: boolean;
@@ -68,10 +70,24 @@ export interface PublicPermission {
 }
 
 export function toPublicTurn(stored: Turn): PublicTurn {
-  const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, sent } = stored;
+  const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
+    stored;
   const { cancelRequested, failure, usage, createdAt, startedAt, endedAt } = stored;
   return {
-    ...{ id, conversationId: conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf },
+    ...{
+      id,
+      conversationId: conversation,
+      n,
+      requestId,
+      state,
+      agent,
+      prompt,
+      options,
+      attempt,
+      sessionId,
+      retryOf,
+      imported,
+    },
     sent: sent && toPublicSent(sent),
     ...{ cancelRequested, failure, usage, createdAt, startedAt, endedAt },
   };

@@ -35,7 +35,13 @@ export type Opening =
 /** What a step gives the session before the prompt: nothing, the records after `after`, or the earlier prompts one by one. */
 export type Delivery =
   | { readonly what: 'nothing' }
-  | { readonly what: 'records'; readonly after: number; readonly unsettled: boolean }
+  | {
+      readonly what: 'records';
+      readonly after: number;
+      readonly unsettled: boolean;
+      /** A session whose own turns are not told, because it has them. Left out: all are told. */
+      readonly except?: Session;
+    }
   | { readonly what: 'prompts' };
 
 /** One way to bring a session to the head: an opening × a delivery. */
@@ -119,7 +125,10 @@ function cachedSteps(situation: Situation, session: Session): Step[] {
   const { head, traits, live } = situation;
   const unsettled = session.state === 'unsettled';
   const behind = session.watermark < head;
-  const deliver: Delivery = behind ? { what: 'records', after: session.watermark, unsettled } : { what: 'nothing' };
+  // An adopted session has only its own turns until its first prompt, which tells it all others.
+  const lacks = session.origin === 'adopted' && session.turns === 0 && session.dropped > 0;
+  const since: Delivery = behind ? { what: 'records', after: session.watermark, unsettled } : { what: 'nothing' };
+  const deliver: Delivery = lacks ? { what: 'records', after: 0, unsettled, except: session } : since;
   const steps: Step[] = [];
   if (live === session.ref) {
     steps.push({

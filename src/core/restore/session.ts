@@ -44,6 +44,8 @@ export interface Session {
   readonly mirrored: number;
   /** A note of its adapter, given back to it when the session is opened again; opaque; null: none. */
   readonly memo: string | null;
+  /** What it knew before it was adopted could not be read. */
+  readonly unread: boolean;
   /** The process that holds it; null: none does. */
   readonly process: ProcessIdentity | null;
   readonly turns: number;

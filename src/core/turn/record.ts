@@ -23,6 +23,8 @@ export interface TurnRecord {
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number;
+  /** Something was said before it, in a session that was adopted, and nobody could read that. Left out: nothing was. */
+  readonly unknownBefore?: true;
 }
 
 export type RecordPart =

@@ -54,6 +54,8 @@ export interface Turn {
   readonly sessionId: string | null;
   /** The turn this one tries again; null: none. */
   readonly retryOf: string | null;
+  /** It ended elsewhere: it came with a fork, an import, or a session that was adopted. */
+  readonly imported: boolean;
   /** Null: not sent. Once set, the prompt may have reached the agent. */
   readonly sent: Sent | null;
   readonly cancelRequested: boolean;

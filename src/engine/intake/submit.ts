@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
@@ -7,7 +7,7 @@ import { parsePrompt } from '../../core/turn/content.ts';
 import { parseTimes } from '../../core/turn/limits.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
-import type { Enqueued, NewTurn } from '../../ports/store/turns.ts';
+import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent, checkDriver, findConversation } from './conversations.ts';
@@ -32,7 +32,9 @@ export async function submit(
   checkDriver(found);
   const { requestId = null, agent = null } = options;
   const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
-  const submitted = await by.parts.store.enqueue(owner, newTurn(by.parts, found, asked));
+  const turn = newTurn(by.parts, found, asked);
+  const adopts = await readAdopted(by.parts, owner, found, turn, by.worker.shutdown);
+  const submitted = await by.parts.store.enqueue(owner, adopts === null ? turn : { ...turn, adopts });
   waitFor(by.worker, owner, submitted);
   return submitted;
 }
@@ -62,6 +64,37 @@ function newTurn(
   if (asked.requestId !== null) checkText(asked.requestId, 'request id');
   const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
   return { id: randomUUIDv7(), conversation, ...known, ...asked };
+}
+
+/**
+ * Reads the history of the session that a turn names, when the conversation has not used that session before. It has to be read
+ * before the turn is stored: its turns get the numbers before it. Null: there is nothing to read, or it cannot be read. Then the
+ * turn is stored alone. When it runs, the session is refused with the reason, or what was said in it before stays unknown.
+ */
+async function readAdopted(
+  parts: EngineParts,
+  owner: string,
+  conversation: Conversation,
+  turn: NewTurn,
+  signal: AbortSignal,
+): Promise<AdoptedSession | null> {
+  const { store, sandboxes } = parts;
+  const { options, requestId } = turn;
+  const { id: ours, sandbox: place, cwd } = conversation;
+  const id = options.session;
+  if (id === undefined) return null;
+  if (requestId !== null && (await store.findRequest(owner, requestId)) !== null) return null;
+  const name = await store.agentFor(owner, turn);
+  const known = await store.findSessions(owner, id);
+  if (known.some((session) => session.conversation === ours && session.agent === name)) return null;
+  const agent = parts.agents.get(name)?.agent;
+  if (agent?.history === undefined) return null;
+  const sandbox = await sandboxes.open(place, { cwd });
+  const storage = (await agent.storage?.(sandbox)) ?? agent.name;
+  if (await store.sessionIsElsewhere(owner, ours, { storage, id })) return null;
+  const history = await agent.history(id, sandbox, signal);
+  if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
+  return { ref: randomUUID(), id, agent: name, storage, history };
 }
 
 /** This process runs the turn, unless another one is faster. */

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Step } from '../../core/restore/continuity.ts';
+import type { Delivery, Step } from '../../core/restore/continuity.ts';
 import type { RestoreProgress } from '../../core/restore/receipt.ts';
+import type { Session } from '../../core/restore/session.ts';
 import {
   BudgetFiller,
   budgetFor,
@@ -11,7 +12,9 @@ import {
 } from '../../core/restore/transcript.ts';
 import { promptText } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
+import type { Held } from '../worker/held.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
+import { isOf } from './told.ts';
 
 /**
  * Everything that the session lacks, as one block before the prompt. Always as text: some agents show an embedded resource
@@ -19,10 +22,10 @@ import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailur
  */
 export async function deliverBlock(
   { rung }: Step,
-  { after, unsettled }: { readonly after: number; readonly unsettled: boolean },
+  { after, unsettled, except }: Extract<Delivery, { what: 'records' }>,
   request: RestoreRequest,
 ): Promise<Delivered | StepFailure> {
-  const { records, rendered, dropped } = await recordsWithin(after, request);
+  const { records, rendered, dropped } = await recordsWithin(after, request, except);
   const first = records[0];
   const last = records.at(-1);
   if (first === undefined || last === undefined) {
@@ -46,20 +49,26 @@ export async function deliverBlock(
   };
 }
 
-/** Whole turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. */
+/**
+ * Whole turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. `except`: a
+ * session whose own turns are left out.
+ */
 export async function recordsWithin(
   after: number,
   request: RestoreRequest,
+  except?: Session,
 ): Promise<{ records: TurnRecord[]; rendered: string[]; dropped: number }> {
   const { held, settings, traits, shrink } = request;
   const { owner, id, head, historyCount } = held.conversation;
   const { store } = held.parts;
-  const lacking = after === 0 ? historyCount : await store.countRecordsAfter(owner, id, after);
+  const own = except === undefined ? 0 : historyCount - (await countLacking(except, held));
+  const lacking = (after === 0 ? historyCount : await store.countRecordsAfter(owner, id, after)) - own;
   const filler = new BudgetFiller(budgetFor(settings, traits, shrink));
   const records: TurnRecord[] = [];
   for (let upTo = head; upTo > after && !filler.full; ) {
     const page = await store.recordsBefore(owner, id, { upTo, limit: PAGE });
     for (const record of page) {
+      if (except !== undefined && isOf(record, except)) continue;
       if (record.n <= after || !filler.offer(render(record))) break;
       records.push(record);
     }
@@ -68,6 +77,11 @@ export async function recordsWithin(
     upTo = oldest.n - 1;
   }
   return { records: records.reverse(), rendered: filler.turns(), dropped: lacking - records.length };
+}
+
+/** How many turns of the history a session was never told. */
+async function countLacking({ dropped, watermark }: Session, { parts, conversation }: Held): Promise<number> {
+  return dropped + (await parts.store.countRecordsAfter(conversation.owner, conversation.id, watermark));
 }
 
 /** Only the beginning of a prompt that was refused as too long: the whole prompt would be refused every time. */

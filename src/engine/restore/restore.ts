@@ -93,7 +93,9 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     else await open.session.close();
     return given;
   }
-  const dropped = step.rung === 'fresh' ? held.conversation.historyCount : open.dropped + given.dropped;
+  // A session that is told all but its own turns lacks only what was left out of that.
+  const before = 'except' in step.deliver ? 0 : open.dropped;
+  const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + given.dropped;
   const omitted = addOmissions(open.omitted, given.omitted);
   const session = given.session ?? open.session;
   // A replay has moved the session on: what it said there is no part of the turn that follows.

@@ -9,8 +9,9 @@ const PAGE = 100;
 /** All that a session was told, oldest first: by its own turns and, where it began with a replay, by the prompts before. */
 export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> {
   const all: TurnRecord[] = [];
-  // Turns of another agent may be between its turns. Before its first turn, no turn can be its own.
-  for (let upTo = held.conversation.head, own = 0; upTo > 0 && own < session.turns; ) {
+  // Turns of another agent may be between its turns. Before its first turn, no turn can be its own, unless it brought some.
+  const brought = session.origin === 'adopted';
+  for (let upTo = held.conversation.head, own = 0; upTo > 0 && (brought || own < session.turns); ) {
     const page = await held.parts.store.recordsBefore(held.conversation.owner, held.conversation.id, {
       upTo,
       limit: PAGE,
@@ -34,7 +35,7 @@ export function toldByReplay({ n, prompt }: TurnRecord): ToldTurn {
   return { n, prompt, block: null, reply: null, certain: true };
 }
 
-function isOf(record: TurnRecord, { id, agent }: Session): boolean {
+export function isOf(record: TurnRecord, { id, agent }: Session): boolean {
   return record.sessionId === id && record.agent === agent;
 }
 

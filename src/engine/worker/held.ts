@@ -50,7 +50,7 @@ export function nextState(state: HeldState, event: HeldEvent): HeldState {
 export class Held {
   readonly parts: EngineParts;
   readonly lease: Lease;
-  /** As of the last turn that ended here; nobody else writes its history while the lease is held. */
+  /** As of the last turn that ended here. Nobody else adds to its history while the lease is held, unless no turn is open. */
   conversation: Conversation;
   /** By agent: at most one living session each. */
   readonly live = new Map<string, LiveSession>();
@@ -76,6 +76,12 @@ export class Held {
   happens(event: HeldEvent): HeldState {
     this.#state = nextState(this.#state, event);
     return this.#state;
+  }
+
+  /** Its history has grown elsewhere. */
+  async readAgain(): Promise<void> {
+    const { owner, id } = this.conversation;
+    this.conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
   }
 
   openSandbox(): Promise<OpenSandbox> {

@@ -57,6 +57,11 @@ export class Worker {
     return conversation?.owner === owner ? conversation : null;
   }
 
+  /** Aborts when this process is about to end. */
+  get shutdown(): AbortSignal {
+    return this.#shutdown.signal;
+  }
+
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
     const turns = this.#wanted.get(conversation) ?? new Map();
@@ -224,7 +229,10 @@ export class Worker {
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(held.conversation.id)) return null;
-    return store.begin(held.lease.fence, [...agents.keys()]);
+    const turn = await store.begin(held.lease.fence, [...agents.keys()]);
+    // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
+    if (turn !== null && turn.n > held.conversation.head + 1) await held.readAgain();
+    return turn;
   }
 
   /** A fault of this program ends the turn as failed: it must not come back for ever. */

@@ -1,4 +1,5 @@
 import type { ChainCheck, ConversationEvent } from '../../core/event.ts';
+import type { UnknownPart } from '../../core/restore/adopted.ts';
 import type { Summary } from '../../core/summary.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 
@@ -21,6 +22,8 @@ export interface HistoryStore {
   recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
   /** How many records have `n` after `after`. Must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
+  /** Where something that nobody could read is missing before a turn of the history, oldest first; mostly nowhere. */
+  unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /** The best matches among turns whose prompt or answer has all the words. `query` is words, never an expression. */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;

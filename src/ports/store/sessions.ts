@@ -31,6 +31,8 @@ export interface NewSession
   > {
   /** Its storage: another agent with the same storage has the same sessions. Left out: the agent's name. */
   readonly storage?: string;
+  /** What it knew before it was adopted could not be read. Left out: it was read, or there was nothing. */
+  readonly unread?: boolean;
   /** Left out: nothing. */
   readonly omitted?: Omissions;
   /** Left out: 0. */

@@ -1,10 +1,18 @@
+import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { Prompt } from '../../core/turn/content.ts';
 import type { Turn, TurnOptions } from '../../core/turn/turn.ts';
+import type { NewSession } from './sessions.ts';
 
 /** Turns as everybody may write and read them: this needs the lock of the row, not the lease. */
 export interface TurnStore {
-  /** Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. */
+  /**
+   * Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. With `adopts`, the
+   * turns of that session come before it in the history, in the same transaction: `conflict` while another turn is open,
+   * `refused` when the session belongs to another conversation. One that the conversation has already is not imported again.
+   */
   enqueue(owner: string, turn: NewTurn): Promise<Enqueued>;
+  /** The agent that `enqueue` would give the turn. Throws as it does. */
+  agentFor(owner: string, turn: AskedAgent): Promise<string>;
   /** Ends a queued turn at once; asks a running one to stop; leaves an ended one as it is. Returns the turn as it now is. */
   requestCancel(owner: string, turn: string, by: string): Promise<Turn>;
   findTurn(owner: string, turn: string): Promise<Turn | null>;
@@ -14,10 +22,8 @@ export interface TurnStore {
   turns(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
 }
 
-export interface NewTurn {
-  readonly id: string;
+export interface AskedAgent {
   readonly conversation: string;
-  readonly requestId: string | null;
   /**
    * The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. When all are
    * null, the turn is not accepted: `invalid`, or `agent_unavailable` when no agent is installed.
@@ -26,10 +32,23 @@ export interface NewTurn {
   readonly defaultAgent: string | null;
   /** The configured agents: a turn that needs another is `agent_unavailable`, and not accepted. Left out: any. */
   readonly agents?: readonly string[];
+}
+
+export interface NewTurn extends AskedAgent {
+  readonly id: string;
+  readonly requestId: string | null;
   /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;
   readonly options: TurnOptions;
   readonly retryOf: string | null;
+  /** The session that it names, and that the conversation has not used yet. Left out: there is none, or it could not be read. */
+  readonly adopts?: AdoptedSession;
+}
+
+/** A native session with its own history, to be taken into a conversation. */
+export interface AdoptedSession extends Pick<NewSession, 'ref' | 'id' | 'agent'> {
+  readonly storage: string;
+  readonly history: SessionHistory;
 }
 
 export interface Enqueued {

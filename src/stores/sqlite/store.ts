@@ -33,7 +33,7 @@ import { taskStore } from './tasks/task-store.ts';
 import { begin, beginnable, claim, claimable } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel } from './turns/end.ts';
-import { enqueue } from './turns/enqueue.ts';
+import { agentOf, enqueue } from './turns/enqueue.ts';
 import { forgetWorker, processesOf, release, renew, workers } from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
@@ -112,6 +112,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
   const { clock, queue } = access;
   return {
     enqueue: access.writing(enqueue),
+    agentFor: access.reading(agentOf),
     requestCancel: access.writing(requestCancel),
     findTurn: access.reading(reads.findTurn),
     findRequest: access.reading(reads.findRequest),
@@ -147,6 +148,7 @@ function history(access: Access): HistoryStore & UsageStore {
     recordsBefore: access.reading(reads.recordsBefore),
     recordsAfter: access.reading(reads.recordsAfter),
     countRecordsAfter: access.reading(reads.countRecordsAfter),
+    unknownParts: access.reading(reads.unknownParts),
     summary: (owner, id) => access.read((db) => summary(db, owner, id, access.clock.monotonic())),
     search: access.reading(search),
     verify: (owner, id, head) => verify(access, owner, id, head),

@@ -64,6 +64,7 @@ export const Turn = namedObject('Turn', {
   attempt: Count,
   sessionId: z.string().nullable(),
   retryOf: z.string().nullable(),
+  imported: z.boolean(),
   sent: Sent.nullable(),
   cancelRequested: z.boolean(),
   failure: Failure.nullable(),

@@ -72,11 +72,11 @@ test('a native session of elsewhere is taken into the lineage, and told the hist
     await run(engine, 'full', 'The codeword is amber.');
     const { reply, receipt } = await run(engine, 'full', WHICH, { session: other });
     expect(known(reply)).toEqual(['native', 'amber']);
-    expect(receipt).toMatchObject({ rung: 'resume', sessionId: other, proof: 'proved', carried: 1, delivered: 1 });
+    expect(receipt).toMatchObject({ rung: 'resume', sessionId: other, proof: 'proved', carried: 2, delivered: 1 });
     const { sessions } = await engine.show('full');
     expect(sessions).toMatchObject([
       { origin: 'new' },
-      { id: other, origin: 'adopted', watermark: 2, parent: sessions[0]?.id },
+      { id: other, origin: 'adopted', watermark: 3, parent: sessions[0]?.id },
     ]);
     const next = await run(engine, 'full', WHICH);
     expect(next.turn.sessionId).toBe(other);

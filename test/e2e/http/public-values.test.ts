@@ -119,12 +119,13 @@ test('other stored values are published without what is internal, and as their s
   const turn: Turn = {
     ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
     ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },
+    ...{ imported: false },
     ...{ cancelRequested: false, failure: null, usage: NO_USAGE, createdAt: 1, startedAt: 2, endedAt: 3 },
   };
   const session: Session = {
     ...{ ref: 'r-2', id: 's-2', conversation: 'c-2', agent: 'claude', origin: 'rotated', parent: 'r-1', watermark: 4 },
     ...{ dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 2, state: 'live', position: '4711:abc', mirrored: 12 },
-    ...{ memo: 'm', process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
+    ...{ memo: 'm', unread: false, process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
   const lock = { holder: 'worker', pid: 4711, epoch: 3, expiresIn: 900 };

@@ -15,8 +15,8 @@ import { conversationOf, RECORD, type RecordRow, recordOf } from './rows.ts';
 const COPIED = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n`;
 const INSERT_TURN = `
   INSERT INTO turns (owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, session_id,
-    was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at)
-  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?)`;
+    was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at, imported)
+  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?, 1)`;
 const COPY_LINKS =
   'INSERT INTO content_links (turn, content, owner) SELECT ?, content, owner FROM content_links WHERE turn = ?';
 const INSERT_SESSION = `
@@ -68,13 +68,7 @@ export function importConversation(
     throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
   const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
   const ledger = insertConversation(tx, owner, spec, named);
-  for (const record of records) {
-    const { prompt, ...rest } = record;
-    const asked = storeValue(tx.db, owner, prompt);
-    const body = storeValue(tx.db, owner, rest);
-    const no = addEnded(ledger, record, asked, body);
-    linkContents(tx.db, owner, no, [...asked.hashes, ...body.hashes]);
-  }
+  for (const record of records) addImported(ledger, record);
   importSessions(ledger, history.sessions);
   countTurns(
     ledger,
@@ -100,7 +94,17 @@ function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): 
   }
 }
 
-/** Adds a turn that ended in another conversation or store. */
+/** Adds a turn that ended elsewhere to the history. */
+export function addImported(ledger: Ledger, record: TurnRecord): void {
+  const { tx, row } = ledger;
+  const { prompt, ...rest } = record;
+  const asked = storeValue(tx.db, row.owner, prompt);
+  const body = storeValue(tx.db, row.owner, rest);
+  const no = addEnded(ledger, record, asked, body);
+  linkContents(tx.db, row.owner, no, [...asked.hashes, ...body.hashes]);
+}
+
+/** The same for a turn whose content is stored already. */
 function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json): number {
   const { tx, row } = ledger;
   const failure = record.failure === null ? null : JSON.stringify(record.failure);

@@ -33,12 +33,13 @@ export function conversationOf({ no: _, ...row }: ConversationRow): Conversation
 export const TURN = `
   SELECT t.no, t.owner, t.conv, t.request_hash, t.queued_seq, t.prompt_refs, t.was_sent,
     t.id, c.id AS conversation, t.n, t.request_id AS requestId, t.state, t.agent, t.prompt, t.options, t.attempt,
-    t.session_id AS sessionId, t.retry_of AS retryOf, t.sent, t.cancel_requested AS cancelRequested, t.failure, t.usage,
+    t.session_id AS sessionId, t.retry_of AS retryOf, t.sent, t.imported,
+    t.cancel_requested AS cancelRequested, t.failure, t.usage,
     t.created_at AS createdAt, t.started_at AS startedAt, t.ended_at AS endedAt
   FROM turns t JOIN conversations c ON c.no = t.conv`;
 
 export interface TurnRow
-  extends Omit<Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>, 'cancelRequested'> {
+  extends Omit<Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>, 'cancelRequested' | 'imported'> {
   readonly no: number;
   readonly owner: string;
   readonly conv: number;
@@ -47,6 +48,7 @@ export interface TurnRow
   readonly prompt_refs: number;
   readonly was_sent: number;
   readonly cancelRequested: number;
+  readonly imported: number;
 }
 
 export function turnOf(db: Database, row: TurnRow): Turn {
@@ -55,6 +57,7 @@ export function turnOf(db: Database, row: TurnRow): Turn {
     ...turn,
     prompt: readValue(db, owner, turn.prompt, prompt_refs),
     options: JSON.parse(turn.options),
+    imported: turn.imported === 1,
     sent: parsed(turn.sent),
     cancelRequested: turn.cancelRequested === 1,
     failure: parsed(turn.failure),
@@ -83,7 +86,8 @@ export function recordOf(db: Database, row: RecordRow): TurnRecord {
   const body = readValue<RecordBody>(db, row.owner, row.body, row.body_refs);
   const { version, n, agent, sessionId, outcome, parts, failure, usage, startedAt, endedAt } = body;
   const prompt = body.prompt ?? readValue<Prompt>(db, row.owner, row.prompt, row.prompt_refs);
-  return { version, n, agent, sessionId, outcome, prompt, parts, failure, usage, startedAt, endedAt };
+  const record = { version, n, agent, sessionId, outcome, prompt, parts, failure, usage, startedAt, endedAt };
+  return body.unknownBefore ? { ...record, unknownBefore: true } : record;
 }
 
 export const EVENT =
@@ -97,15 +101,19 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 
 export const SESSION = `
   SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted,
-    s.condensed_to AS condensedTo, s.state, s.position, s.process, s.mirrored, s.memo, s.turns, s.usage,
+    s.condensed_to AS condensedTo, s.state, s.position, s.process, s.mirrored, s.memo, s.unread, s.turns, s.usage,
     s.opened_at AS openedAt, s.used_at AS usedAt
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
-export type SessionRow = Row<Session, 'usage', 'process' | 'omitted'> & { readonly no: number };
+export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omitted'>, 'unread'> {
+  readonly no: number;
+  readonly unread: number;
+}
 
 export function sessionOf({ no: _, ...row }: SessionRow): Session {
   const omitted = parsed<Session['omitted']>(row.omitted) ?? NOTHING_OMITTED;
-  return { ...row, omitted, process: parsed(row.process), usage: JSON.parse(row.usage) };
+  const { unread, process, usage } = row;
+  return { ...row, omitted, unread: unread === 1, process: parsed(process), usage: JSON.parse(usage) };
 }
 
 export const PERMISSION = `

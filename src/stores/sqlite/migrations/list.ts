@@ -9,6 +9,7 @@ import { sql as omitted } from './0008-omitted.ts';
 import { sql as trackedPrompts } from './0009-tracked-prompts.ts';
 import { sql as limits } from './0010-limits.ts';
 import { sql as condensed } from './0011-condensed.ts';
+import { sql as adoptedHistory } from './0012-adopted-history.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly string[] = [
   trackedPrompts,
   limits,
   condensed,
+  adoptedHistory,
 ];

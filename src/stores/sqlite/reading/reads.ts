@@ -1,5 +1,6 @@
 import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
+import type { UnknownPart } from '../../../core/restore/adopted.ts';
 import type { Session } from '../../../core/restore/session.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
@@ -38,6 +39,9 @@ const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
 const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC ${LIMIT}`;
 const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIMIT}`;
 const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
+const UNKNOWN_PARTS = `
+  SELECT r.n, t.agent, t.session_id AS sessionId FROM records r JOIN turns t ON t.no = r.turn
+  WHERE r.conv = ? AND r.unknown_before = 1 ORDER BY r.n`;
 const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
 const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
 // The conversation that can use it, else the last that had it.
@@ -112,6 +116,10 @@ export function recordsAfter(db: Database, owner: string, id: string, { after, l
 export function countRecordsAfter(db: Database, owner: string, id: string, after: number): number {
   const { no, historyCount } = conversationRow(db, owner, id);
   return historyCount - (db.one<{ place: number }>(PLACE, no, after)?.place ?? 0);
+}
+
+export function unknownParts(db: Database, owner: string, id: string): UnknownPart[] {
+  return db.all<UnknownPart>(UNKNOWN_PARTS, conversationNo(db, owner, id));
 }
 
 export function sessions(

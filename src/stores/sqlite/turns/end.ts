@@ -17,7 +17,8 @@ const END = `
   UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
 const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = ?';
 const SET_PROMPT = 'UPDATE turns SET prompt = ?, prompt_refs = ? WHERE no = ?';
-const INSERT_RECORD = 'INSERT INTO records (turn, owner, conv, n, place, body, body_refs) VALUES (?, ?, ?, ?, ?, ?, ?)';
+const INSERT_RECORD =
+  'INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
 const BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
@@ -52,7 +53,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
 export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord, body: Json): void {
   row.head = record.n;
   row.history += 1;
-  tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs);
+  const unknown = record.unknownBefore ? 1 : 0;
+  tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs, unknown);
   tx.db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
 }
 

@@ -1,14 +1,15 @@
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
 import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { Enqueued, NewTurn } from '../../../ports/store/turns.ts';
+import type { AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
-import { titleFromPrompt } from '../conversations/conversations.ts';
+import { conversationNo, titleFromPrompt } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { adopt } from './adopt.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
 const BY_NO = `${TURN} WHERE t.no = ?`;
@@ -27,11 +28,12 @@ export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const known = findRequest(tx.db, owner, request.requestId, asked);
   if (known !== null) return known;
   const ledger = Ledger.of(tx, owner, request.conversation);
-  const agent = agentFor(tx.db, ledger, request);
+  const agent = agentFor(tx.db, ledger.row.conv, request);
   checkSession(tx.db, ledger, agent, request);
   checkRetried(tx.db, ledger, request);
 
-  titleFromPrompt(ledger, request.prompt);
+  titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
+  if (request.adopts) adopt(ledger, agent, request.adopts);
   const n = ledger.row.next_n;
   const no = insertTurn(ledger, request, agent, asked);
   const { requestId, retryOf } = request;
@@ -63,9 +65,12 @@ function findRequest(db: Database, owner: string, requestId: string | null, aske
   return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
 }
 
+export function agentOf(db: Database, owner: string, request: AskedAgent): string {
+  return agentFor(db, conversationNo(db, owner, request.conversation), request);
+}
+
 /** The agent is fixed here: named, else the previous turn's, else the conversation's, else the default. */
-function agentFor(db: Database, ledger: Ledger, request: NewTurn): string {
-  const { conv } = ledger.row;
+function agentFor(db: Database, conv: number, request: AskedAgent): string {
   const agent =
     request.agent ??
     db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??

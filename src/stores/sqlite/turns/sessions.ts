@@ -13,8 +13,8 @@ const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = ? AND conv =
 const REF_TAKEN = 'SELECT 1 FROM sessions WHERE ref = ?';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
-    storage, omitted, turns, usage, opened_at, used_at, used_seq)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+    storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const CHANGE = `
   UPDATE sessions SET watermark = ?, dropped = ?, omitted = ?, condensed_to = ?, position = ?, process = ?, memo = ?, mirrored = ?
   WHERE no = ?`;
@@ -44,7 +44,7 @@ interface SessionName {
   readonly usage: string;
 }
 
-export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp: Stamp): void {
+export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp?: Stamp): void {
   const { tx, row } = ledger;
   const { ref, id, agent, origin } = session;
   if (tx.db.one(REF_TAKEN, ref) !== undefined)
@@ -68,6 +68,7 @@ export function openSession(ledger: Ledger, session: NewSession, turn: TurnName 
       session.process === null ? null : JSON.stringify(session.process),
       session.storage ?? agent,
       session.omitted === undefined ? null : JSON.stringify(session.omitted),
+      session.unread ? 1 : 0,
       JSON.stringify(NO_USAGE),
       tx.now,
       tx.now,

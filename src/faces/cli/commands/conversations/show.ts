@@ -45,7 +45,8 @@ function forPeople({ conversation, turns: all, sessions, receipts }: Conversatio
     if (sessionEnds(turn, session)) showSeam(turn, receipt, output);
     else if (receipt !== null && receipt.condensed > condensed) showCondensed(receipt, output);
     showTurn(turn, output);
-    session = turn.sessionId ?? session;
+    // What ran elsewhere and what ran here are told apart, also within one session.
+    session = turn.imported ? null : (turn.sessionId ?? session);
     condensed = receipt?.condensed ?? 0;
   }
 }
@@ -68,11 +69,15 @@ function showCondensed({ condensed }: PublicReceipt, output: Output): void {
   output.line(styled('cyan', `─── the agent condensed ${turns(condensed)} into a summary of its own`));
 }
 
+function stateOf({ state, imported }: TurnView): string {
+  return imported ? `${state}, imported` : state;
+}
+
 function showTurn(turn: TurnView, output: Output): void {
   output.line();
   output.line(
     styled('bold', `turn ${turn.n}`),
-    styled('dim', `  ${oneLine(turn.agent)}, ${turn.state}, ${time(turn.createdAt)}  ${turn.id}`),
+    styled('dim', `  ${oneLine(turn.agent)}, ${stateOf(turn)}, ${time(turn.createdAt)}  ${turn.id}`),
   );
   for (const line of promptText(turn.prompt).split('\n')) output.line(styled('dim', `> ${line}`));
   if (turn.reply !== '') output.line(turn.reply);

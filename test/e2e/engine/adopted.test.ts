@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
+import { ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+/** Native sessions that somebody made without us, in a storage that every sandbox of the home uses. */
+class Natives implements AsyncDisposable {
+  readonly sandboxes = new TestSandboxes();
+  readonly dir = join(this.sandboxes.root, 'native');
+
+  async session(...codewords: string[]): Promise<string> {
+    const agent = scriptedAgent({ name: 'a', options: { dir: this.dir } });
+    const session = await this.sandboxes.open(agent, await this.sandboxes.sandbox());
+    for (const word of codewords) await ask(session, `The codeword is ${word}.`);
+    await session.close();
+    return session.id ?? expect.unreachable();
+  }
+
+  /** Somebody goes on in it. */
+  async goOn(id: string, codeword: string): Promise<void> {
+    const agent = scriptedAgent({ name: 'a', options: { dir: this.dir } });
+    const session = await this.sandboxes.open(agent, await this.sandboxes.sandbox(), { kind: 'resume', id });
+    await ask(session, `The codeword is ${codeword}.`);
+    await session.close();
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.sandboxes.dispose();
+  }
+}
+
+const prompts = async (engine: Engine, key: string) =>
+  (await engine.show(key)).turns.map(({ n, prompt, imported }) => {
+    const [block] = prompt;
+    const [, word = '?'] = /codeword is (\w+)/.exec(block?.type === 'text' ? block.text : '') ?? [];
+    return `${n} ${word}${imported ? ' imported' : ''}`;
+  });
+
+test('the turns of an adopted session become turns of the conversation, before the one that adopts it', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const { engine } = await home.open();
+  const id = await natives.session('amber', 'birch', 'cobalt');
+  await engine.ensure({ key: 'chat' });
+  const { turn, receipt, reply } = await run(engine, 'chat', WHICH, { session: id });
+  expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+  expect(turn).toMatchObject({ n: 4, imported: false, sessionId: id });
+  expect(receipt).toMatchObject({ rung: 'resume', carried: 3, delivered: 0, dropped: 0, proof: 'proved' });
+  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 cobalt imported', '4 ?']);
+  const { turns, sessions, conversation } = await engine.show('chat');
+  expect(turns[0]).toMatchObject({ state: 'completed', agent: 'a', sessionId: id, reply: expect.stringMatching(/\S/) });
+  expect(sessions).toMatchObject([{ id, origin: 'adopted', watermark: 4, dropped: 0, turns: 1 }]);
+  expect(conversation).toMatchObject({ head: 4, historyCount: 4, title: 'The codeword is amber.' });
+  await expectSound(engine, 'chat');
+  // What the agents' sessions lived through elsewhere is not this conversation's cost.
+  expect((await engine.usage())[0]?.turns).toBe(1);
+});
+
+test.each(['a fork', 'another agent', 'a session that was lost', 'an export'])(
+  '%s knows what was said before the session was adopted',
+  async (which) => {
+    await using natives = new Natives();
+    await using home = new Home({ a: { dir: natives.dir }, b: {} });
+    const { engine } = await home.open();
+    const id = await natives.session('amber', 'birch');
+    await engine.ensure({ key: 'chat' });
+    await run(engine, 'chat', 'The codeword is cobalt.', { session: id, agent: 'a' });
+    if (which === 'a fork') await engine.fork('chat', { key: 'other' });
+    if (which === 'an export') await engine.import(await engine.export('chat'), { key: 'other' });
+    if (which === 'a session that was lost') await natives.goOn(id, 'dune');
+    const key = which === 'a fork' || which === 'an export' ? 'other' : 'chat';
+    const { reply, receipt } = await run(engine, key, WHICH, { agent: which === 'another agent' ? 'b' : 'a' });
+    expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+    expect(receipt).toMatchObject({ rung: 'transcript', carried: 3, delivered: 3, dropped: 0 });
+    expect((await engine.search('birch')).length).toBeGreaterThan(0);
+  },
+);
+
+test('a conversation that has turns keeps them first, and the adopted session is told of them', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir }, b: {} });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  // Kept warm: the worker that holds the conversation does not know of the imported turns yet.
+  await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
+  await run(engine, 'chat', 'The codeword is birch.', { agent: 'b' });
+  const id = await natives.session('cobalt', 'dune');
+  const adopted = await run(engine, 'chat', WHICH, { session: id, agent: 'a' });
+  expect(known(adopted.reply)).toEqual(['cobalt', 'dune', 'amber', 'birch']);
+  expect(adopted.receipt).toMatchObject({ rung: 'resume', carried: 4, delivered: 2, dropped: 0 });
+  expect(adopted.turn).toMatchObject({ n: 5, sent: { delivered: { from: 1, to: 2, count: 2 } } });
+  expect(await prompts(engine, 'chat')).toEqual(['1 amber', '2 birch', '3 cobalt imported', '4 dune imported', '5 ?']);
+  const next = await run(engine, 'chat', WHICH);
+  expect(next.receipt).toMatchObject({ carried: 5, delivered: 0, dropped: 0 });
+  const handed = await run(engine, 'chat', WHICH, { agent: 'b' });
+  expect(known(handed.reply)).toEqual(['amber', 'birch', 'cobalt', 'dune']);
+  await expectSound(engine, 'chat');
+});
+
+test('a session is adopted once, however often the request comes, and never while a turn is open', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const { engine } = await home.open();
+  const id = await natives.session('amber', 'birch');
+  await engine.ensure({ key: 'chat' });
+  const requests = Array.from({ length: 4 }, () => engine.submit('chat', WHICH, { session: id, requestId: 'once' }));
+  const submitted = await Promise.all(requests);
+  expect(new Set(submitted.map(({ turn }) => turn.id)).size).toBe(1);
+  const [first] = submitted;
+  await ended(engine, first?.turn ?? expect.unreachable());
+  const again = await engine.submit('chat', WHICH, { session: id, requestId: 'once' });
+  expect(again).toMatchObject({ duplicate: true, turn: { n: 3 } });
+  expect((await run(engine, 'chat', WHICH, { session: id })).turn.n).toBe(4);
+  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?', '4 ?']);
+
+  await engine.ensure({ key: 'busy' });
+  const { turn } = await engine.submit('busy', '/sleep 60000');
+  const other = await natives.session('cobalt');
+  await refusedWith(
+    'conflict',
+    engine.submit('busy', WHICH, { session: other }),
+    /while the conversation has an open turn/,
+  );
+  await engine.cancel(turn.id);
+  await ended(engine, turn);
+  expect(known((await run(engine, 'busy', WHICH, { session: other })).reply)).toEqual(['cobalt']);
+});
+
+test('a prompt that somebody adds between reading and running is noticed', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const id = await natives.session('amber');
+  const change = {
+    agent: (agent: Parameters<NonNullable<Parameters<Home['engine']>[0]['agent']>>[0]) => ({
+      ...agent,
+      async history(...args: Parameters<NonNullable<typeof agent.history>>) {
+        const history = (await agent.history?.(...args)) ?? null;
+        await natives.goOn(id, 'birch');
+        return history;
+      },
+    }),
+  };
+  const engine = await home.engine(change);
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await run(engine, 'chat', WHICH, { session: id });
+  expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
+  expect(turn.failure?.message).toContain('somebody else has used it since');
+  // The conversation has what was read, and goes on without the session.
+  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
+});
