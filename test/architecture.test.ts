@@ -46,7 +46,9 @@ describe('a reader', () => {
   });
 
   test('finds few files in a folder, and no folder whose name says nothing', () => {
-    const paths = sources.map(([path]) => path);
+    // Migrations are never removed, and are found by their numbers.
+    const isMigration = (path: string) => /\/migrations\/\d{4}-/.test(path);
+    const paths = sources.map(([path]) => path).filter((path) => !isMigration(path));
     expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
   });

@@ -117,7 +117,7 @@ test('a session is adopted once, however often the request comes, and never whil
   expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?', '4 ?']);
 
   await engine.ensure({ key: 'busy' });
-  const { turn } = await engine.submit('busy', '/sleep 60000');
+  const { turn } = await engine.submit('busy', '/hang');
   const other = await natives.session('cobalt');
   await refusedWith(
     'conflict',
