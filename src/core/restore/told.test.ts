@@ -113,7 +113,7 @@ describe('after a turn that did not complete', () => {
 
   test('also when it was the first', () => {
     const first = turn(1, 'Say one.', null, { certain: false });
-    expect(compareTold([person('Say one.')], [first])).toEqual({ kind: 'consistent', found: 1 });
+    expect(compareTold([person('Say one.')], [first])).toEqual({ kind: 'consistent', found: 1, condensedTo: 0 });
     expect(compareTold([person('Say one.'), ...theirs], [first]).kind).toBe('beyond');
     expect(compareTold([person('Say one.'), ...theirs, ...REPEATED.slice(2, 4)], [first, two]).kind).toBe('beyond');
     // What came before was there when we took the session over.
@@ -123,7 +123,11 @@ describe('after a turn that did not complete', () => {
   test('an agent that makes one prompt of two, because nothing came between them, hides neither', () => {
     const was = REPEATED.slice(0, 2);
     const joined = (...texts: string[]) => [...was, person(texts.join('')), agent('one again')];
-    expect(compareTold(joined('Say two.', 'Say one.'), [one, broken, three])).toEqual({ kind: 'consistent', found: 2 });
+    expect(compareTold(joined('Say two.', 'Say one.'), [one, broken, three])).toEqual({
+      kind: 'consistent',
+      found: 2,
+      condensedTo: 0,
+    });
     expect(compareTold(joined('Say two.', 'Say two.'), [one, broken]).kind).toBe('consistent');
     expect(compareTold(joined('Say two.', 'Say four.'), [one, broken]).kind).toBe('beyond');
     expect(compareTold([...was, person('Say two.Say four.')], [one, broken]).kind).toBe('beyond');
@@ -155,6 +159,16 @@ describe('after a turn that did not complete', () => {
   });
 });
 
+test.each<[string, RepeatedMessage[], number]>([
+  ['no summary', REPEATED, 0],
+  ['turns that it stands for', [summary('One and two were said.'), ...REPEATED.slice(4)], 2],
+  ['turns that are repeated before it', [...REPEATED.slice(0, 4), summary('So far.'), ...REPEATED.slice(4)], 2],
+  ['all of them', [...REPEATED, summary('All in all.')], 3],
+  ['the newest counts', [summary('One.'), ...REPEATED.slice(2, 4), summary('Two.'), ...REPEATED.slice(4)], 2],
+])('a summary shows which turns the agent has condensed: %s', (_, repeated, condensedTo) => {
+  expect(compareTold(repeated, TOLD)).toMatchObject({ kind: 'consistent', condensedTo });
+});
+
 test('what a summary stands for need not be repeated, and all since then must be', () => {
   const summed = [summary('One and two were said.'), ...REPEATED.slice(4)];
   expect(compareTold(summed, TOLD).kind).toBe('consistent');
@@ -169,9 +183,9 @@ test('an answer that was said twice because its stream broke is kept once', () =
 
 test('where nothing has to be there, nothing is shown by it', () => {
   const told = [turn(1, '/init', 'done'), turn(2, 'Go on.', null, { certain: false })];
-  expect(compareTold([], told)).toEqual({ kind: 'consistent', found: 0 });
-  expect(compareTold([person('Go on.')], told)).toEqual({ kind: 'consistent', found: 1 });
-  expect(compareTold(REPEATED, TOLD)).toEqual({ kind: 'consistent', found: 3 });
+  expect(compareTold([], told)).toEqual({ kind: 'consistent', found: 0, condensedTo: 0 });
+  expect(compareTold([person('Go on.')], told)).toEqual({ kind: 'consistent', found: 1, condensedTo: 0 });
+  expect(compareTold(REPEATED, TOLD)).toEqual({ kind: 'consistent', found: 3, condensedTo: 0 });
 });
 
 test('commands to the agent and pictures are not looked for', () => {

@@ -19,8 +19,11 @@ export interface ToldTurn {
 }
 
 export type Comparison =
-  /** `found`: how many of the told turns were found. 0: none of them has to be there, so this proves nothing. */
-  | { readonly kind: 'consistent'; readonly found: number }
+  /**
+   * `found`: how many of the told turns were found. 0: none of them has to be there, so this proves nothing. `condensedTo`: the last
+   * one that the agent repeats before its newest summary, or not at all because of it; 0: none.
+   */
+  | { readonly kind: 'consistent'; readonly found: number; readonly condensedTo: number }
   /** The session lacks a part of what it was told. */
   | { readonly kind: 'lacking'; readonly detail: string }
   /** The session has more than it was told: somebody else has used it. */
@@ -33,6 +36,8 @@ export type Comparison =
 export function compareTold(repeated: readonly RepeatedMessage[], told: readonly ToldTurn[]): Comparison {
   const exchanges = exchangesOf(repeated);
   const stretches: Stretch[] = [];
+  const newest = exchanges.findLastIndex((exchange) => exchange.summary);
+  let condensedTo = 0;
   let before = exchanges.length;
   /** Turns after the last one that was found which need not be there. */
   let turns: ToldTurn[] = [];
@@ -41,6 +46,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
   for (const turn of told.toReversed()) {
     const at = turn.certain ? lastMatch(exchanges, turn, before) : -1;
     if (at !== -1) {
+      if (at < newest) condensedTo = Math.max(condensedTo, turn.n);
       stretch(at + 1, turn, exchanges[at] ?? null);
       before = at;
       turns = [];
@@ -51,6 +57,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
       stretch(summary + 1, null, null);
       if (summary === -1 || foundIn(stretches) === 0)
         return { kind: 'lacking', detail: lackingText(exchanges, turn, told.length) };
+      condensedTo = Math.max(condensedTo, turn.n);
       turns = [];
       break;
     }
@@ -59,7 +66,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
   const others = othersIn(stretches, told);
   return others > 0
     ? { kind: 'beyond', detail: beyondText(others) }
-    : { kind: 'consistent', found: foundIn(stretches) };
+    : { kind: 'consistent', found: foundIn(stretches), condensedTo };
 }
 
 /** A turn that was found, and everything that was repeated up to the next one. */

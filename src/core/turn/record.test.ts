@@ -184,3 +184,28 @@ function cutUp(updates: readonly Update[], cuts: readonly number[]): Update[] {
     return [chunk(kind, whole.slice(0, at)), chunk(kind, whole.slice(at))];
   });
 }
+
+describe('a summary that the agent makes of what came before', () => {
+  const text = (content: string): Update => ({
+    sessionUpdate: 'agent_message_chunk',
+    content: { type: 'text', text: content },
+  });
+  const compaction = (status: string, compactionId?: string): Update => ({
+    sessionUpdate: 'compaction_update',
+    status,
+    ...(compactionId === undefined ? {} : { compactionId }),
+  });
+
+  test.each<[string, Update[], 'before' | 'turn' | null]>([
+    ['there is none', [text('Hi.')], null],
+    ['it failed', [compaction('in_progress'), compaction('failed'), text('Hi.')], null],
+    ['it was made before the answer', [compaction('completed'), text('Hi.')], 'before'],
+    ['it was made within the answer', [text('Hi.'), compaction('completed'), text('Ho.')], 'turn'],
+    ['there were two', [compaction('completed', 'a'), text('Hi.'), compaction('completed', 'b')], 'turn'],
+    ['its end came twice', [compaction('completed', 'a'), text('Hi.'), compaction('completed', 'a')], 'before'],
+  ])('%s', (_, updates, condensed) => {
+    const parts = new PartsBuilder();
+    for (const update of updates) parts.add(update);
+    expect(parts.condensed).toBe(condensed);
+  });
+});

@@ -89,6 +89,8 @@ export class PartsBuilder {
   readonly #tools = new Map<string, number>();
   #title: string | null = null;
   #condensed: Condensed | null = null;
+  /** Of the last one that was completed. */
+  #compactionId: unknown;
 
   add(update: Update): void {
     switch (update.sessionUpdate) {
@@ -106,8 +108,7 @@ export class PartsBuilder {
         if (typeof update.title === 'string') this.#title = asTitle(update.title) || this.#title;
         break;
       case 'compaction_update':
-        if ((update as { status?: unknown }).status === 'completed')
-          this.#condensed = this.#parts.length === 0 && this.#condensed === null ? 'before' : 'turn';
+        this.#compaction(update as { status?: unknown; compactionId?: unknown });
         break;
       case RETRACTED:
         this.#retract((update as { messageId?: unknown }).messageId);
@@ -153,6 +154,13 @@ export class PartsBuilder {
     const chunk = { text, messageId: (update as { messageId?: unknown }).messageId };
     if (last && last.type === type) last.chunks.push(chunk);
     else this.#parts.push({ type, chunks: [chunk] });
+  }
+
+  /** An agent may report the end of one compaction more than once. */
+  #compaction({ status, compactionId }: { status?: unknown; compactionId?: unknown }): void {
+    if (status !== 'completed' || (compactionId !== undefined && compactionId === this.#compactionId)) return;
+    this.#compactionId = compactionId;
+    this.#condensed = this.#parts.length === 0 ? 'before' : 'turn';
   }
 
   #retract(messageId: unknown): void {

@@ -6,11 +6,14 @@ import { Unsuitable, wordsOf } from './answers.ts';
 import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
 import type { AcpConnection } from './connection.ts';
 
-/** What we offer to every agent: tools/client.ts does it. Without `notices`, agents send their warnings as answers. */
+/**
+ * What we offer to every agent: tools/client.ts does it. Without `notices`, agents send their warnings as answers. Without
+ * `compaction`, they report a summary of their own as a call of a tool, as an answer, or not at all.
+ */
 const CLIENT_CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
-  session: { notices: {} },
+  session: { notices: {}, compaction: {} },
 } as const;
 
 /** The first request to any agent. Throws what it answers, or `Unsuitable` when it speaks another version. */

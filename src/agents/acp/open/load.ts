@@ -14,6 +14,8 @@ export type Refusal = Extract<Opened, { ok: false }>;
 export interface Answered {
   readonly response: Readonly<Record<string, unknown>>;
   readonly proof: 'counted' | 'consistent' | 'none';
+  /** The last told turn that the session has only as a summary. Left out: the answer does not show it. */
+  readonly condensed?: number;
 }
 
 /**
@@ -47,7 +49,7 @@ export async function loadSession(
   // Without anything to compare, a repeated message at least shows that the session is not empty.
   const shown = turns === null ? !history.empty : compared.found > 0;
   if (turns !== null && shown) memory.loadedWhole();
-  return { response, proof: shown ? 'consistent' : 'none' };
+  return { response, proof: shown ? 'consistent' : 'none', condensed: compared.condensedTo };
 }
 
 export const OPENED_ANOTHER: Refusal = {

@@ -88,7 +88,8 @@ async function opening(
     await session.connection.request('session/set_title', { sessionId: session.id, title: profile.title });
   }
   await applySettings(session, answered.response, program, profile);
-  return { ok: true, session, proof: answered.proof };
+  const { response: _, ...shown } = answered;
+  return { ok: true, session, ...shown };
 }
 
 /** What the settings ask for and the agent does not support; null: nothing. */

@@ -55,8 +55,11 @@ test('a summary is recognised', () => {
     chunk('user_message_chunk', 'This session is being continued from a previous conversation that ran out.'),
     chunk('agent_message_chunk', 'Go on.'),
     chunk('compaction_summary_chunk', 'All in all.'),
+    { sessionUpdate: 'compaction_update', status: 'failed', compactionId: '1' },
+    chunk('user_message_chunk', 'And now?'),
+    { sessionUpdate: 'compaction_update', status: 'completed', compactionId: '2' },
   );
-  expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary']);
+  expect(said.map(({ who }) => who)).toEqual(['summary', 'agent', 'summary', 'person', 'summary']);
 });
 
 test('a note that Claude writes in the person’s place is recognised, and the person’s own words are not taken for one', () => {

@@ -37,6 +37,8 @@ export class RepeatedHistory {
         this.#chunk('agent', update);
         break;
       case 'compaction_update':
+        if (update.status === 'completed') this.#chunk('summary', update);
+        break;
       case 'compaction_summary_chunk':
         this.#chunk('summary', update);
         break;
