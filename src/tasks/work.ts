@@ -1,24 +1,23 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { toPublicTurn } from '../core/public/turn.ts';
-import type { Budget, Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
+import type { Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
   decideAfter,
   decideBefore,
   decideBudget,
   giveUp,
-  isUnpriced,
   STATE_AFTER,
   type Standing,
-  tokensOf,
 } from '../core/tasks/task-decision.ts';
 import type { GateResult } from '../core/tasks/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/tasks/task-progress.ts';
 import { taskPrompt } from '../core/tasks/task-prompt.ts';
+import { type Budget, isUnpriced, tokensOf } from '../core/turn/budget.ts';
+import { BudgetWatch } from '../core/turn/budget-watch.ts';
 import type { Turn } from '../core/turn/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
-import { BudgetWatch } from './budget-watch.ts';
 import { judge } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
 import { haveTurn, isRefusal, Stopped, type StopReason } from './task-turn.ts';

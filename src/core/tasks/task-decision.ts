@@ -1,10 +1,11 @@
 import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
+import { type Budget, isUnpriced, tokensOf, usd } from '../turn/budget.ts';
 import { isObject } from '../turn/content.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
-import { type Budget, DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
+import { DECISION_CODES, DECISIONS, type Decision, type TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
 /** The state of the task after a decision; null: it keeps running. */
@@ -152,15 +153,6 @@ function byRule(standing: Standing, failure: Failure | null): Decision {
   );
 }
 
-/** It used tokens and reported no cost. */
-export function isUnpriced(usage: Usage): boolean {
-  return usage.costMicros === 0 && tokensOf(usage) > 0;
-}
-
-export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
-  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
-}
-
 /** Throws `invalid` unless it is a known decision and code with a reason. */
 export function checkDecision(input: unknown): Decision {
   const { decision, code, reason } = isObject(input) ? (input as Partial<Decision>) : {};
@@ -174,5 +166,4 @@ export function checkDecision(input: unknown): Decision {
 const done = (code: Decision['code'], reason: string): Decision => ({ decision: 'done', code, reason });
 const ask = (code: Decision['code'], reason: string): Decision => ({ decision: 'ask', code, reason });
 export const giveUp = (code: Decision['code'], reason: string): Decision => ({ decision: 'give-up', code, reason });
-const usd = (micros: number) => `${(micros / 1_000_000).toFixed(4).replace(/0{1,2}$/, '')} USD`;
 const times = (n: number) => (n === 1 ? 'once' : `${n} times`);

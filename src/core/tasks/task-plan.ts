@@ -2,9 +2,9 @@ import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkName } from '../input/names.ts';
 import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
+import { NO_BUDGET, parseBudget } from '../turn/budget.ts';
 import { isObject } from '../turn/content.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
-import { NO_BUDGET, parseBudget } from './task-budget.ts';
 import { checkTogether } from './task-together.ts';
 
 /** Tasks that are added together, all or none of them. */

@@ -1,8 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
-import type { Budget } from './task.ts';
-import { parseBudget } from './task-budget.ts';
+import { type Budget, parseBudget } from '../turn/budget.ts';
 
 /** Checked options of `retry`. */
 export interface CheckedRetry {

@@ -1,4 +1,5 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
+import type { Budget } from '../turn/budget.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
@@ -45,13 +46,6 @@ export type SessionMode = (typeof SESSION_MODES)[number];
 export type Gate =
   | { readonly kind: 'command'; readonly command: string; readonly timeoutMs: number }
   | { readonly kind: 'agent'; readonly agent: string; readonly ask: string };
-
-/** The most that a task may cost; null: no limit. */
-export interface Budget {
-  readonly costMicros: number | null;
-  /** All kinds together: input, output, cache reads and cache writes. */
-  readonly tokens: number | null;
-}
 
 /** Replaces the texts of a task whose conversation was erased. */
 export const ERASED = '[erased]';

@@ -1,5 +1,12 @@
-import { isObject } from '../turn/content.ts';
-import type { Budget } from './task.ts';
+import { isObject } from './content.ts';
+import type { Usage } from './usage.ts';
+
+/** The most that may be spent; null: no limit. */
+export interface Budget {
+  readonly costMicros: number | null;
+  /** All kinds together: input, output, cache reads and cache writes. */
+  readonly tokens: number | null;
+}
 
 export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
 
@@ -36,3 +43,15 @@ function dollars(amount: string): Budget | null {
 function tokens(count: number): Budget | null {
   return Number.isSafeInteger(count) && count > 0 ? { costMicros: null, tokens: count } : null;
 }
+
+/** It used tokens and reported no cost. */
+export function isUnpriced(usage: Usage): boolean {
+  return usage.costMicros === 0 && tokensOf(usage) > 0;
+}
+
+export function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
+  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+}
+
+/** `2.50 USD`, for people. */
+export const usd = (micros: number): string => `${(micros / 1_000_000).toFixed(4).replace(/0{1,2}$/, '')} USD`;
