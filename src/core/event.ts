@@ -26,7 +26,15 @@ export interface EventPayloads {
   /** The agent gives no sign of life. `endsInMs`: when the turn is ended if that stays so; null: never. */
   'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
-  'turn.ended': { n: number; outcome: TurnEnd; failure: Failure | null; reply: string; usage: Usage };
+  /** `recovered`: nobody saw the end; it was read from the agent's own storage. */
+  'turn.ended': {
+    n: number;
+    outcome: TurnEnd;
+    failure: Failure | null;
+    reply: string;
+    usage: Usage;
+    recovered?: true;
+  };
   'session.opened': { id: string; agent: string; origin: SessionOrigin; parent: string | null };
   'session.changed': { id: string; state: SessionState; watermark: number; reason: string | null };
   /** The agent's session is in use elsewhere; we wait and try again. */

@@ -77,6 +77,8 @@ function checkRecord(record: unknown, last: number): number {
   for (const name of ['startedAt', 'endedAt']) {
     if (!isAmount(record[name], LAST_TIME)) throw fault(`${at} has no time "${name}"`);
   }
+  if (record.recovered !== undefined && record.recovered !== true)
+    throw fault(`${at} has a "recovered" that is not true`);
   checkUsage(record.usage, at);
   within(at, () => parsePrompt(record.prompt));
   if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {

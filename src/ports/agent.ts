@@ -229,4 +229,10 @@ export interface Tail {
    * finds a difference. Null: not known.
    */
   readonly position: string | null;
+  /**
+   * The storage shows that the prompt followed the position, and that the agent came to the end of the turn by itself: its last
+   * word is a whole answer, and no tool is open. With what the turn used, as far as the storage shows. Left out: it did not, or its
+   * storage does not show it.
+   */
+  readonly ended?: { readonly usage: Partial<Usage> };
 }

@@ -142,3 +142,21 @@ test('the tail is what follows from the prompt, and null where there is no file'
   expect(await agent().tail('none', { prompt: 'b', position: null }, sandbox)).toBeNull();
   expect(await agent().position('none', sandbox)).toBeNull();
 });
+
+test('the tail has an end where the answer is whole and the prompt follows the position that it was sent to', async () => {
+  const line = (type: string, uuid: string, parentUuid: string | null, more: object = {}) =>
+    `${JSON.stringify({ type, uuid, parentUuid, timestamp: new Date(1e12).toISOString(), ...more })}\n`;
+  const message = { id: 'm', role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: 'Done.' }] };
+  const answer = (uuid: string, parent: string) => line('assistant', uuid, parent, { message });
+  const ended = async (position: string | null) =>
+    (await agent().tail('s', { prompt: 'p', position }, sandbox))?.ended !== undefined;
+
+  keep('s', entry('a', null) + answer('b', 'a') + line('attachment', 'x', 'b') + entry('p', 'x') + answer('c', 'p'));
+  expect([await ended('2:b'), await ended('3:x')]).toEqual([true, true]);
+  // After another turn, or not at the beginning of its session.
+  expect([await ended('1:a'), await ended('9:gone'), await ended(null)]).toEqual([false, false, false]);
+  keep('s', line('attachment', 'x', null) + entry('p', 'x') + answer('c', 'p'));
+  expect([await ended(null), await ended('2:b')]).toEqual([true, false]);
+  keep('s', entry('p', null) + answer('c', 'p').slice(0, -9));
+  expect(await ended(null)).toBe(false);
+});

@@ -18,7 +18,7 @@ import { projectDir, storageName, transcriptFile } from './transcript/locate.ts'
 import { entriesFrom } from './transcript/position.ts';
 import { TranscriptReader } from './transcript/reader.ts';
 import { synthesise } from './transcript/synthesise.ts';
-import { updatesOf } from './transcript/updates.ts';
+import { cameToItsEnd, updatesOf, usageIn } from './transcript/updates.ts';
 import { putTranscript } from './transcript/write.ts';
 
 /*
@@ -83,7 +83,10 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     async tail(sessionId, sent, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);
       const found = file === null ? null : await entriesFrom(file, sent);
-      return found && { updates: updatesOf(found.entries), position: found.position };
+      if (found === null) return null;
+      const { entries, position, landed } = found;
+      const ended = landed && cameToItsEnd(entries) ? { ended: { usage: usageIn(entries) } } : {};
+      return { updates: updatesOf(entries), position, ...ended };
     },
   };
 }

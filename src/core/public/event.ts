@@ -71,13 +71,17 @@ export interface PublicEventPayloads {
     readonly endsInMs: number | null;
   };
   'turn.cancel_requested': { readonly n: number; readonly by: string };
-  /** The last event of a turn. `failure` is null when it completed. */
+  /**
+   * The last event of a turn. `failure` is null when it completed. `recovered`: nobody saw its end; it was read from the agent's
+   * own storage afterwards.
+   */
   'turn.ended': {
     readonly n: number;
     readonly outcome: TurnEnd;
     readonly failure: Failure | null;
     readonly reply: string;
     readonly usage: Usage;
+    readonly recovered?: true;
   };
 
   /** `parent`: the agent's id of the session it continues; null: none. */

@@ -32,6 +32,11 @@ export interface PublicTurn {
   readonly cancelRequested: boolean;
   /** Null while it is open, and when it completed. */
   readonly failure: Failure | null;
+  /**
+   * It completed after the program that ran it, or the agent's process, had ended: its end was read from the agent's own storage.
+   * Left out: its end was seen.
+   */
+  readonly recovered?: true;
   readonly usage: Usage;
   readonly createdAt: number;
   readonly startedAt: number | null;
@@ -72,7 +77,7 @@ export interface PublicPermission {
 export function toPublicTurn(stored: Turn): PublicTurn {
   const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
     stored;
-  const { cancelRequested, failure, usage, createdAt, startedAt, endedAt } = stored;
+  const { cancelRequested, failure, recovered, usage, createdAt, startedAt, endedAt } = stored;
   return {
     ...{
       id,
@@ -89,7 +94,7 @@ export function toPublicTurn(stored: Turn): PublicTurn {
       imported,
     },
     sent: sent && toPublicSent(sent),
-    ...{ cancelRequested, failure, usage, createdAt, startedAt, endedAt },
+    ...{ cancelRequested, failure, ...(recovered && { recovered }), usage, createdAt, startedAt, endedAt },
   };
 }
 

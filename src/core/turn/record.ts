@@ -25,6 +25,8 @@ export interface TurnRecord {
   readonly endedAt: number;
   /** Something was said before it, in a session that was adopted, and nobody could read that. Left out: nothing was. */
   readonly unknownBefore?: true;
+  /** Nobody saw its end: it was read from the agent's own storage afterwards. Left out: its end was seen. */
+  readonly recovered?: true;
 }
 
 export type RecordPart =

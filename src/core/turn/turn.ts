@@ -16,6 +16,7 @@ import type { Usage } from './usage.ts';
  *
  * Only a queued turn is cancelled on the spot; a running one is asked to stop and ends itself. A turn that was sent and
  * whose stream was lost is interrupted: nobody knows what happened, so nobody repeats it (R6). So is one that a limit has ended.
+ * Where the agent's own storage shows that it came to its end, it is completed.
  */
 export const TURN_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const;
 export type TurnEnd = (typeof TURN_ENDS)[number];
@@ -61,6 +62,11 @@ export interface Turn {
   readonly cancelRequested: boolean;
   /** Null while open and when it completed. */
   readonly failure: Failure | null;
+  /**
+   * It completed, but nobody saw that: the program that ran it had ended, and the end was read from the agent's own storage. Left
+   * out: its end was seen.
+   */
+  readonly recovered?: true;
   readonly usage: Usage;
   readonly createdAt: number;
   readonly startedAt: number | null;

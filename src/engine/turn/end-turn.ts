@@ -3,12 +3,13 @@ import { wellFormed } from '../../core/input/well-formed.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
+import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { type Condensed, mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
 import type { EndKind } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
-import type { Agent, SentPrompt } from '../../ports/agent.ts';
+import type { Agent, SentPrompt, Tail } from '../../ports/agent.ts';
 import type { SessionChange } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Held } from '../worker/held.ts';
@@ -32,7 +33,7 @@ export interface EndFacts {
   readonly session: SessionFacts | null;
 }
 
-type Said = Pick<TurnRecord, 'parts' | 'sessionId' | 'startedAt' | 'endedAt'>;
+type Said = Pick<TurnRecord, 'parts' | 'sessionId' | 'startedAt' | 'endedAt' | 'recovered'>;
 
 export interface SessionFacts {
   readonly ref: string;
@@ -118,6 +119,16 @@ export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnE
   return seenToTheEnd ? 'failed' : 'interrupted';
 }
 
+/**
+ * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
+ * because nothing else worked, must not count as one that has it. `leftOut`: how many turns it was not told for this turn.
+ */
+export function closeReason({ options: { restore } }: Turn, rung: ReceiptRung, leftOut: number): string | null {
+  if (rung === 'fresh') return 'it was begun without the history';
+  const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
+  return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
+}
+
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What is known of a turn, and how it ends. */
@@ -188,14 +199,19 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
 }
 
 /** Ends a turn that was sent. The agent's storage is read for the position, and for output that nobody saw. */
-async function sentFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
-  const { agent, traits, failure, closeReason } = ending;
+async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptResult): Promise<EndFacts> {
+  const { agent, traits, closeReason } = ended;
   const { session, ref } = result;
   // The output is stored first, so that readers do not wait until the storage is read.
   await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
-  const parts = failure === null ? result.parts : mergeParts(result.parts, storage.found);
-  const facts = { ...factsOf(turn, ending, result), said: saidIn(result, parts) };
+  // Its process ended before it could say so.
+  const recovered = storage.ended !== null && ended.failure?.code === 'agent_died';
+  const ending = recovered ? { ...ended, failure: null } : ended;
+  const { failure } = ending;
+  const parts = recovered ? storage.found : failure === null ? result.parts : mergeParts(result.parts, storage.found);
+  const said = { ...saidIn(result, parts), ...(recovered && { recovered }) };
+  const facts = { ...factsOf(turn, ending, result), said };
   const refuted = failure?.code === 'context_refuted';
   const effect: SessionEffect = {
     was: failure === null ? 'told' : refuted ? 'refuted' : 'cut off',
@@ -284,9 +300,11 @@ interface Stored {
   readonly position: string | null;
   readonly found: RecordPart[];
   readonly condensed: Condensed | null;
+  /** The agent came to the end of the turn by itself; null: it did not, or nothing shows it. */
+  readonly ended: NonNullable<Tail['ended']> | null;
 }
 
-const NOTHING_FOUND = { found: [], condensed: null };
+const NOTHING_FOUND = { found: [], condensed: null, ended: null };
 
 /** The position in the agent's storage and, if the stream was lost, the part of the turn that we did not see. */
 async function readStorage(
@@ -307,5 +325,6 @@ export async function readTail(held: Held, agent: Agent, sessionId: string, sent
   const tail = await agent.tail(sessionId, sent, await held.openSandbox());
   const parts = new PartsBuilder();
   for (const update of wellFormed(tail?.updates ?? [])) parts.add(update);
-  return { position: tail?.position ?? null, found: parts.parts(), condensed: parts.condensed };
+  const { condensed } = parts;
+  return { position: tail?.position ?? null, found: parts.parts(), condensed, ended: tail?.ended ?? null };
 }

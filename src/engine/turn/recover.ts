@@ -2,16 +2,16 @@ import { type Failure, ThroughlineError } from '../../core/errors.ts';
 import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
 import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
-import { NO_USAGE } from '../../core/turn/usage.ts';
+import { addUsage, NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent } from '../../ports/agent.ts';
 import { eventsOfTurn } from '../reading/views.ts';
 import { canReopen, type Held } from '../worker/held.ts';
-import { readTail, type SessionEffect, writeEnd } from './end-turn.ts';
+import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.ts';
 
 /**
  * Ends a turn that an earlier holder of the lease had sent. First its process is ended, so that nothing more can happen;
- * then the agent's own storage is read for what nobody saw; then the turn is interrupted, with all that is known of it.
- * Nothing is sent again, and no tool runs (R6).
+ * then the agent's own storage is read for what nobody saw. If it shows that the agent came to the end of the turn by itself,
+ * the turn is completed; else it is interrupted, with all that is known of it. Nothing is sent again, and no tool runs (R6).
  */
 export async function recover(held: Held, turn: Turn): Promise<void> {
   const { store, processes, clock, agents } = held.parts;
@@ -29,24 +29,39 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const reopens = agent !== undefined && (await canReopen(agent).catch(() => false));
   const readable = reopens && (await agent.traits()).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
-  const gone = { alive: false, process: null, dropped: 0, omitted: NOTHING_OMITTED, copy: {}, closeReason: null };
+  const recovered = tail !== null && tail.ended !== null;
   const condensed = tail?.condensed ?? seen.condensed;
-  const effect: SessionEffect = { was: 'cut off', reopens, position: tail?.position ?? null, condensed, ...gone };
+  const gone = { alive: false, process: null, reopens, position: tail?.position ?? null, condensed, copy: {} };
+  const effect = { ...gone, ...(recovered ? await told(held, turn) : CUT_OFF) };
   await writeEnd(held, {
     turn,
-    outcome: 'interrupted',
-    failure: interrupted(processEnded === 'ended'),
-    usage: NO_USAGE,
+    outcome: recovered ? 'completed' : 'interrupted',
+    failure: recovered ? null : interrupted(processEnded === 'ended'),
+    usage: addUsage(NO_USAGE, tail?.ended?.usage ?? {}),
     receipt: null,
     said: {
-      parts: mergeParts(seen.parts(), tail?.found ?? []),
+      parts: recovered ? tail.found : mergeParts(seen.parts(), tail?.found ?? []),
       sessionId: turn.sessionId,
       startedAt: turn.startedAt ?? turn.createdAt,
       endedAt: clock.now(),
+      ...(recovered && { recovered }),
     },
     untaken: false,
     session: session && { ref: session.ref, effect },
   });
+}
+
+type Told = Pick<SessionEffect, 'was' | 'dropped' | 'omitted' | 'closeReason'>;
+
+const CUT_OFF: Told = { was: 'cut off', dropped: 0, omitted: NOTHING_OMITTED, closeReason: null };
+
+/** What the session was told when it was opened for the turn. */
+async function told({ parts: { store }, conversation }: Held, turn: Turn): Promise<Told> {
+  const { owner, id } = conversation;
+  const receipt = (await store.receipts(owner, id, { turn: turn.n })).at(-1);
+  if (receipt === undefined) return CUT_OFF;
+  const { rung, dropped, shortened, leftOut } = receipt;
+  return { was: 'told', dropped, omitted: { shortened, leftOut }, closeReason: closeReason(turn, rung, dropped) };
 }
 
 /** The part of the turn that nobody saw. Null: it cannot be read; the turn must end anyway (R4). */

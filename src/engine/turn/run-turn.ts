@@ -14,7 +14,7 @@ import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
-import { endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
+import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
 import { TurnSignal } from './turn-signal.ts';
 
 /**
@@ -212,7 +212,7 @@ async function end(run: Run, { last }: Course, attempted: Attempted, verdict: Tu
     agent,
     traits,
     sessionWasCurrent: restored !== undefined && sessionWasCurrent(held, restored),
-    closeReason: restored === undefined ? null : closeReason(restored, turn),
+    closeReason: restored === undefined ? null : closeReason(turn, restored.receipt.rung, restored.leftOut),
   });
 }
 
@@ -241,14 +241,4 @@ async function again(
 /** The session was in the lineage with all of the history before this turn, and was told nothing for it. */
 function sessionWasCurrent({ conversation }: Held, { open, receipt }: Restored): boolean {
   return open.ref !== null && open.watermark === conversation.head && receipt.delivered === 0 && !receipt.unsettled;
-}
-
-/**
- * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
- * because nothing else worked, must not count as one that has it.
- */
-function closeReason({ receipt, leftOut }: Restored, { options: { restore } }: Turn): string | null {
-  if (receipt.rung === 'fresh') return 'it was begun without the history';
-  const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
-  return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
 }

@@ -13,6 +13,9 @@ export function time(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** What is said of a turn that completed unseen. */
+export const RECOVERED = 'Nobody saw the end of this turn: it was read from the agent’s own storage.';
+
 export function turns(count: number): string {
   return count === 1 ? '1 turn' : `${count} turns`;
 }

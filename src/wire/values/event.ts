@@ -47,6 +47,7 @@ const PAYLOADS = {
     failure: Failure.nullable(),
     reply: z.string(),
     usage: Usage,
+    recovered: z.exactOptional(z.literal(true)),
   }),
   'session.opened': z.strictObject({
     sessionId: z.string(),

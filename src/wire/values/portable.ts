@@ -33,6 +33,7 @@ export const TurnRecord = namedObject('TurnRecord', {
   usage: Usage,
   startedAt: z.number(),
   endedAt: z.number(),
+  recovered: z.exactOptional(z.literal(true)),
 }) satisfies z.ZodType<RecordValue>;
 
 export const ExportedConversation = namedObject('ExportedConversation', {

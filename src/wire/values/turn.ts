@@ -69,6 +69,7 @@ export const Turn = namedObject('Turn', {
   cancelRequested: z.boolean(),
   failure: Failure.nullable(),
   usage: Usage,
+  recovered: z.exactOptional(z.literal(true)),
   createdAt: Time,
   startedAt: Time.nullable(),
   endedAt: Time.nullable(),

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemProcesses } from '../../../src/host/processes.ts';
@@ -32,6 +32,46 @@ export function crashes(adapter: ClaudeAdapter): void {
     const request = home.model.lastRequest();
     expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
     expect(readFileSync(effects, 'utf8')).toBe('line\n');
+  });
+
+  test('when Throughline is killed and Claude works on to the end, the turn is completed, and the session has it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const host = await home.host();
+    await host.calls.ask('chat', FIRST, { cwd });
+    const prompt = [
+      bash('echo begun >> effects.log; while [ ! -e go ]; do sleep 0.1; done; echo ended >> effects.log'),
+      'model: say Between.',
+      bash('echo again >> effects.log'),
+      'model: say The codeword is birch.',
+    ].join('\n');
+    host.calls.ask('chat', prompt).catch(() => {});
+    await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
+    await host.kill();
+    writeFileSync(join(cwd, 'go'), '');
+    await until('Claude has written the end', () =>
+      home.transcripts().some((file) => readFileSync(file, 'utf8').includes('"text":"The codeword is birch."')),
+    );
+    const tl = await home.open();
+    const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
+    const [, turn] = await tl.engine.turns('chat');
+    expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null, attempt: 1 });
+    expect(turn?.usage).toMatchObject({ modelCalls: 3, inputTokens: expect.any(Number) });
+    expect((await tl.engine.answerOf(turn?.id ?? '')).reply).toBe('Between.\n\nThe codeword is birch.');
+    const { records } = await tl.engine.export('chat');
+    expect(records[1]).toMatchObject({
+      recovered: true,
+      parts: [
+        { type: 'tool', name: 'Bash', status: 'completed' },
+        { type: 'text', text: 'Between.' },
+        { type: 'tool', name: 'Bash', status: 'completed' },
+        { type: 'text', text: 'The codeword is birch.' },
+      ],
+    });
+    // The session has it, so nothing is told again.
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 0, unsettled: false, proof: 'proved' });
+    expect(reply).toContain('amber, birch');
+    expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('begun\nended\nagain\n');
   });
 
   test('when Claude is killed while a tool runs, the tool ends with it, and the turn says how it ended', async () => {

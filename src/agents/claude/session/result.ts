@@ -2,6 +2,7 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { Usage } from '../../../core/turn/usage.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
+import { count, tokensOf } from '../transcript/updates.ts';
 
 /** The prompts that a message is about; null: it does not say. */
 export function promptsOf(message: ClaudeMessage): readonly string[] | null {
@@ -82,21 +83,6 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
     cacheReadTokens: sum('cacheReadInputTokens'),
     cacheWriteTokens: sum('cacheCreationInputTokens'),
   };
-}
-
-/** The tokens in a message's `usage`. */
-export function tokensOf({ usage }: ClaudeMessage): Partial<Usage> {
-  if (!isObject(usage)) return {};
-  return {
-    inputTokens: count(usage.input_tokens),
-    outputTokens: count(usage.output_tokens),
-    cacheReadTokens: count(usage.cache_read_input_tokens),
-    cacheWriteTokens: count(usage.cache_creation_input_tokens),
-  };
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
 }
 
 const MICROS = 1_000_000;

@@ -4,8 +4,8 @@ import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';
-import { assistantUpdates, compactionUpdate, resultUpdates, SYNTHETIC_MODEL } from '../transcript/updates.ts';
-import { costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded, tokensOf } from './result.ts';
+import { assistantUpdates, compactionUpdate, resultUpdates, SYNTHETIC_MODEL, tokensOf } from '../transcript/updates.ts';
+import { costOf, outcomeOf, promptsOf, type Stopped, stoppedByHook, tokensAdded } from './result.ts';
 import { canRewind } from './rewind.ts';
 
 /*

@@ -1,6 +1,6 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
 import { leafOf } from './chain.ts';
-import { blocksOf, type Entry, isLink } from './entries.ts';
+import { blocksOf, type Entry, isLink, isMessage } from './entries.ts';
 import { TranscriptReader } from './reader.ts';
 
 /** What follows from a prompt in a transcript. */
@@ -12,6 +12,8 @@ interface EntriesFrom {
    * the file is another one, and whoever resumes it will see that.
    */
   readonly position: string | null;
+  /** The prompt directly follows the position that it was sent to; entries of Claude's own may be between. */
+  readonly landed: boolean;
 }
 
 /**
@@ -22,9 +24,11 @@ export async function entriesFrom(file: string, { prompt, position }: SentPrompt
   const reader = new TranscriptReader(file);
   const from = prompt ?? (position === null ? null : leafOf(position));
   const following = from === null ? null : new Following(from);
+  const landing = new Landing(prompt, position);
   const entries: Entry[] = [];
   let lastWord: Entry | null = null;
   for await (const added of reader.read()) {
+    for (const entry of added) landing.add(entry);
     entries.push(...added.filter((entry) => following?.add(entry)));
     lastWord = added.findLast((entry) => isLink(entry) || entry.type === 'last-prompt') ?? lastWord;
   }
@@ -34,8 +38,37 @@ export async function entriesFrom(file: string, { prompt, position }: SentPrompt
   // Rewound for a prompt that was never sent (`goBack`): the file ends with the failed one, and nobody else has used it.
   const wentBack = last === null && position !== null && notes(lastWord) === leafOf(position);
   const ours = wentBack || reader.position === position || (leaf !== null && following?.has(leaf) === true);
-  if (ours) return { entries, position: reader.position };
-  return { entries, position: last === null ? position : reader.positionAt(last) };
+  const { landed } = landing;
+  if (ours) return { entries, position: reader.position, landed };
+  return { entries, position: last === null ? position : reader.positionAt(last), landed };
+}
+
+/** Whether the prompt follows the position, judged from the entries of a file in their order. */
+class Landing {
+  readonly #prompt: string | null;
+  readonly #leaf: string | null;
+  /** Entries that are no messages, each with its parent. */
+  readonly #between = new Map<string, string | null>();
+  landed = false;
+
+  constructor(prompt: string | null, position: string | null) {
+    this.#prompt = prompt;
+    this.#leaf = position === null ? null : leafOf(position);
+  }
+
+  add(entry: Entry): void {
+    if (!isLink(entry)) return;
+    const { uuid, parentUuid = null } = entry;
+    if (uuid === this.#prompt) this.landed = this.#skip(parentUuid) === this.#leaf;
+    else if (!isMessage(entry)) this.#between.set(uuid, parentUuid);
+  }
+
+  /** The position's own leaf may be such an entry. */
+  #skip(from: string | null): string | null {
+    let at = from;
+    while (at !== null && at !== this.#leaf && this.#between.has(at)) at = this.#between.get(at) ?? null;
+    return at;
+  }
 }
 
 /** The leaf that an entry notes; null: not a note. */

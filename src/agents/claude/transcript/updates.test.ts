@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PartsBuilder } from '../../../core/turn/record.ts';
-import type { Entry } from './entries.ts';
-import { updatesOf } from './updates.ts';
+import type { Entry, EntryMessage } from './entries.ts';
+import { cameToItsEnd, updatesOf, usageIn } from './updates.ts';
 
 const assistant = (content: unknown, more: object = {}): Entry => {
   return { type: 'assistant', message: { role: 'assistant', model: 'claude-opus', content }, ...more } as Entry;
@@ -85,4 +85,46 @@ test('a title is reported, from Claude or from the user', () => {
     { sessionUpdate: 'session_info_update', title: 'A' },
     { sessionUpdate: 'session_info_update', title: 'B' },
   ]);
+});
+
+describe('whether a turn came to its end', () => {
+  const said = (stop_reason: string | null, content: unknown, more: object = {}): Entry => ({
+    type: 'assistant',
+    message: { id: 'msg_1', role: 'assistant', model: 'claude-opus', stop_reason, content } as EntryMessage,
+    ...more,
+  });
+  const text = [{ type: 'text', text: 'Done.' }];
+  const thought = [{ type: 'thinking', thinking: 'hm' }];
+  const call = said('tool_use', [{ type: 'tool_use', id: 't1', name: 'Bash', input: {} }]);
+  const result = user([{ type: 'tool_result', tool_use_id: 't1', content: 'ok' }]);
+  const end = said('end_turn', text);
+  const notice = user([{ type: 'text', text: '[Request interrupted by user]' }]);
+  test.each<[string, boolean, Entry[]]>([
+    ['an answer', true, [end]],
+    ['an answer after a tool', true, [call, result, end]],
+    ['an answer with thoughts', true, [said('end_turn', thought), end]],
+    ['an answer, and then entries that are no messages', true, [end, { type: 'attachment', uuid: 'x' }]],
+    ['an answer beside a subagent', true, [end, said('tool_use', [], { isSidechain: true })]],
+    ['nothing', false, []],
+    ['a call without its result', false, [call]],
+    ['a result without an answer', false, [call, result]],
+    ['an answer while a tool is open', false, [call, end]],
+    ['an answer that goes on', false, [said('tool_use', text)]],
+    ['an answer that was cut', false, [said('max_tokens', text)]],
+    ['an answer of a version that does not say', false, [said(null, text)]],
+    ['thoughts whose text was not written', false, [said('end_turn', thought)]],
+    ['an empty text', false, [said('end_turn', [{ type: 'text', text: '' }])]],
+    ['an error of the API', false, [said('stop_sequence', text, { isApiErrorMessage: true })]],
+    ['words of Claude itself', false, [assistant(text, { message: { model: '<synthetic>', content: text } })]],
+    ['an interruption', false, [end, notice]],
+    ['a hook that makes it go on', false, [end, user('Go on.', { isMeta: true })]],
+  ])('%s: %j', (_, ended, entries) => {
+    expect(cameToItsEnd(entries)).toBe(ended);
+  });
+
+  test('what it used is counted once for each answer, however many entries it has', () => {
+    const usage = { input_tokens: 5, output_tokens: 2, cache_read_input_tokens: 7 };
+    const entries = ['a', 'a', 'b'].map((id) => assistant(text, { message: { id, usage, content: text } }));
+    expect(usageIn(entries)).toMatchObject({ inputTokens: 10, outputTokens: 4, cacheReadTokens: 14, modelCalls: 2 });
+  });
 });

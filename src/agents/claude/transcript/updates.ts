@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { ToolCallFields, Update } from '../../../core/turn/update.ts';
-import { blocksOf, type Entry, type EntryBlock, type EntryMessage } from './entries.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import { blocksOf, type Entry, type EntryBlock, type EntryMessage, isMessage } from './entries.ts';
 
 /** The model of answers that Claude itself has written: errors of the API, "No response requested." */
 export const SYNTHETIC_MODEL = '<synthetic>';
@@ -27,9 +28,59 @@ export function compactionUpdate(metadata: unknown): Update {
   return { sessionUpdate: 'compaction_update', status: 'completed', metadata: metadata ?? null };
 }
 
-function answerUpdates({ message, isApiErrorMessage }: Entry): Update[] {
-  if (isApiErrorMessage === true || message?.model === SYNTHETIC_MODEL) return [];
-  return assistantUpdates(message);
+function answerUpdates(entry: Entry): Update[] {
+  return isOfModel(entry) ? assistantUpdates(entry.message) : [];
+}
+
+/** Whether the model said it: not Claude itself, and not the API. */
+function isOfModel({ message, isApiErrorMessage }: Entry): boolean {
+  return isApiErrorMessage !== true && message?.model !== SYNTHETIC_MODEL;
+}
+
+const ENDS: readonly unknown[] = ['end_turn', 'stop_sequence'];
+
+/**
+ * Whether the turn of these entries came to its end: the last message is an answer of the model that was to be its last, with a
+ * text, and every tool has its result. Whatever else is last (an error of the API, a notice of an interruption, what a hook says)
+ * is no end.
+ */
+export function cameToItsEnd(entries: Iterable<Entry>): boolean {
+  const messages = [...entries].filter(isMessage);
+  const last = messages.at(-1);
+  if (last?.type !== 'assistant' || !isOfModel(last) || !ENDS.includes(last.message?.stop_reason)) return false;
+  // An answer is several entries, one for each of its blocks. Its thoughts may be written without the text after them.
+  const answer = messages.filter(({ message }) => message?.id === last.message?.id);
+  const hasText = answer.some(({ message }) => blocksOf(message).some((block) => block.type === 'text' && block.text));
+  const open = new Set<unknown>();
+  for (const block of messages.flatMap(({ message }) => blocksOf(message))) {
+    if (block.type === 'tool_use') open.add(block.id);
+    if (block.type === 'tool_result') open.delete(block.tool_use_id);
+  }
+  return hasText && open.size === 0;
+}
+
+/** What the model's answers used, as far as the entries show: Claude notes no costs there. Subagents have files of their own. */
+export function usageIn(entries: Iterable<Entry>): Partial<Usage> {
+  const calls = new Map<unknown, Partial<Usage>>();
+  for (const entry of entries) {
+    if (entry.type === 'assistant' && isOfModel(entry)) calls.set(entry.message?.id, tokensOf(entry.message ?? {}));
+  }
+  return { ...calls.values().reduce(addUsage, NO_USAGE), modelCalls: calls.size };
+}
+
+/** The tokens in a message's `usage`. */
+export function tokensOf({ usage }: Readonly<Record<string, unknown>>): Partial<Usage> {
+  if (!isObject(usage)) return {};
+  return {
+    inputTokens: count(usage.input_tokens),
+    outputTokens: count(usage.output_tokens),
+    cacheReadTokens: count(usage.cache_read_input_tokens),
+    cacheWriteTokens: count(usage.cache_creation_input_tokens),
+  };
+}
+
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
 }
 
 /** A whole message of the model: its text, its thoughts, and the tools that it calls. */

@@ -15,8 +15,8 @@ import { conversationOf, RECORD, type RecordRow, recordOf } from './rows.ts';
 const COPIED = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n`;
 const INSERT_TURN = `
   INSERT INTO turns (owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, session_id,
-    was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at, imported)
-  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?, 1)`;
+    was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at, imported, recovered)
+  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, '{}', 1, ?, 1, 0, ?, ?, ?, ?, ?, 1, ?)`;
 const COPY_LINKS =
   'INSERT INTO content_links (turn, content, owner) SELECT ?, content, owner FROM content_links WHERE turn = ?';
 const INSERT_SESSION = `
@@ -124,6 +124,7 @@ function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json):
     record.startedAt,
     record.startedAt,
     record.endedAt,
+    record.recovered ? 1 : null,
   );
   addRecord(ledger, no, record, body);
   return no;

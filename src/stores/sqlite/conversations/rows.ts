@@ -34,12 +34,15 @@ export const TURN = `
   SELECT t.no, t.owner, t.conv, t.request_hash, t.queued_seq, t.prompt_refs, t.was_sent,
     t.id, c.id AS conversation, t.n, t.request_id AS requestId, t.state, t.agent, t.prompt, t.options, t.attempt,
     t.session_id AS sessionId, t.retry_of AS retryOf, t.sent, t.imported,
-    t.cancel_requested AS cancelRequested, t.failure, t.usage,
+    t.cancel_requested AS cancelRequested, t.failure, t.recovered, t.usage,
     t.created_at AS createdAt, t.started_at AS startedAt, t.ended_at AS endedAt
   FROM turns t JOIN conversations c ON c.no = t.conv`;
 
 export interface TurnRow
-  extends Omit<Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>, 'cancelRequested' | 'imported'> {
+  extends Omit<
+    Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>,
+    'cancelRequested' | 'imported' | 'recovered'
+  > {
   readonly no: number;
   readonly owner: string;
   readonly conv: number;
@@ -49,10 +52,11 @@ export interface TurnRow
   readonly was_sent: number;
   readonly cancelRequested: number;
   readonly imported: number;
+  readonly recovered: number | null;
 }
 
 export function turnOf(db: Database, row: TurnRow): Turn {
-  const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, ...turn } = row;
+  const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, recovered, ...turn } = row;
   return {
     ...turn,
     prompt: readValue(db, owner, turn.prompt, prompt_refs),
@@ -61,6 +65,7 @@ export function turnOf(db: Database, row: TurnRow): Turn {
     sent: parsed(turn.sent),
     cancelRequested: turn.cancelRequested === 1,
     failure: parsed(turn.failure),
+    ...(recovered === 1 && { recovered: true }),
     usage: JSON.parse(turn.usage),
   };
 }
@@ -84,10 +89,10 @@ export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, '
 /** Fields in a fixed order: the hash of a fork is made from the JSON of its records. */
 export function recordOf(db: Database, row: RecordRow): TurnRecord {
   const body = readValue<RecordBody>(db, row.owner, row.body, row.body_refs);
-  const { version, n, agent, sessionId, outcome, parts, failure, usage, startedAt, endedAt } = body;
+  const { version, n, agent, sessionId, outcome, parts, failure, usage, startedAt, endedAt, recovered } = body;
   const prompt = body.prompt ?? readValue<Prompt>(db, row.owner, row.prompt, row.prompt_refs);
   const record = { version, n, agent, sessionId, outcome, prompt, parts, failure, usage, startedAt, endedAt };
-  return body.unknownBefore ? { ...record, unknownBefore: true } : record;
+  return { ...record, ...(body.unknownBefore && { unknownBefore: true }), ...(recovered && { recovered }) };
 }
 
 export const EVENT =

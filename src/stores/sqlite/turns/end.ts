@@ -14,7 +14,8 @@ import { endUse } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
 const END = `
-  UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, session_id = coalesce(?, session_id) WHERE no = ?`;
+  UPDATE turns SET state = ?, failure = ?, usage = ?, ended_at = ?, recovered = ?,
+    session_id = coalesce(?, session_id) WHERE no = ?`;
 const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = ?';
 const SET_PROMPT = 'UPDATE turns SET prompt = ?, prompt_refs = ? WHERE no = ?';
 const INSERT_RECORD =
@@ -34,7 +35,9 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
   const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
-  tx.db.run(END, outcome, failure === null ? null : JSON.stringify(failure), JSON.stringify(usage), at, id, turn.no);
+  const recovered = record?.recovered;
+  const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
+  tx.db.run(END, outcome, ...told, at, recovered ? 1 : null, id, turn.no);
   if (record !== null) {
     const asked = turn.prompt === NO_PROMPT ? givePrompt(tx.db, turn, record.prompt) : turn;
     const body = storeValue(tx.db, row.owner, bodyOf(tx.db, asked, record));
@@ -46,7 +49,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   row.pending -= 1;
   ledger.touch();
   const reply = record === null ? '' : cut(replyText(record.parts));
-  ledger.append('turn.ended', turn, { n: turn.n, outcome, failure, reply, usage }, stamp);
+  const ended = { n: turn.n, outcome, failure, reply, usage, ...(recovered && { recovered }) };
+  ledger.append('turn.ended', turn, ended, stamp);
 }
 
 /** Puts the record at the end of the history and makes it the head. `body`: the record without its prompt. */

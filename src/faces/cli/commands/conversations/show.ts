@@ -3,7 +3,7 @@ import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { promptText } from '../../../../core/turn/content.ts';
 import type { ConversationView, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { receiptLine, time, turns } from '../../lines.ts';
+import { RECOVERED, receiptLine, time, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -81,5 +81,6 @@ function showTurn(turn: TurnView, output: Output): void {
   );
   for (const line of promptText(turn.prompt).split('\n')) output.line(styled('dim', `> ${line}`));
   if (turn.reply !== '') output.line(turn.reply);
+  if (turn.recovered) output.line(styled('dim', RECOVERED));
   if (turn.failure) output.line(styled('red', `${turn.failure.code}: ${turn.failure.message}`));
 }

@@ -6,7 +6,7 @@ import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
 import { wholeNumber } from '../../input.ts';
-import { receiptLine, stalledLine, turns } from '../../lines.ts';
+import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -81,7 +81,8 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'turn.retrying': ({ n, failure }) => `turn ${n} is tried again: ${failure.message}`,
   'turn.stalled': (payload) => stalledLine(payload),
   'turn.cancel_requested': ({ n, by }) => `${by} asked turn ${n} to stop`,
-  'turn.ended': ({ n, outcome, failure }) => `turn ${n} ${outcome}${failure ? `: ${failure.message}` : ''}`,
+  'turn.ended': ({ n, outcome, failure, recovered }) =>
+    `turn ${n} ${outcome}${failure ? `: ${failure.message}` : recovered ? `. ${RECOVERED}` : ''}`,
   'session.opened': ({ sessionId, agent, origin }) => `session ${sessionId} of ${agent} (${origin})`,
   'session.changed': ({ sessionId, state, reason }) => `session ${sessionId} is ${state}${reason ? `: ${reason}` : ''}`,
   'session.locked': ({ waits, ms }) => `another program is using the session; wait ${waits}, ${ms} ms`,

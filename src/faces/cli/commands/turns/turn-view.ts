@@ -1,7 +1,7 @@
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
-import { receiptLine, stalledLine, turns } from '../../lines.ts';
+import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { ReplyStream } from './reply-stream.ts';
@@ -75,9 +75,10 @@ export class TurnView {
     this.#reply = new ReplyStream();
   }
 
-  #end({ reply }: PublicEventPayloads['turn.ended']): void {
+  #end({ reply, recovered }: PublicEventPayloads['turn.ended']): void {
     this.#output.text(this.#reply.rest(reply));
     this.#output.endText();
+    if (recovered) this.#output.note(styled('dim', RECOVERED));
     if (this.receipt) this.#output.note(styled('dim', receiptLine(this.receipt)));
   }
 }

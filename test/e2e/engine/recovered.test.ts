@@ -1,0 +1,122 @@
+// The agent came to the end of a turn that nobody watched any more. Its storage says so; here a double of the storage does.
+import { expect, test } from 'vitest';
+import type { PublicTurn } from '../../../src/core/public/turn.ts';
+import type { Agent, AgentEvent, Tail } from '../../../src/ports/agent.ts';
+import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
+import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
+import { allEvents, expectSound, run, until } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const END = { usage: { inputTokens: 7, outputTokens: 3, modelCalls: 2 } };
+const UPDATES: Tail['updates'] = [
+  { sessionUpdate: 'tool_call', toolCallId: 't', title: 'write', status: 'completed' },
+  { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'begun, and ended' } },
+];
+
+/** The storage of the agent shows this of every prompt, at the real position. */
+function withTail(tail: (real: Tail) => Tail): (agent: Agent) => Agent {
+  return (agent) => ({
+    ...agent,
+    async tail(...args) {
+      const real = await agent.tail(...args);
+      return real && tail(real);
+    },
+  });
+}
+
+const finished = withTail((real) => ({ ...real, updates: UPDATES, ended: END }));
+
+const SAID = `SELECT e.no FROM events e JOIN turns t ON t.no = e.turn WHERE t.id = ? AND e.kind = 'turn.update'`;
+
+/** The next prompt ends what is left of the turn before it. */
+async function endedByTheNext(engine: Engine, turn: PublicTurn) {
+  const next = await run(engine, 'chat', 'Go on.');
+  return { turn: await engine.turn(turn.id), next };
+}
+
+/** A conversation whose process was killed in the middle of the second turn. */
+async function killedInTheSecond(home: Home, options: SubmitOptions = {}) {
+  const host = await home.host();
+  await host.engine.ensure({ key: 'chat' });
+  await host.calls.ask('chat', 'The codeword is amber.');
+  const { turn } = await host.engine.submit('chat', '/say begun\n/hang', options);
+  await until('the agent has said something', () => home.query(SAID, turn.id).length > 0);
+  await host.kill();
+  return turn;
+}
+
+test('a turn that its agent finished after our death is completed, and says that nobody saw it', async () => {
+  await using home = new Home();
+  const turn = await killedInTheSecond(home);
+  const engine = await home.engine({ agent: finished }, { claims: 'own' });
+  const usage = { inputTokens: 7, outputTokens: 3, modelCalls: 2 };
+  const { turn: now, next } = await endedByTheNext(engine, turn);
+  expect(now).toMatchObject({ state: 'completed', failure: null, recovered: true, usage });
+  expect((await engine.answerOf(turn.id)).reply).toBe('begun, and ended');
+  const ends = (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.ended');
+  expect(ends[1]?.payload).toMatchObject({ n: 2, outcome: 'completed', recovered: true });
+  expect((await engine.show('chat')).turns.map(({ recovered }) => recovered)).toEqual([undefined, true, undefined]);
+  // It is a turn like any other: nothing is told again, and copies keep what is known of it.
+  expect(next.receipt).toMatchObject({ rung: 'resume', delivered: 0, unsettled: false, carried: 2 });
+  expect(await engine.sessions('chat')).toMatchObject([{ watermark: 3 }]);
+  await engine.fork('chat', { key: 'copy', turn: 2 });
+  await engine.import(await engine.export('copy'), { key: 'import' });
+  for (const key of ['copy', 'import']) {
+    expect((await engine.turns(key)).map(({ recovered }) => recovered)).toEqual([undefined, true]);
+  }
+  await expectSound(engine, 'chat');
+});
+
+test('without a position, the turn is completed and the session is not said to have it', async () => {
+  await using home = new Home();
+  const turn = await killedInTheSecond(home);
+  const unplaced = withTail((real) => ({ ...real, updates: UPDATES, ended: END, position: null }));
+  const engine = await home.engine({ agent: unplaced }, { claims: 'own' });
+  const { turn: now, next } = await endedByTheNext(engine, turn);
+  expect(now).toMatchObject({ state: 'completed', recovered: true });
+  expect(next.receipt).toMatchObject({ rung: 'transcript', delivered: 2 });
+});
+
+test('a storage that does not show the end leaves the turn interrupted', async () => {
+  await using home = new Home();
+  const turn = await killedInTheSecond(home);
+  const engine = await home.engine({ agent: withTail((real) => ({ ...real, updates: UPDATES })) }, { claims: 'own' });
+  const { turn: now, next } = await endedByTheNext(engine, turn);
+  expect(now).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
+  expect(now).not.toHaveProperty('recovered');
+  expect(next.receipt).toMatchObject({ rung: 'resume', delivered: 1, unsettled: true });
+});
+
+test('a session that was begun without the history is closed, also when its turn is recovered', async () => {
+  await using home = new Home();
+  const turn = await killedInTheSecond(home, { restore: { policy: 'off' } });
+  const engine = await home.engine({ agent: finished }, { claims: 'own' });
+  const { turn: now, next } = await endedByTheNext(engine, turn);
+  expect(now).toMatchObject({ state: 'completed', recovered: true });
+  expect(next.receipt.sessionId).not.toBe(now.sessionId);
+  const left = (await engine.sessions('chat')).find(({ id }) => id === now.sessionId);
+  expect(left).toMatchObject({ state: 'closed' });
+});
+
+test('an agent whose process ended after its answer was stored has completed the turn', async () => {
+  await using home = new Home();
+  const dies = (agent: Agent) =>
+    changedOpen(
+      finished(agent),
+      (session) =>
+        changedPrompt(session, async function* (this: typeof session, request) {
+          for await (const one of session.prompt(request) as AsyncIterable<AgentEvent>) {
+            if (one.type !== 'ended') yield one;
+          }
+          await session.kill();
+          yield { type: 'ended', outcome: { kind: 'lost', message: 'its process ended' } };
+        }),
+      () => true,
+    );
+  const engine = await home.engine({ agent: dies });
+  await engine.ensure({ key: 'chat' });
+  const { turn, reply } = await run(engine, 'chat', '/say begun');
+  expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null });
+  expect(reply).toBe('begun, and ended');
+  expect(await engine.sessions('chat')).toMatchObject([{ state: 'dormant', watermark: 1 }]);
+});
