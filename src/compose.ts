@@ -4,7 +4,7 @@ import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
 import { DEFAULT_TIME_LIMITS } from './core/turn/limits.ts';
-import type { PermissionMode } from './core/turn/turn.ts';
+import { hasEnded, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import {
   type ConfiguredAgent,
@@ -69,7 +69,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents,
-    sandboxes: directorySandboxes({ root: sandboxRoot(setup), place: placeOf(home), identify, endMarked }),
+    sandboxes: directorySandboxes({ root: sandboxRoot(setup), home, place: placeOf(home), identify, endMarked }),
     processes: systemProcesses,
     clock: systemClock,
     settings: {
@@ -260,12 +260,26 @@ export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
       aside: join(home, 'aside'),
     },
     reap: () => freeDead(conversationLeases(store), systemProcesses),
+    agentNames: async () => new Set((await composeAgents(setup)).agents.keys()),
+    settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };
   const agents = async () => {
     const [{ listAgents }, known] = await Promise.all([import('./engine/intake/agents.ts'), composeAgents(setup)]);
     return listAgents({ agents: known.agents, settings: known }, { login: true });
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
+}
+
+/** An engine that is asked for a turn ends what a dead process left of it. */
+async function settleTurn(options: HomeOptions, owner: string, id: string): Promise<void> {
+  const { engine } = await compose({ ...options, owner });
+  try {
+    const { state, stranded } = await engine.turn(id);
+    if (hasEnded(state) || state === 'queued') return;
+    throw new ThroughlineError('conflict', stranded?.message ?? 'Another process runs the turn now.');
+  } finally {
+    await engine.close();
+  }
 }
 
 const LIST_MS = 60_000;

@@ -10,6 +10,11 @@ export type OpenOptions = ComposeOptions &
   Partial<ServerOptions> & {
     /** Answers the questions of agents. Left out: they are denied at once, unless `permissions` or the settings say "ask". */
     readonly onPermission?: OnPermission;
+    /**
+     * Whether this process also runs what other processes of the data home have left: accepted turns that nobody has taken within a
+     * second, and tasks. Left out: yes.
+     */
+    readonly takeUp?: boolean;
   };
 
 const OPEN_OPTIONS: OptionNames<OpenOptions> = {
@@ -26,17 +31,19 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   onPermission: true,
   server: true,
   token: true,
+  takeUp: true,
 };
 
 /**
- * Opens Throughline. Embedded in this process: its store, its agents, and a worker for the conversations used here. With
- * `server`: through that server, which has them.
+ * Opens Throughline. Embedded in this process: its store, its agents, and a worker for the conversations used here and for what dead
+ * processes left. With `server`: through that server, which has them.
  */
 export async function open(options: OpenOptions = {}): Promise<Throughline> {
   checkOptions(options, OPEN_OPTIONS, 'open()');
-  const { server, token, onPermission, ...own } = options;
-  if (server !== undefined) return openServer({ ...own, ...given({ token }), server }, onPermission);
-  const { engine, parts, tasks } = await compose(own as ComposeOptions);
+  const { server, token, onPermission, takeUp, ...own } = options;
+  if (server !== undefined) return openServer({ ...own, ...given({ token, takeUp }), server }, onPermission);
+  const claims = takeUp === false ? 'own' : 'left';
+  const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });
   // With the turn: a server of this data home may run it, and people answer there.
   const answering = { onPermission, permissions: parts.settings.permissions };
   return new Throughline(engine, await tasks(), parts, answering);

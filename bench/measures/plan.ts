@@ -24,7 +24,12 @@ const measure: Measure = async ({ quick }) => {
     return planContinuity({ head, sessions, live: null, traits, restore: DEFAULT_RESTORE, explicit: null });
   };
   // As much of a restore as gathering the history looks at.
-  const request = { held: { conversation, parts }, settings: DEFAULT_RESTORE, traits, shrink: 0 } as RestoreRequest;
+  const request = {
+    held: { conversation, parts },
+    settings: DEFAULT_RESTORE,
+    traits,
+    shrink: 0,
+  } as unknown as RestoreRequest;
   const block = async () => {
     const { rendered, dropped } = await recordsWithin(0, request);
     return { turns: rendered.length, text: renderBlock(rendered, { nonce: 'bench', dropped, unsettled: false }) };

@@ -30,6 +30,8 @@ export interface Conversation {
   /** How many turns the history has; numbers of turns that were never sent are not in it. */
   readonly historyCount: number;
   readonly lastSeq: number;
+  /** Turns that have not ended. */
+  readonly open: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

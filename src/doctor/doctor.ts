@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
+import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Census, CensusSession } from '../ports/store/census.ts';
@@ -23,6 +24,10 @@ export interface DoctorParts {
   };
   /** Ends what provably dead workers left running, and frees their leases. */
   reap(): Promise<unknown>;
+  /** The names of the agents that are configured here. */
+  agentNames(): Promise<ReadonlySet<string>>;
+  /** Ends a turn that a dead process left in the middle. Throws `conflict` when that cannot be done now. */
+  settle(owner: string, turn: string): Promise<void>;
 }
 
 type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
@@ -31,7 +36,7 @@ type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
  * A new check is one function below and one entry here. The order is the one to repair in: a dead holder is cleared first,
  * and then what it held is found to be free.
  */
-const CHECKS: readonly Check[] = [checkLeases, checkTasks, checkProcesses, checkSessions, checkSandboxes];
+const CHECKS: readonly Check[] = [checkLeases, checkTurns, checkTasks, checkProcesses, checkSessions, checkSandboxes];
 
 /** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
 export async function examine(parts: DoctorParts): Promise<Finding[]> {
@@ -53,6 +58,29 @@ async function checkLeases({ store, processes, reap }: DoctorParts): Promise<Fin
       await reap();
     },
   }));
+}
+
+/** Open turns that nobody runs: those that a dead process left in the middle can be ended, the others need a process. */
+async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Finding[]> {
+  const { store, processes, place, settle } = parts;
+  const unheld = standings.filter((standing) => !isHeld(standing, processes.status));
+  if (unheld.length === 0) return [];
+  const [takers, names] = await Promise.all([store.takers(), parts.agentNames()]);
+  return unheld.flatMap((standing): Finding[] => {
+    const { owner, turn, conversation, key } = standing;
+    const here = standing.place === place || standing.place === 'any';
+    const known = names.has(turn.agent);
+    const taken = isTakenBy(standing, takers, processes.status);
+    const why = whyStranded(standing, { held: false, taken, here, known });
+    if (why === null) return [];
+    const found = { check: 'turns', subject: `turn ${turn.n} of conversation ${key ?? conversation}` };
+    if (why.reason !== 'no_process' || turn.state === 'queued') {
+      return [{ ...found, problem: `${why.message} ${why.hint}`, remedy: null, repair: async () => {} }];
+    }
+    const problem = `It is ${turn.state}, but the process that ran it has ended.`;
+    const remedy = 'End what is left of it, and record what is known of the turn.';
+    return [{ ...found, problem, remedy, repair: () => settle(owner, turn.id) }];
+  });
 }
 
 /** Tasks whose runner is dead, and tasks that wait for a task that will not be done. */

@@ -8,8 +8,9 @@ import { type PublicConversation, toPublicConversation, toPublicSummary } from '
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
+import type { Permission } from '../core/turn/permission.ts';
+import type { Stranded } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
-import { conversationLeases, freeDead } from '../leases/lease-keeper.ts';
 import type {
   Bounded,
   ConversationSpec,
@@ -25,6 +26,7 @@ import { checkAgent, ensureConversation, findConversation, forkConversation } fr
 import { exportConversation, importConversation } from './intake/portable.ts';
 import { retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
+import { Attendance, type Looked } from './reading/attendance.ts';
 import { Changes } from './reading/changes.ts';
 import { follow } from './reading/follow.ts';
 import { hints } from './reading/hints.ts';
@@ -45,13 +47,15 @@ export function createEngine(parts: EngineParts, owner: string): Engine {
     });
     return closing;
   };
-  return new EmbeddedEngine({ parts, changes, worker, close }, actor(owner));
+  const attendance = new Attendance(parts, worker);
+  return new EmbeddedEngine({ parts, changes, worker, attendance, close }, actor(owner));
 }
 
 interface Machinery {
   readonly parts: EngineParts;
   readonly changes: Changes;
   readonly worker: Worker;
+  readonly attendance: Attendance;
   readonly close: (graceMs: number) => Promise<void>;
 }
 
@@ -81,22 +85,25 @@ class EmbeddedEngine implements Engine {
   // ── conversations ──
 
   async ensure(spec: ConversationSpec): Promise<PublicConversation> {
-    return toPublicConversation(await ensureConversation(this.#parts, this.owner, spec));
+    return this.#shown(await ensureConversation(this.#parts, this.owner, spec));
   }
 
   async conversation(idOrKey: string): Promise<PublicConversation> {
-    return toPublicConversation(await this.#find(idOrKey));
+    return this.#shown(await this.#find(idOrKey));
   }
 
   async list(page: Parameters<Engine['list']>[0] = {}): Promise<PublicConversation[]> {
-    const found = await this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
-    return found.map(toPublicConversation);
+    const read = () => this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
+    const found = await read();
+    const { changed, stranded } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
+    const now = changed ? await read() : found;
+    return now.map((one) => toPublicConversation(one, stranded.get(one.id) ?? null));
   }
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
     const { id } = await this.#find(conversation);
-    return toPublicConversation(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
+    return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
   }
 
   async erase(conversation: string): Promise<void> {
@@ -111,17 +118,18 @@ class EmbeddedEngine implements Engine {
   }
 
   async turn(id: string): Promise<PublicTurn> {
-    return toPublicTurn(await this.#findTurn(id));
+    const { turn, stranded } = await this.#lookAtTurn(id);
+    return toPublicTurn(turn, stranded);
   }
 
   async answerOf(turn: string) {
-    return answerOf(this.#store, this.owner, await this.#findTurn(turn));
+    return answerOf(this.#store, this.owner, (await this.#lookAtTurn(turn)).turn);
   }
 
   async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<PublicTurn[]> {
-    const { id } = await this.#find(conversation);
+    const { id, stranded } = await this.#looked(conversation);
     const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
-    return (await this.#store.turns(this.owner, id, range)).map(toPublicTurn);
+    return (await this.#store.turns(this.owner, id, range)).map((turn) => toPublicTurn(turn, stranded));
   }
 
   async cancel(turn: string): Promise<PublicTurn> {
@@ -132,20 +140,23 @@ class EmbeddedEngine implements Engine {
   }
 
   async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
-    const ended = await this.#findTurn(turn);
+    const ended = await this.#lookAtTurn(turn);
     return toSubmitted(await retry(this.#machinery, this.owner, ended, options.requestId ?? null));
   }
 
   // ── watching ──
 
   async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
-    const { id } = await this.#find(conversation);
+    const { id } = await this.#looked(conversation);
     const { signal } = options;
-    yield* follow(this.#store, this.#machinery.changes, {
+    const { changes, worker } = this.#machinery;
+    yield* follow(this.#store, changes, {
       owner: this.owner,
       id,
       after: checkAfter(options.after),
       signal,
+      // A process that takes up turns looks for dead ones by itself.
+      onQuiet: worker.takesUp ? async () => {} : async () => void (await this.#lookAt([id])),
     });
   }
 
@@ -158,7 +169,9 @@ class EmbeddedEngine implements Engine {
     options: { agent?: string; restore?: RestoreOverride } = {},
   ): Promise<PublicReceipt | null> {
     checkAgent(this.#parts, options.agent);
-    const { id } = await this.#find(conversation);
+    const found = await this.#find(conversation);
+    await this.#machinery.attendance.checkRuns(found);
+    const { id } = found;
     const restore = parseRestore(options.restore);
     const receipt = await this.#machinery.worker.withHeld(id, (held, shutdown) =>
       warm(held, options.agent ?? null, restore, shutdown),
@@ -167,15 +180,17 @@ class EmbeddedEngine implements Engine {
   }
 
   async show(conversation: string, options: Bounded = {}) {
-    return showConversation(this.#store, await this.#find(conversation), options);
+    const { id, stranded } = await this.#looked(conversation);
+    return showConversation(this.#store, await this.#find(id), { ...options, stranded });
   }
 
   async summary(conversation: string) {
-    return toPublicSummary(await this.#store.summary(this.owner, (await this.#find(conversation)).id));
+    const { id, stranded } = await this.#looked(conversation);
+    return toPublicSummary(await this.#store.summary(this.owner, id), stranded);
   }
 
   async sessions(conversation: string, { most }: Bounded = {}) {
-    const { id } = await this.#find(conversation);
+    const { id } = await this.#looked(conversation);
     return new SizeLimit(most).checked(toPublicSessions(await this.#store.sessions(this.owner, id)));
   }
 
@@ -185,36 +200,37 @@ class EmbeddedEngine implements Engine {
   }
 
   async permission(id: string) {
-    const found = await this.#store.findPermission(this.owner, id);
-    if (found === null) throw noSuchPermission(id);
-    return toPublicPermission(found);
+    return toPublicPermission(await this.#lookAtPermission(id));
   }
 
   async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
     const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const found = await this.#store.permissions(this.owner, given({ conversation: id, turn, open }), page);
-    return found.map(toPublicPermission);
+    const read = () => this.#store.permissions(this.owner, given({ conversation: id, turn, open }), page);
+    const found = await read();
+    // The process that asked may have died unnoticed. Then its question is withdrawn.
+    const asked = found.filter(({ state }) => state === 'open').map(({ conversation: of }) => of);
+    const { changed } = await this.#lookAt([...new Set(asked)]);
+    return (changed ? await read() : found).map(toPublicPermission);
   }
 
   async answer(permission: string, optionId: string) {
-    // The process that asked may have died unnoticed. Then nobody would get the answer.
-    await freeDead(conversationLeases(this.#store), this.#parts.processes);
+    await this.#lookAtPermission(permission);
     return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#by));
   }
 
   // ── copies, search, the rest ──
 
   async fork(conversation: string, options: ForkOptions = {}): Promise<PublicConversation> {
-    return toPublicConversation(await forkConversation(this.#parts, await this.#find(conversation), options));
+    return this.#shown(await forkConversation(this.#parts, (await this.#looked(conversation)).conversation, options));
   }
 
   async export(conversation: string, options: Bounded = {}) {
-    return exportConversation(this.#store, await this.#find(conversation), options);
+    return exportConversation(this.#store, (await this.#looked(conversation)).conversation, options);
   }
 
   async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
-    return toPublicConversation(await importConversation(this.#parts, this.owner, exported, options));
+    return this.#shown(await importConversation(this.#parts, this.owner, exported, options));
   }
 
   async search(query: string, options: { limit?: number } = {}) {
@@ -245,6 +261,44 @@ class EmbeddedEngine implements Engine {
   /** The stored value. Callers get the public value that is made from it. */
   #find(idOrKey: string): Promise<Conversation> {
     return findConversation(this.#store, this.owner, idOrKey);
+  }
+
+  // ── looking: what a dead process left in the middle ends, and of what nobody runs the reason is found ──
+
+  #lookAt(conversations: readonly string[]): Promise<Looked> {
+    return this.#machinery.attendance.look(this.owner, conversations);
+  }
+
+  async #looked(idOrKey: string): Promise<{ id: string; conversation: Conversation; stranded: Stranded | null }> {
+    const found = await this.#find(idOrKey);
+    const { id } = found;
+    const { changed, stranded } = await this.#lookAt(found.open > 0 ? [id] : []);
+    return { id, conversation: changed ? await this.#find(id) : found, stranded: stranded.get(id) ?? null };
+  }
+
+  async #shown(found: Conversation): Promise<PublicConversation> {
+    if (found.open === 0) return toPublicConversation(found, null);
+    const { conversation, stranded } = await this.#looked(found.id);
+    return toPublicConversation(conversation, stranded);
+  }
+
+  async #lookAtTurn(id: string): Promise<{ turn: Turn; stranded: Stranded | null }> {
+    const turn = await this.#findTurn(id);
+    if (hasEnded(turn.state)) return { turn, stranded: null };
+    const { changed, stranded } = await this.#lookAt([turn.conversation]);
+    return { turn: changed ? await this.#findTurn(id) : turn, stranded: stranded.get(turn.conversation) ?? null };
+  }
+
+  async #lookAtPermission(id: string): Promise<Permission> {
+    const find = async () => {
+      const found = await this.#store.findPermission(this.owner, id);
+      if (found === null) throw noSuchPermission(id);
+      return found;
+    };
+    const found = await find();
+    if (found.state !== 'open') return found;
+    const { changed } = await this.#lookAt([found.conversation]);
+    return changed ? find() : found;
   }
 
   async #findTurn(id: string): Promise<Turn> {

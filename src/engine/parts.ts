@@ -33,8 +33,11 @@ export interface EngineSettings {
   /** Null: a turn has to name its agent, or its conversation. */
   readonly defaultAgent: string | null;
   readonly restore: RestoreSettings;
-  /** `all`: run every conversation of this place. `own`: only those that this process has submitted to. */
-  readonly claims: 'all' | 'own';
+  /**
+   * `own`: run only the conversations that this process has submitted to. `left`: also those of its place that no other process
+   * has taken within a second. `all`: every conversation of its place, at once.
+   */
+  readonly claims: 'own' | 'left' | 'all';
   readonly leaseMs: number;
   /** How many turns may run at once in this process. */
   readonly maxRunning: number;

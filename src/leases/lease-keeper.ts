@@ -111,7 +111,10 @@ export function conversationLeases(store: Store): LeaseKind<Fence> {
   return {
     of: 'conversations',
     renew: (fences, leaseMs) => store.renew(fences, leaseMs),
-    holders: () => store.workers(),
+    // Those that hold nothing and only take up turns, too: nobody may wait for a dead one.
+    holders: async () => [
+      ...new Map([...(await store.workers()), ...(await store.takers())].map((one) => [one.id, one])).values(),
+    ],
     leftBy: (holder) => store.processesOf(holder),
     forget: (holder) => store.forgetWorker(holder),
   };

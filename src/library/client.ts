@@ -12,6 +12,9 @@ const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
   restore: true,
 };
 
+/** A turn that another process left may run here without the caller's knowledge, and cutting it off would lose it. */
+const CLOSE_MS = 30_000;
+
 /** Throughline for one owner, over any engine. Also runs in browsers. */
 export class ThroughlineClient {
   readonly engine: Engine;
@@ -37,9 +40,13 @@ export class ThroughlineClient {
     return new ConversationHandle(this.engine, { ...options, key }, this.answering);
   }
 
-  async close(options: { graceMs?: number } = {}): Promise<void> {
+  /**
+   * Starts nothing more, and waits for turns that were already sent: at most `graceMs` (30 seconds, if left out). Then it interrupts
+   * the rest. What is queued stays stored; the next process of the data home runs it.
+   */
+  async close({ graceMs = CLOSE_MS }: { graceMs?: number } = {}): Promise<void> {
     await this.tasks.close();
-    await this.engine.close(options);
+    await this.engine.close({ graceMs });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

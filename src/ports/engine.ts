@@ -88,7 +88,10 @@ export interface Engine {
   /** The agents. `login`: also starts each, for half a minute at most, to see whether somebody is logged in. */
   agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
 
-  /** Stops taking turns, lets running ones end within `graceMs`, interrupts the rest, and closes. Idempotent. */
+  /**
+   * Starts nothing more, lets turns that were sent end within `graceMs` (5 seconds, if left out), interrupts the rest, and closes.
+   * What is queued stays stored. Idempotent.
+   */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 

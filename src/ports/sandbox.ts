@@ -4,6 +4,8 @@ import type { ProcessIdentity } from '../core/process.ts';
 export interface Sandboxes {
   /** The place that these sandboxes are tied to; a conversation is only run by workers of its place. */
   readonly place: string;
+  /** The path of the data home that this place is, for people. */
+  readonly home: string;
   /**
    * Opens the sandbox `id` and makes what is missing; any number of times, by any number of processes. Existing directories
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.

@@ -21,8 +21,8 @@ export interface TaskParts {
 export interface TaskSettings {
   /** Null: a task has to name its agent. */
   readonly defaultAgent: string | null;
-  /** `all`: every task of this place. `own`: only those that this process was asked to run. */
-  readonly claims: 'all' | 'own';
+  /** `own`: only the tasks that this process was asked to run. Otherwise every task of this place. */
+  readonly claims: 'own' | 'left' | 'all';
   readonly leaseMs: number;
   /** How many tasks of this place may run at once, in all processes together, while no plan asks for more. */
   readonly parallel: number;

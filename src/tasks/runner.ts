@@ -38,7 +38,7 @@ export class TaskRunner {
     };
     this.#keeper = new LeaseKeeper(taskLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onBell(moved));
-    if (parts.settings.claims === 'all') this.#loop.wake();
+    if (parts.settings.claims !== 'own') this.#loop.wake();
   }
 
   /** Makes this process run them as soon as they are free. */
@@ -63,7 +63,7 @@ export class TaskRunner {
     const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
     for (const id of held) void this.#look(id);
     if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#loop.wake();
-    else if (this.#parts.settings.claims === 'all' && held.length < moved.length) this.#wakeSoon();
+    else if (this.#parts.settings.claims !== 'own' && held.length < moved.length) this.#wakeSoon();
   }
 
   /** Any process may store a cancel request. */

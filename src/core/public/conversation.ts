@@ -1,6 +1,7 @@
 import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
 import type { RestoreOverride } from '../restore/restore-settings.ts';
 import type { Lock, Summary } from '../summary.ts';
+import type { Stranded } from '../turn/standing.ts';
 import type { Usage } from '../turn/usage.ts';
 
 /** A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside. */
@@ -28,6 +29,10 @@ export interface PublicConversation {
   readonly historyCount: number;
   /** The number of its last event. */
   readonly lastSeq: number;
+  /** Turns that have not ended. */
+  readonly open: number;
+  /** Why no process runs them; null: there is none, or they are run. */
+  readonly stranded: Stranded | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -53,6 +58,8 @@ export interface PublicSummary {
   readonly changes: number;
   /** Turns that have not ended. */
   readonly open: number;
+  /** Why no process runs them; null: there is none, or they are run. */
+  readonly stranded: Stranded | null;
   /** Null: no process holds it. */
   readonly lock: PublicLock | null;
   readonly usage: Usage;
@@ -66,13 +73,13 @@ export interface PublicLock {
   readonly expiresIn: number;
 }
 
-export function toPublicConversation(stored: Conversation): PublicConversation {
+export function toPublicConversation(stored: Conversation, stranded: Stranded | null): PublicConversation {
   const { id, owner, key, title, titleSource, agent, driver, cwd, restore, parent } = stored;
-  const { head, historyCount, lastSeq, createdAt, updatedAt } = stored;
+  const { head, historyCount, lastSeq, open, createdAt, updatedAt } = stored;
   return {
     ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore },
     parent: parent && toPublicParent(parent),
-    ...{ head, historyCount, lastSeq, createdAt, updatedAt },
+    ...{ head, historyCount, lastSeq, open, stranded, createdAt, updatedAt },
   };
 }
 
@@ -81,10 +88,10 @@ export function toPublicParent({ conversation, n }: Parent): PublicParent {
   return { conversationId: conversation, n };
 }
 
-export function toPublicSummary(stored: Summary): PublicSummary {
+export function toPublicSummary(stored: Summary, stranded: Stranded | null): PublicSummary {
   const { conversation, key, title, contexts, first, last, sessions, changes, open, lock, usage } = stored;
   return {
-    ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open },
+    ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open, stranded },
     lock: lock && toPublicLock(lock),
     usage,
   };

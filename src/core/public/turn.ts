@@ -2,7 +2,8 @@ import type { Failure } from '../errors.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { Prompt } from '../turn/content.ts';
 import type { Permission, PermissionOption, PermissionState } from '../turn/permission.ts';
-import type { Sent, Turn, TurnOptions, TurnState } from '../turn/turn.ts';
+import type { Stranded } from '../turn/standing.ts';
+import { hasEnded, type Sent, type Turn, type TurnOptions, type TurnState } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
 /** A turn as all interfaces show it. */
@@ -30,6 +31,8 @@ export interface PublicTurn {
   /** Null: not sent. Once set, the prompt may have reached the agent. */
   readonly sent: PublicSent | null;
   readonly cancelRequested: boolean;
+  /** Why it is open and no process runs it; null: it has ended, is run, or is about to be. */
+  readonly stranded: Stranded | null;
   /** Null while it is open, and when it completed. */
   readonly failure: Failure | null;
   /**
@@ -74,7 +77,8 @@ export interface PublicPermission {
   readonly endedAt: number | null;
 }
 
-export function toPublicTurn(stored: Turn): PublicTurn {
+/** `stranded`: of its conversation. */
+export function toPublicTurn(stored: Turn, stranded: Stranded | null = null): PublicTurn {
   const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
     stored;
   const { cancelRequested, failure, recovered, usage, createdAt, startedAt, endedAt } = stored;
@@ -94,7 +98,9 @@ export function toPublicTurn(stored: Turn): PublicTurn {
       imported,
     },
     sent: sent && toPublicSent(sent),
-    ...{ cancelRequested, failure, ...(recovered && { recovered }), usage, createdAt, startedAt, endedAt },
+    cancelRequested,
+    stranded: hasEnded(state) ? null : stranded,
+    ...{ failure, ...(recovered && { recovered }), usage, createdAt, startedAt, endedAt },
   };
 }
 

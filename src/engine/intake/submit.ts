@@ -5,16 +5,19 @@ import { checkText, given } from '../../core/input/arguments.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import { parseTimes } from '../../core/turn/limits.ts';
+import type { Stranded } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';
+import type { Attendance } from '../reading/attendance.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent, checkDriver, findConversation } from './conversations.ts';
 
 interface Intake {
   readonly parts: EngineParts;
   readonly worker: Worker;
+  readonly attendance: Attendance;
 }
 
 /** Stores a prompt durably (R3). What can never work is refused here, and nothing is stored. */
@@ -30,6 +33,7 @@ export async function submit(
   const found =
     by.worker.heldConversation(owner, conversation) ?? (await findConversation(by.parts.store, owner, conversation));
   checkDriver(found);
+  await by.attendance.checkRuns(found);
   const { requestId = null, agent = null } = options;
   const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
   const turn = newTurn(by.parts, found, asked);
@@ -40,15 +44,20 @@ export async function submit(
 }
 
 /** The same for the prompt of an ended turn. A session that the turn named is not used again. */
-export async function retry(by: Intake, owner: string, ended: Turn, requestId: string | null): Promise<Enqueued> {
+export async function retry(
+  by: Intake,
+  owner: string,
+  { turn: ended, stranded }: { readonly turn: Turn; readonly stranded: Stranded | null },
+  requestId: string | null,
+): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
   checkDriver(found);
   if (!hasEnded(state)) {
-    throw new ThroughlineError('conflict', `The turn is still ${state}.`, {
-      hint: 'Cancel it first, or wait for its end.',
-    });
+    const hint = stranded === null ? 'Cancel it first, or wait for its end.' : `${stranded.message} ${stranded.hint}`;
+    throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }
+  await by.attendance.checkRuns(found);
   const { session: _, ...options } = ended.options;
   const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
   const submitted = await by.parts.store.enqueue(owner, turn);

@@ -16,7 +16,8 @@ test('readers that ask at the same moment share one read, and its events', async
     },
   } as unknown as Store;
   const changes = new Changes(store, 1_000);
-  const read = () => follow(store, changes, { owner: 'ann', id: 'c', after: 0, signal: undefined });
+  const read = () =>
+    follow(store, changes, { owner: 'ann', id: 'c', after: 0, signal: undefined, onQuiet: async () => {} });
   const readers = [read(), read()];
   const [one, other] = await Promise.all(readers.map((reader) => reader.next()));
   expect(one?.value).toBe(other?.value); // the same object: a server encodes it once

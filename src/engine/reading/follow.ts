@@ -13,6 +13,8 @@ export interface Followed {
   /** The number of the last event that the reader has. */
   readonly after: number;
   readonly signal: AbortSignal | undefined;
+  /** Called when there was nothing new. */
+  readonly onQuiet: () => Promise<void>;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface Followed {
 export async function* follow(
   store: Store,
   changes: Changes,
-  { owner, id, after, signal }: Followed,
+  { owner, id, after, signal, onQuiet }: Followed,
 ): AsyncGenerator<PublicEvent> {
   const watch = changes.watch(id);
   const wake = () => watch.notify();
@@ -36,6 +38,7 @@ export async function* follow(
         yield event;
         last = event.seq;
       }
+      if (isLast && events.length === 0) await onQuiet();
       if (isLast) await watch.next();
     }
   } finally {

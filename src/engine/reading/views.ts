@@ -8,6 +8,7 @@ import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
 import type { Session } from '../../core/restore/session.ts';
 import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
+import type { Stranded } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import type { Bounded, ConversationView, Engine, SearchHit } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
@@ -19,20 +20,20 @@ const PAGE = 500;
 export async function showConversation(
   store: Store,
   conversation: Conversation,
-  { most }: Bounded = {},
+  { most, stranded }: Bounded & { readonly stranded: Stranded | null },
 ): Promise<ConversationView> {
   const limit = new SizeLimit(most);
   const { owner, id } = conversation;
   const turns: PublicTurn[] = [];
   for await (const turn of inPages<Turn>((last) => store.turns(owner, id, { after: last?.n ?? 0, limit: PAGE }))) {
-    turns.push(limit.checked(toPublicTurn(turn)));
+    turns.push(limit.checked(toPublicTurn(turn, stranded)));
   }
   const replies = new Map<number, string>();
   for await (const record of allRecords(store, conversation)) {
     replies.set(record.n, limit.checked(replyText(record.parts)));
   }
   return {
-    conversation: toPublicConversation(conversation),
+    conversation: toPublicConversation(conversation, stranded),
     turns: turns.map((turn) => ({ ...turn, reply: replies.get(turn.n) ?? '' })),
     sessions: limit.checked(sessionsAsOpened(await store.sessions(owner, id))),
     receipts: limit.checked((await store.receipts(owner, id)).map(toPublicReceipt)),

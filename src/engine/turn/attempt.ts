@@ -93,6 +93,7 @@ class Attempt {
 
   async run(): Promise<AttemptResult> {
     const { held, turn, signal, restored, agent } = this.#request;
+    signal.sending();
     const startedAt = held.parts.clock.now();
     let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without an answer.' };
     const sent = await this.#recordSent();

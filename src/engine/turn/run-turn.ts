@@ -15,7 +15,7 @@ import { restore } from '../restore/restore.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
-import { TurnSignal } from './turn-signal.ts';
+import { type Stops, TurnSignal } from './turn-signal.ts';
 
 /**
  * Runs one begun turn to its one end:
@@ -25,8 +25,8 @@ import { TurnSignal } from './turn-signal.ts';
  *   decide  ─▶ end, or try again within the turn (R6); `decideAfterAttempt` has the rules
  *   apply   ─▶ the end with record, usage, session and watermark in one commit; or what the next attempt needs
  */
-export async function runTurn(held: Held, turn: Turn, changes: Changes, shutdown: AbortSignal): Promise<void> {
-  const signal = new TurnSignal(held, turn, changes, shutdown);
+export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: Stops): Promise<void> {
+  const signal = new TurnSignal(held, turn, changes, stops);
   try {
     const agent = await findAgent(held, turn);
     if ('failure' in agent) return await endUnsent(held, turn, agent.failure, null);

@@ -12,6 +12,14 @@ import { TurnClock } from './turn-clock.ts';
 /** A cancel or an answer that comes this much later is not noticed. */
 const GATHER_MS = 5;
 
+/** How the end of this program stops a turn. */
+export interface Stops {
+  /** Stops it at once. */
+  readonly shutdown: AbortSignal;
+  /** Stops it as long as nothing was sent; null: nothing does. */
+  readonly unsent: AbortSignal | null;
+}
+
 /**
  * Everything that can stop a running turn or answers its questions: a cancel request and answers to permissions, both stored facts
  * that any process may write; a limit that is reached; the end of this program; and the loss of the lease.
@@ -23,6 +31,7 @@ export class TurnSignal {
   readonly #turn: Turn;
   readonly #cancelled = new AbortController();
   readonly #shutdown: AbortSignal;
+  #unsent: AbortSignal | null;
   readonly #watch: Watch;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
   readonly #over = new AbortController();
@@ -30,10 +39,11 @@ export class TurnSignal {
   readonly #clock: TurnClock;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(held: Held, turn: Turn, changes: Changes, shutdown: AbortSignal) {
+  constructor(held: Held, turn: Turn, changes: Changes, { shutdown, unsent }: Stops) {
     this.#held = held;
     this.#turn = turn;
     this.#shutdown = shutdown;
+    this.#unsent = unsent;
     this.signal = AbortSignal.any([this.#cancelled.signal, this.#limit.signal, shutdown, held.lease.lost]);
     this.#watch = changes.watch(held.conversation.id, true);
     this.lookAgain(); // for whatever came between the begin of the turn and now
@@ -49,7 +59,12 @@ export class TurnSignal {
   get stop(): TurnStop | null {
     if (this.#limit.signal.aborted) return this.#limit.signal.reason as Failure;
     if (this.#cancelled.signal.aborted) return 'cancelled';
-    return this.#shutdown.aborted ? 'shutdown' : null;
+    return this.#shutdown.aborted || this.#unsent?.aborted ? 'shutdown' : null;
+  }
+
+  /** The prompt is about to leave. */
+  sending(): void {
+    this.#unsent = null;
   }
 
   /** A limit is reached. What stopped the turn first counts. */

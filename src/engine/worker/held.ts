@@ -60,13 +60,16 @@ export class Held {
   readonly errands: { run(): Promise<void>; drop(): void }[] = [];
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
+  /** It is held only to end what an earlier holder left. */
+  readonly settling: boolean;
   #state: HeldState = WORKING;
   #sandbox: Promise<OpenSandbox> | null = null;
 
-  constructor(parts: EngineParts, lease: Lease, conversation: Conversation) {
+  constructor(parts: EngineParts, lease: Lease, conversation: Conversation, settling = false) {
     this.parts = parts;
     this.lease = lease;
     this.conversation = conversation;
+    this.settling = settling;
   }
 
   get state(): HeldState {

@@ -4,8 +4,8 @@ import { isStorageFault, isTransientFault, ThroughlineError } from '../../core/e
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
-import { conversationLeases, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Claim, Fence } from '../../ports/store/leases.ts';
+import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
+import type { Claim, ClaimRequest, Fence } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
@@ -31,10 +31,15 @@ export class Worker {
   readonly #claims = new ClaimLoop(() => this.#claimFree());
   readonly #keeper: LeaseKeeper<Fence>;
   readonly #leaving = new Set<Promise<void>>();
+  /** By conversation: the end of a turn that an earlier holder left is being recorded. Never rejects. */
+  readonly #recovering = new Map<string, Promise<void>>();
   readonly #shutdown = new AbortController();
+  /** What this process did not submit itself is not sent any more. */
+  readonly #close = new AbortController();
   readonly #stopListening: () => void;
-  readonly #firstLook: Promise<void>;
-  #closing = false;
+  readonly #firstLook: Promise<unknown>;
+  #settling: Promise<void> | null = null;
+  #enlisting: Promise<void> | null = null;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
@@ -47,8 +52,17 @@ export class Worker {
     };
     this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
-    this.#firstLook = this.#keeper.look();
-    if (parts.settings.claims === 'all') this.#claims.wake();
+    this.#firstLook = Promise.all([this.#keeper.look(), this.#nameHome()]);
+    if (this.takesUp) this.#claims.wake();
+  }
+
+  /** Whether this process also runs what others have submitted. */
+  get takesUp(): boolean {
+    return this.#parts.settings.claims !== 'own';
+  }
+
+  get #closing(): boolean {
+    return this.#close.signal.aborted;
   }
 
   /** The owner's conversation, if it is held here: its fixed values are not read from the store again. */
@@ -69,12 +83,38 @@ export class Worker {
     this.#onNotification([conversation]);
   }
 
+  /** Whether it holds the conversation, or waits for a turn of it. */
+  attends(conversation: string): boolean {
+    return this.#held.has(conversation) || this.#wanted.has(conversation);
+  }
+
+  /** Whether it is recording the end of a turn that an earlier holder left. */
+  isRecovering(conversation: string): boolean {
+    return this.#recovering.has(conversation);
+  }
+
+  /** Resolves when that is done. */
+  async recovered(conversation: string): Promise<void> {
+    await this.#recovering.get(conversation);
+  }
+
+  /**
+   * Ends what provably dead holders left running, and the turns that they left in the middle. Starts no turn. Rejects with a
+   * storage fault.
+   */
+  settle(): Promise<void> {
+    this.#settling ??= this.#settle().finally(() => {
+      this.#settling = null;
+    });
+    return this.#settling;
+  }
+
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
   async withHeld<T>(conversation: string, work: Work<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
     if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
     const known = this.#held.get(conversation);
-    const claim = known === undefined ? await this.#claim(conversation) : null;
+    const claim = known === undefined ? await this.#claim({ conversation }) : null;
     const held = known ?? (claim && this.#take(claim));
     if (held === null) return null;
     return new Promise<T | null>((resolve, reject) => {
@@ -93,18 +133,21 @@ export class Worker {
     });
   }
 
-  /** Stops claiming, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
+  /** Starts nothing more, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return;
-    this.#closing = true;
+    this.#close.abort();
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await Promise.all([this.#firstLook, this.#claims.close()]);
+    await Promise.all([this.#firstLook, this.#claims.close(), this.#settling?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
     await Promise.all(this.#leaving);
     this.#keeper.stop();
+    await this.#enlisting;
+    // On a full disk it stays listed, and whoever looks finds it dead.
+    if (this.#enlisting !== null) await this.#parts.store.forgetWorker(this.#id).catch(() => {});
   }
 
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,13 +162,17 @@ export class Worker {
     if (moved === null || moved.some((id) => !this.#held.has(id))) this.#claims.wake();
   }
 
-  /** Claims what is free: every conversation with an open turn (`claims: all`), or those whose turns this process waits for. */
+  /** Claims what is free: conversations whose turns this process waits for, and those that it takes up. */
   async #claimFree(): Promise<void> {
-    const claimsAll = this.#parts.settings.claims === 'all';
+    const { claims } = this.#parts.settings;
+    // `all` finds its own among all.
+    const own = claims === 'all' ? [] : this.#wanted.keys();
+    const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
+    if (this.takesUp) this.#enlisting ??= this.#enlist();
     try {
-      for (const wanted of claimsAll ? [undefined] : this.#wanted.keys()) {
+      for (const wanted of [...own, ...(this.takesUp ? [undefined] : [])]) {
         while (await this.#mayClaim(wanted)) {
-          const claim = await this.#claim(wanted);
+          const claim = await this.#claim(wanted === undefined ? { idleMs } : { conversation: wanted });
           if (claim !== null) this.#take(claim);
           else if (!(await this.#keeper.freeDead())) break;
         }
@@ -160,23 +207,62 @@ export class Worker {
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
-  #claim(conversation?: string): Promise<Claim | null> {
-    const { store, sandboxes, agents, settings, processes } = this.#parts;
+  #claim(which: Pick<ClaimRequest, 'conversation' | 'idleMs' | 'settle'>): Promise<Claim | null> {
+    const { store, settings } = this.#parts;
     this.#keeper.start();
     return store.claim({
-      worker: { id: this.#id, process: processes.self() },
-      place: sandboxes.place,
-      agents: [...agents.keys()],
+      ...this.#self(),
       driver: 'worker',
       leaseMs: settings.leaseMs,
-      ...(conversation === undefined ? { held: [...this.#held.keys()] } : { conversation }),
+      ...which,
+      ...(which.conversation === undefined && { held: [...this.#held.keys()] }),
     });
   }
 
-  #take(claim: Claim): Held {
+  #self() {
+    const { sandboxes, agents, processes } = this.#parts;
+    const worker = { id: this.#id, process: processes.self() };
+    return { worker, place: sandboxes.place, agents: [...agents.keys()] };
+  }
+
+  /** Others then know that what they submit is run. Tried again with the next claim when the storage refuses. */
+  async #enlist(): Promise<void> {
+    const { worker, ...takes } = this.#self();
+    await this.#parts.store.enlist({ ...worker, ...takes }).catch((error: unknown) => {
+      this.#enlisting = null;
+      if (!isStorageFault(error)) this.#parts.onBug(error, 'listing this process');
+    });
+  }
+
+  /** So that another data home with the same store can say where a conversation runs. */
+  async #nameHome(): Promise<void> {
+    const { store, sandboxes, onBug } = this.#parts;
+    await store.namePlace(sandboxes.place, sandboxes.home).catch((error: unknown) => {
+      if (!isStorageFault(error)) onBug(error, 'naming the place');
+    });
+  }
+
+  async #settle(): Promise<void> {
+    const { store, processes } = this.#parts;
+    await freeDead(conversationLeases(store), processes);
+    const settling: Promise<void>[] = [];
+    while (!this.#closing) {
+      const claim = await this.#claim({ settle: true });
+      if (claim === null) break;
+      settling.push(this.#take(claim, true).busy);
+    }
+    // Reading an agent's storage may take long. Whoever looks is then told that the turn has not ended.
+    const late = new Promise<void>((resolve) => setTimeout(resolve, SETTLE_MS).unref());
+    await Promise.race([Promise.all(settling), late]);
+  }
+
+  /** `settling`: only to end what an earlier holder left; then it is given back. */
+  #take(claim: Claim, settling = false): Held {
     const { store, settings, clock, onTrouble } = this.#parts;
-    const lease = new Lease(claim.fence, { store, clock, storageMs: settings.storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim.conversation);
+    // Whoever only looks does not wait for space on the disk.
+    const storageMs = settling ? 0 : settings.storageMs;
+    const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
+    const held = new Held(this.#parts, lease, claim.conversation, settling);
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
@@ -210,9 +296,9 @@ export class Worker {
         turn ??= await this.#beginNext(held);
         const errand = turn === null ? held.errands.shift() : undefined;
         if (turn !== null) {
-          await runTurn(held, turn, this.#changes, this.#shutdown.signal).catch((error) =>
-            this.#failTurn(held, turn, error),
-          );
+          const unsent = this.#wanted.get(turn.conversation)?.has(turn.id) ? null : this.#close.signal;
+          const stops = { shutdown: this.#shutdown.signal, unsent };
+          await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
           await this.#afterTurn(held, turn);
         } else if (errand !== undefined) await errand.run();
         else rested = await this.#rests(held);
@@ -224,7 +310,7 @@ export class Worker {
 
   /** Null: none is open here, or the rest is left to other processes. */
   async #beginNext(held: Held): Promise<Turn | null> {
-    if (this.#closing) return null;
+    if (this.#closing || held.settling) return null;
     held.happens({ type: 'looked' });
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
@@ -251,8 +337,14 @@ export class Worker {
   }
 
   async #recover(held: Held, turn: Turn): Promise<void> {
-    await recover(held, turn);
-    this.#unwant(held.conversation.id, turn.id);
+    const { id } = held.conversation;
+    const recovering = recover(held, turn);
+    this.#recovering.set(
+      id,
+      recovering.catch(() => {}),
+    );
+    await recovering.finally(() => this.#recovering.delete(id));
+    this.#unwant(id, turn.id);
   }
 
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
@@ -329,6 +421,11 @@ export class Worker {
     if (this.#held.get(id) === held) this.#held.delete(id);
   }
 }
+
+/** `claims: left`: how long a turn of another process may wait before this one takes it up. */
+const TAKE_UP_MS = 1_000;
+/** How long somebody who looks waits for the end of turns that dead processes left. */
+const SETTLE_MS = 10_000;
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;

@@ -1,6 +1,7 @@
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
 import type { Tried } from '../../core/restore/receipt.ts';
+import type { Stranded } from '../../core/turn/standing.ts';
 import type { Usage } from '../../core/turn/usage.ts';
 
 /** Values that many commands show, in words. */
@@ -31,6 +32,11 @@ export function stalledLine({ silentMs, tool, endsInMs }: PublicEventPayloads['t
 function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+/** Why nobody runs a turn, and what to do. */
+export function strandedLine({ message, hint }: Stranded): string {
+  return `${message} ${hint}`;
 }
 
 /** What was used, in one line. Rare kinds are left out when they are zero. */

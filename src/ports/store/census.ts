@@ -1,11 +1,14 @@
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { SessionState } from '../../core/restore/session.ts';
 import type { TaskState } from '../../core/tasks/task.ts';
+import type { Standing } from '../../core/turn/standing.ts';
 
 /** What is stored of all owners, for finding what crashes left over. Reads everything: for rare use. */
 export interface Census {
   /** Sessions that are stored as live, or as held by a process. Not those of trackers, which hold their sessions themselves. */
   readonly sessions: readonly CensusSession[];
+  /** Conversations with an open turn. Not those of trackers. */
+  readonly standings: readonly Standing[];
   /** The ids of all sandboxes that conversations have. */
   readonly sandboxes: readonly string[];
   /** Unfinished tasks. */

@@ -1,5 +1,6 @@
 import type { Conversation, Driver } from '../../core/conversation.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
+import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 
 /** Who may write in a conversation (R2). */
@@ -22,9 +23,19 @@ export interface LeaseStore {
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
   workers(): Promise<WorkerInfo[]>;
+  /** Lists a worker that takes up whatever it can run, until it is forgotten. May be repeated. */
+  enlist(taker: Taker): Promise<void>;
+  /** The listed ones. A dead one stays until somebody forgets it. */
+  takers(): Promise<Taker[]>;
+  /** Keeps a name of a place for people: the path of its data home. Stores nothing when it is known. */
+  namePlace(place: string, name: string): Promise<void>;
+  /** Null: none is known. */
+  placeName(place: string): Promise<string | null>;
+  /** Of those of the conversations that have an open turn: the oldest one, and who holds the conversation. */
+  standings(owner: string, conversations: readonly string[]): Promise<Standing[]>;
   /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
   processesOf(worker: string): Promise<ProcessIdentity[]>;
-  /** Frees every lease of a worker that is known to be gone. */
+  /** Frees every lease of a worker that is known to be gone, and takes it off the list of takers. */
   forgetWorker(worker: string): Promise<void>;
 }
 
@@ -40,6 +51,12 @@ export interface WorkerInfo {
   readonly process: ProcessIdentity;
 }
 
+/** A worker that also runs what others have submitted: conversations of its place whose next turn is for one of its agents. */
+export interface Taker extends WorkerInfo {
+  readonly place: string;
+  readonly agents: readonly string[];
+}
+
 export interface ClaimRequest {
   readonly worker: WorkerInfo;
   readonly place: string;
@@ -49,6 +66,10 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
   readonly conversation?: string;
+  /** Only what has been claimable for so long: a living process that waits for its turn comes first. Left out: 0. */
+  readonly idleMs?: number;
+  /** Only a conversation with a turn that its last holder left in the middle. No turn is begun. */
+  readonly settle?: boolean;
   /** What this worker holds already; never claimed, even when its lease has expired because the worker was suspended. */
   readonly held?: readonly string[];
 }

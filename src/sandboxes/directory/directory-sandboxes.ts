@@ -9,6 +9,8 @@ export interface DirectorySettings {
   /** The directory of all sandboxes; created when missing. */
   readonly root: string;
   readonly place: string;
+  /** The data home, for people; left out: the root. */
+  readonly home?: string;
   /** Distinguishes a process from a later one with the same pid. */
   readonly identify: (pid: number) => ProcessIdentity | null;
   /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
@@ -19,13 +21,15 @@ export interface DirectorySettings {
  * Sandboxes that are plain directories, `root/<id>/{work,state}`: separate, not isolated. A program in one can do what we can.
  * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
  */
-export function directorySandboxes({ root, place, identify, endMarked = () => {} }: DirectorySettings): Sandboxes {
+export function directorySandboxes(settings: DirectorySettings): Sandboxes {
+  const { root, place, home = root, identify, endMarked = () => {} } = settings;
   return {
     place,
+    home,
     async open(id, { cwd }) {
-      const home = join(root, checkedId(id));
-      const state = await directory(join(home, 'state'));
-      const work = cwd === null ? await directory(join(home, 'work')) : await named(cwd);
+      const folder = join(root, checkedId(id));
+      const state = await directory(join(folder, 'state'));
+      const work = cwd === null ? await directory(join(folder, 'work')) : await named(cwd);
       const sandbox: OpenSandbox = {
         id,
         work,

@@ -17,6 +17,7 @@ import {
   spec,
   update,
   usage,
+  WORKER,
 } from '../../../test/contracts/store/world.ts';
 import type { Database } from './file/database.ts';
 import { openDatabase } from './file/open.ts';
@@ -27,6 +28,7 @@ const MAY_SCAN: readonly RegExp[] = [
   /^\s*UPDATE leases SET worker = NULL/, // once a boot
   /^SELECT max\(ready_at\)/, // once a boot
   /^DELETE FROM workers$/, // once a boot
+  /^SELECT id, process, takes FROM workers/, // one row for each living process
   /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
 ];
 /** Steps that are no walk over a table of ours. */
@@ -102,6 +104,11 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.claim(claimRequest());
   await store.claim(claimRequest({ conversation: other.conversation }));
   await store.requestCancel(ANN, (await enqueue(store, other.conversation)).id, 'x');
+  await store.claim(claimRequest({ settle: true }));
+  await store.enlist({ ...WORKER, place: 'here', agents: [] });
+  await store.takers();
+  await store.namePlace('here', '/home');
+  await store.standings(ANN, [conversation]);
   await store.workers();
   await store.processesOf('worker-1');
   await store.forgetWorker('worker-1');

@@ -34,7 +34,18 @@ import { begin, beginnable, claim, claimable } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
-import { forgetWorker, processesOf, release, renew, workers } from './turns/leases.ts';
+import {
+  enlist,
+  forgetWorker,
+  namePlace,
+  placeName,
+  processesOf,
+  release,
+  renew,
+  standings,
+  takers,
+  workers,
+} from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
 import { transcript } from './turns/sessions.ts';
@@ -80,7 +91,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     findKey: access.reading(findKey),
     keys: access.reading(keysOf),
     revokeKey: access.writing(revokeKey),
-    census: access.reading(census),
+    census: () => access.read((db) => census(db, access.clock.monotonic())),
     tasks: taskStore(access),
     listen(listener) {
       access.checkOpen();
@@ -133,6 +144,14 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     workers: access.reading(workers),
     processesOf: access.reading(processesOf),
     forgetWorker: access.writing(forgetWorker),
+    enlist: access.writing(enlist),
+    takers: access.reading(takers),
+    async namePlace(place, name) {
+      const known = await access.read((db) => placeName(db, place));
+      if (known !== name) await access.write((tx) => namePlace(tx, place, name));
+    },
+    placeName: access.reading(placeName),
+    standings: (owner, ids) => access.read((db) => standings(db, owner, ids, clock.monotonic())),
     commit: access.writing(commit),
 
     answer: access.writing(answer),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
 import type { TimeOverride } from '../../core/turn/limits.ts';
+import { STRANDED_REASONS, type Stranded as StrandedValue } from '../../core/turn/standing.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
 import { namedObject } from '../registry.ts';
 
@@ -20,6 +21,12 @@ export const Failure = namedObject('Failure', {
   message: z.string(),
   hint: z.exactOptional(z.string()),
 }) satisfies z.ZodType<FailureValue>;
+
+export const Stranded = namedObject('Stranded', {
+  reason: z.enum(STRANDED_REASONS),
+  message: z.string(),
+  hint: z.string(),
+}) satisfies z.ZodType<StrandedValue>;
 
 export const Usage = namedObject('Usage', {
   inputTokens: z.number(),

@@ -3,7 +3,7 @@ import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { SearchHit as HitValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
-import { Count, RestoreOverride, Time, Usage } from './common.ts';
+import { Count, RestoreOverride, Stranded, Time, Usage } from './common.ts';
 
 export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
@@ -21,6 +21,8 @@ export const Conversation = namedObject('Conversation', {
   head: Count,
   historyCount: Count,
   lastSeq: Count,
+  open: Count,
+  stranded: Stranded.nullable(),
   createdAt: Time,
   updatedAt: Time,
 }) satisfies z.ZodType<PublicConversation>;
@@ -37,6 +39,7 @@ export const Summary = namedObject('Summary', {
   sessions: Count,
   changes: Count,
   open: Count,
+  stranded: Stranded.nullable(),
   lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
   usage: Usage,
 }) satisfies z.ZodType<PublicSummary>;

@@ -13,7 +13,7 @@ import {
 import { TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
-import { Count, Failure, RestoreOverride, Time, TimeLimits, Usage } from './common.ts';
+import { Count, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
 import { ReceiptRung } from './session.ts';
 
 const optionalText = z.exactOptional(z.string());
@@ -67,6 +67,7 @@ export const Turn = namedObject('Turn', {
   imported: z.boolean(),
   sent: Sent.nullable(),
   cancelRequested: z.boolean(),
+  stranded: Stranded.nullable(),
   failure: Failure.nullable(),
   usage: Usage,
   recovered: z.exactOptional(z.literal(true)),

@@ -4,6 +4,7 @@ import {
   AGENT,
   ANN,
   allEvents,
+  BOB,
   begun,
   claim,
   claimRequest,
@@ -338,6 +339,80 @@ export function leases(world: World): void {
     expect(await store.processesOf(WORKER.id)).toEqual([process(1)]);
     await store.release(a.fence);
     expect(await store.processesOf(WORKER.id)).toEqual([]);
+  });
+
+  test('who takes up turns is listed with or without a lease, until it is forgotten', async () => {
+    const { store } = world;
+    const taker = { ...WORKER, place: 'this-host', agents: [AGENT] };
+    await store.enlist(taker);
+    await store.enlist({ ...taker, agents: [AGENT, 'other'] });
+    expect(await store.takers()).toEqual([{ ...taker, agents: [AGENT, 'other'] }]);
+    expect(await store.workers()).toEqual([]);
+    const { fence } = await begun(store);
+    await store.release(fence);
+    expect(await store.takers()).toHaveLength(1);
+    await store.forgetWorker(WORKER.id);
+    expect(await store.takers()).toEqual([]);
+  });
+
+  test('a place has one name, the last one given, and giving it again stores nothing', async () => {
+    const { store, site } = world;
+    expect(await store.placeName('here')).toBeNull();
+    await store.namePlace('here', '/old');
+    await store.namePlace('here', '/new');
+    expect(await store.placeName('here')).toBe('/new');
+    const before = await site.contents();
+    await store.namePlace('here', '/new');
+    expect(await site.contents()).toBe(before);
+  });
+
+  test('a conversation with an open turn stands with the oldest of them and its holder, for its owner alone', async () => {
+    const { store, site } = world;
+    const { conversation, turn, fence } = await begun(store);
+    await enqueue(store, conversation);
+    const [queued, idle] = [await newConversation(store), await newConversation(store)];
+    const waiting = await enqueue(store, queued, { agent: 'other' });
+    await store.namePlace('this-host', '/home');
+    const all = [conversation, queued, idle, 'unknown'];
+    const ours = { owner: ANN, key: null, driver: 'worker', place: 'this-host', home: '/home' };
+    const holder = { ...WORKER, expired: false };
+    const standings = await store.standings(ANN, all);
+    expect(standings).toEqual([
+      { ...ours, conversation, turn: { id: turn.id, n: 1, state: 'running', agent: AGENT }, holder },
+      { ...ours, conversation: queued, turn: { id: waiting.id, n: 1, state: 'queued', agent: 'other' }, holder: null },
+    ]);
+    expect((await store.census()).standings).toEqual(standings);
+    expect(await store.standings(BOB, all)).toEqual([]);
+    site.pass(1000);
+    expect(await store.standings(ANN, [conversation])).toMatchObject([{ holder: { expired: true } }]);
+    await store.release(fence);
+    expect(await store.standings(ANN, [conversation])).toMatchObject([{ turn: { state: 'running' }, holder: null }]);
+  });
+
+  test('who only settles gets what was left in the middle and nothing else: unsent turns are queued again and not begun', async () => {
+    const { store } = world;
+    await enqueue(store, await newConversation(store));
+    const [unsent, sent] = [await begun(store), await begun(store)];
+    await sent.holder.write(sending(sent.turn.id));
+    expect(await store.claim(claimRequest({ settle: true }))).toBeNull();
+    await store.forgetWorker(WORKER.id);
+    expect(await store.claim(claimRequest({ settle: true, agents: ['unknown'] }))).toBeNull();
+    const first = await claim(store, { settle: true });
+    expect(first).toMatchObject({ turn: null, unfinished: null, conversation: { id: unsent.conversation } });
+    expect(await store.findTurn(ANN, unsent.turn.id)).toMatchObject({ state: 'queued', startedAt: null });
+    const second = await claim(store, { settle: true });
+    expect(second).toMatchObject({ turn: null, unfinished: { id: sent.turn.id } });
+    expect(await store.claim(claimRequest({ settle: true }))).toBeNull();
+  });
+
+  test('who leaves others the first go claims only what has been free for that long', async () => {
+    const { store, site } = world;
+    const id = await newConversation(store);
+    await enqueue(store, id);
+    site.pass(999);
+    expect(await store.claim(claimRequest({ idleMs: 1000 }))).toBeNull();
+    site.pass(1);
+    expect((await claim(store, { idleMs: 1000 })).conversation.id).toBe(id);
   });
 
   test('after another boot every lease is free, in the order in which the work came', async () => {

@@ -92,7 +92,7 @@ test('a turn that was accepted and not sent is run by another process when its o
 
 test('a process that only wants its own turns leaves those of others alone', async () => {
   await using home = new Home();
-  const [idle, busy] = await Promise.all([home.open(), home.host({ maxWarm: 0 })]);
+  const [idle, busy] = await Promise.all([home.open({ claims: 'own' }), home.host({ claims: 'own', maxWarm: 0 })]);
   const { turn } = await busy.calls.ask('chat', prompt('amber'));
   expect(known((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
   await released(idle.engine, 'chat');

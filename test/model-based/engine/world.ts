@@ -254,7 +254,12 @@ export class World {
     const parts: EngineParts = {
       store: storeBehind(gate, this.store),
       agents,
-      sandboxes: { place: this.owner, open: async (id) => ({ id, ...sandbox }), checkDirectory: async (path) => path },
+      sandboxes: {
+        place: this.owner,
+        home: '/home',
+        open: async (id) => ({ id, ...sandbox }),
+        checkDirectory: async (path) => path,
+      },
       processes: machine.processesFor(process, gate),
       clock: machine.clock,
       settings: SETTINGS,

@@ -11,6 +11,7 @@ import { sql as limits } from './0010-limits.ts';
 import { sql as condensed } from './0011-condensed.ts';
 import { sql as adoptedHistory } from './0012-adopted-history.ts';
 import { sql as recovered } from './0013-recovered.ts';
+import { sql as takers } from './0014-takers.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly string[] = [
   condensed,
   adoptedHistory,
   recovered,
+  takers,
 ];

@@ -1,6 +1,7 @@
 import type { Census, CensusSession, CensusTask } from '../../../ports/store/census.ts';
 import { parsed, type Row } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
+import { allStandings } from '../turns/leases.ts';
 
 const SESSIONS = `
   SELECT s.owner, c.id AS conversation, s.ref, s.id, s.agent, s.state, s.turns, s.process, l.worker IS NOT NULL AS held,
@@ -14,13 +15,14 @@ const TASKS = `
      WHERE a.task = t.no AND f.state IN ('failed', 'cancelled')) AS blockedBy
   FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
 
-export function census(db: Database): Census {
+export function census(db: Database, monotonic: number): Census {
   type SessionRow = Row<Omit<CensusSession, 'held'>, never, 'process'> & { held: number };
   type TaskRow = Row<CensusTask, 'blockedBy', 'gate'>;
   return {
     sessions: db
       .all<SessionRow>(SESSIONS)
       .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1 })),
+    standings: allStandings(db, monotonic),
     sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
     tasks: db
       .all<TaskRow>(TASKS)

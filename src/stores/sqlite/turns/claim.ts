@@ -13,12 +13,14 @@ import { withdrawOpen } from './permissions.ts';
  * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
  */
 const NEXT_AGENT = '(SELECT t.agent FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)';
+const NEXT_STATE = NEXT_AGENT.replace('t.agent', 't.state');
 const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
 const READY = `
   SELECT l.conv FROM leases l
   WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ? AND l.place IN (?, 'any') AND ${KNOWN_AGENT}
     AND l.conv NOT IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?)))
   ORDER BY l.ready_at LIMIT 1`;
+const LEFT = READY.replace('ORDER BY', `AND ${NEXT_STATE} <> 'queued' ORDER BY`);
 const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
@@ -29,11 +31,11 @@ const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? W
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
-  const { driver, place, conversation, held = [] } = request;
+  const { driver, place, conversation, held = [], idleMs = 0, settle = false } = request;
   const agents = JSON.stringify(request.agents);
   const row =
     conversation === undefined
-      ? db.one<{ conv: number }>(READY, driver, monotonic, place, agents, JSON.stringify(held))
+      ? db.one<{ conv: number }>(settle ? LEFT : READY, driver, monotonic - idleMs, place, agents, JSON.stringify(held))
       : db.one<{ conv: number }>(NAMED, conversation, driver, monotonic, place, agents);
   return row?.conv ?? null;
 }
@@ -50,7 +52,8 @@ export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   const oldest = tx.db.one<TurnRow>(OLDEST_OPEN, conv);
   const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
   if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
-  const begun = oldest === undefined || sent ? null : beginTurn(ledger, requeue(ledger, oldest));
+  const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
+  const begun = next === null || request.settle ? null : beginTurn(ledger, next);
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
   return {

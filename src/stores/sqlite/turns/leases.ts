@@ -1,5 +1,6 @@
 import type { ProcessIdentity } from '../../../core/process.ts';
-import type { Fence, WorkerInfo } from '../../../ports/store/leases.ts';
+import type { Standing } from '../../../core/turn/standing.ts';
+import type { Fence, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { expireTasks } from '../tasks/task-claim.ts';
@@ -27,11 +28,31 @@ const PROCESSES = `
   SELECT t.sent ->> '$.process' FROM held JOIN turns t ON t.conv = held.conv
   WHERE t.ended_at IS NULL AND t.sent ->> '$.process' IS NOT NULL`;
 const HELD_BY = 'SELECT l.conv, c.id FROM leases l JOIN conversations c ON c.no = l.conv WHERE l.worker = ?';
-const STILL_HOLDS = 'SELECT 1 FROM leases WHERE worker = ? LIMIT 1';
+const STILL_LISTED = `
+  SELECT 1 FROM workers w
+  WHERE w.no = ? AND (w.takes IS NOT NULL OR EXISTS (SELECT 1 FROM leases l WHERE l.worker = w.no))`;
 const REGISTER = `
   INSERT INTO workers (owner, id, process) VALUES ('', ?, ?)
   ON CONFLICT (id) DO UPDATE SET process = excluded.process RETURNING no`;
 const DELETE_WORKER = 'DELETE FROM workers WHERE no = ?';
+const ENLIST = `
+  INSERT INTO workers (owner, id, process, takes) VALUES ('', ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET process = excluded.process, takes = excluded.takes`;
+const TAKERS = 'SELECT id, process, takes FROM workers WHERE takes IS NOT NULL';
+/** The name of a place is a fact called by this and its id. */
+const PLACE = 'place:';
+const NAME = "SELECT value FROM facts WHERE owner = '' AND name = ?";
+const SET_NAME = `
+  INSERT INTO facts (owner, name, value) VALUES ('', ?, ?) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
+const STANDING = `
+  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
+    w.id AS holder, w.process, l.ready_at
+  FROM leases l JOIN conversations c ON c.no = l.conv
+    JOIN turns t ON t.no = (SELECT o.no FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1)
+    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
+const STANDINGS = `
+  ${STANDING} WHERE c.id IN (SELECT value FROM json_each(?)) AND c.owner = ? AND l.pending > 0 ORDER BY l.conv`;
+const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 
 /**
  * Lease times are monotonic times of one boot. After a reboot every holder is dead and the times mean nothing. Conversations with
@@ -86,7 +107,52 @@ export function forgetWorker(tx: Tx, worker: string): void {
   tx.db.run(DELETE_WORKER, row.no);
 }
 
-/** A worker is listed while it holds a lease. */
+/** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
 export function dropIdleWorker(db: Database, worker: number): void {
-  if (db.one(STILL_HOLDS, worker) === undefined) db.run(DELETE_WORKER, worker);
+  if (db.one(STILL_LISTED, worker) === undefined) db.run(DELETE_WORKER, worker);
+}
+
+export function enlist(tx: Tx, { id, process, place, agents }: Taker): void {
+  tx.db.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents }));
+}
+
+export function takers(db: Database): Taker[] {
+  const rows = db.all<{ id: string; process: string; takes: string }>(TAKERS);
+  return rows.map(({ id, process, takes }) => ({ id, process: JSON.parse(process), ...JSON.parse(takes) }));
+}
+
+export function placeName(db: Database, place: string): string | null {
+  return db.one<{ value: string }>(NAME, `${PLACE}${place}`)?.value ?? null;
+}
+
+export function namePlace(tx: Tx, place: string, name: string): void {
+  tx.db.run(SET_NAME, `${PLACE}${place}`, name);
+}
+
+interface StandingRow extends Omit<Standing, 'turn' | 'holder'>, Omit<Standing['turn'], 'id'> {
+  readonly turn: string;
+  readonly holder: string | null;
+  readonly process: string | null;
+  readonly ready_at: number | null;
+}
+
+export function standings(db: Database, owner: string, ids: readonly string[], monotonic: number): Standing[] {
+  return db.all<StandingRow>(STANDINGS, JSON.stringify(ids), owner).map((row) => standingOf(row, monotonic));
+}
+
+/** Of all owners. */
+export function allStandings(db: Database, monotonic: number): Standing[] {
+  return db.all<StandingRow>(ALL_STANDINGS).map((row) => standingOf(row, monotonic));
+}
+
+function standingOf(
+  { turn: id, n, state, agent, holder, process, ready_at, ...rest }: StandingRow,
+  now: number,
+): Standing {
+  const expired = ready_at === null || ready_at <= now;
+  return {
+    ...rest,
+    turn: { id, n, state, agent },
+    holder: holder === null || process === null ? null : { id: holder, process: JSON.parse(process), expired },
+  };
 }

@@ -3,7 +3,7 @@ import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';
-import { time, turns } from '../../lines.ts';
+import { strandedLine, time, turns } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -18,9 +18,11 @@ async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
       engine.list({ limit: wanted, ...(last && { before: last }) });
-    const show = ({ key, id, title, historyCount, updatedAt }: PublicConversation) => {
+    const show = ({ key, id, title, historyCount, open, stranded, updatedAt }: PublicConversation) => {
       const name = styled('bold', oneLine(key ?? id));
-      output.line(name, `  ${turns(historyCount)}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
+      const count = open === 0 ? turns(historyCount) : `${turns(historyCount)} and ${open} open`;
+      output.line(name, `  ${count}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
+      if (stranded !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(stranded))}`));
     };
     const none = 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
     await output.each(inPages(read, limit), show, none);

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { promptText } from '../../../../core/turn/content.ts';
+import type { Stranded } from '../../../../core/turn/standing.ts';
 import type { ConversationView, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { RECOVERED, receiptLine, time, turns } from '../../lines.ts';
+import { RECOVERED, receiptLine, strandedLine, time, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -49,6 +50,7 @@ function forPeople({ conversation, turns: all, sessions, receipts }: Conversatio
     session = turn.imported ? null : (turn.sessionId ?? session);
     condensed = receipt?.condensed ?? 0;
   }
+  showStranded(conversation.stranded, output);
 }
 
 function sessionEnds({ sessionId }: TurnView, before: string | null): boolean {
@@ -71,6 +73,12 @@ function showCondensed({ condensed }: PublicReceipt, output: Output): void {
 
 function stateOf({ state, imported }: TurnView): string {
   return imported ? `${state}, imported` : state;
+}
+
+function showStranded(stranded: Stranded | null, output: Output): void {
+  if (stranded === null) return;
+  output.line();
+  output.line(styled('yellow', oneLine(strandedLine(stranded))));
 }
 
 function showTurn(turn: TurnView, output: Output): void {

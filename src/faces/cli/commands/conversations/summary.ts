@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { PublicSummary } from '../../../../core/public/conversation.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { time, turns, usageLine } from '../../lines.ts';
+import { strandedLine, time, turns, usageLine } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -22,7 +22,7 @@ async function summary(key: string, { output, withEngine }: Cli): Promise<void> 
 }
 
 function forPeople(
-  { key, conversationId, title, contexts, first, last, sessions, changes, open, lock, usage }: PublicSummary,
+  { key, conversationId, title, contexts, first, last, sessions, changes, open, stranded, lock, usage }: PublicSummary,
   output: Output,
 ) {
   output.line(styled('bold', oneLine(key ?? conversationId)), `  ${oneLine(title)}`);
@@ -30,5 +30,6 @@ function forPeople(
   output.line(`${turns(contexts)} completed${from}; ${open} open`);
   output.line(`sessions: ${sessions}, changes between them: ${changes}`);
   output.line(lock ? `held by ${lock.holder}` : 'not held by any process');
+  if (stranded !== null) output.line(styled('yellow', oneLine(strandedLine(stranded))));
   output.line(`used: ${usageLine(usage)}`);
 }

@@ -11,7 +11,7 @@ export function define(command: Command, cli: Cli): void {
   command.option('--fix', 'repair what is found').action(({ fix = false }: { fix?: boolean }) => doctor(fix, cli));
   addHelp(command, {
     about:
-      'Looks for leases, sessions, sandboxes, processes and tasks that no living process holds. Without --fix nothing is\n' +
+      'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds. Without --fix nothing is\n' +
       'changed. Directories are moved aside, never deleted. Exit code 1: something remains to be repaired.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json'],

@@ -1,12 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { EventKind } from '../../../../core/event.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
+import type { Stranded } from '../../../../core/turn/standing.ts';
 import { chunkText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
 import { wholeNumber } from '../../input.ts';
-import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
+import { RECOVERED, receiptLine, stalledLine, strandedLine, turns } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -23,7 +25,9 @@ export function define(command: Command, cli: Cli): void {
     .option('--until-idle', 'end when the conversation has no open turn')
     .action((key: string, flags: FollowFlags) => follow(key, flags, cli));
   addHelp(command, {
-    about: 'Events are numbered without gaps. To continue later, give the last number that you saw to --after.',
+    about:
+      'Events are numbered without gaps. To continue later, give the last number that you saw to --after. With --until-idle, the\n' +
+      'exit code is 7 when turns are open and no process runs them.',
     examples: ['throughline follow notes', 'throughline follow notes --after 42 --until-idle --json'],
   });
 }
@@ -43,6 +47,14 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
       terminate: () => leave(EXIT.interrupted),
     });
     output.gone.addEventListener('abort', () => stop.abort());
+    const over = new AbortController();
+    const onStranded = (stranded: Stranded) => {
+      if (!untilIdle) return output.note(oneLine(strandedLine(stranded)));
+      const { message, hint } = stranded;
+      output.failure({ code: 'interrupted', message: `Stopped before the conversation was idle. ${message}`, hint });
+      leave(EXIT.interrupted);
+    };
+    void watchStranded(engine, id, over.signal, onStranded);
     try {
       let last = untilIdle ? await lastWhenIdle(engine, id) : null;
       if (last !== null && after >= last) return DONE;
@@ -56,9 +68,37 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
       }
       return exitCode;
     } finally {
+      over.abort();
       stopListening();
     }
   });
+}
+
+/** How often we look whether anybody runs the open turns. */
+const LOOK_MS = 1_000;
+
+/** Calls back once for every reason why nobody runs the open turns: when it was so twice, as another process may just begin. */
+async function watchStranded(
+  engine: Engine,
+  id: string,
+  signal: AbortSignal,
+  onStranded: (stranded: Stranded) => void,
+): Promise<void> {
+  let [before, told]: (string | null)[] = [null, null];
+  while (!signal.aborted) {
+    // Whatever keeps us from looking, the stream of events meets it too, and says so.
+    const stranded = await engine.summary(id).then(
+      (summary) => summary.stranded,
+      () => null,
+    );
+    const now = stranded?.message ?? null;
+    if (stranded !== null && now === before && now !== told && !signal.aborted) {
+      told = now;
+      onStranded(stranded);
+    }
+    before = now;
+    await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => {});
+  }
 }
 
 /** The number of the last event; null: a turn is open, so more will come. */

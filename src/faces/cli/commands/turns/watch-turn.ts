@@ -7,6 +7,7 @@ import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine, Submitted } from '../../../../ports/engine.ts';
 import type { Cli } from '../../cli.ts';
 import { EXIT, exitOfTurn } from '../../exit-codes.ts';
+import { strandedLine } from '../../lines.ts';
 import type { Output } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -101,15 +102,8 @@ function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () =
 }
 
 async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
-  const { lock } = await engine.summary(turn.conversationId);
-  if (lock !== null) {
-    if (lock.holder !== processLabel(process.pid))
-      output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
-    return;
-  }
-  const known = (await engine.agents()).some((agent) => agent.name === turn.agent);
-  if (!known)
-    output.note(
-      `Waiting: there is no agent "${oneLine(turn.agent)}" here. Press Ctrl-C to cancel, then name another with --agent.`,
-    );
+  const { lock, stranded } = await engine.summary(turn.conversationId);
+  if (stranded !== null) output.note(`Waiting: ${oneLine(strandedLine(stranded))}`);
+  else if (lock !== null && lock.holder !== processLabel(process.pid))
+    output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
 }

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { type Attendance, isHeld, isLeftInTheMiddle, isTakenBy, type Standing, whyStranded } from './standing.ts';
+
+const PROCESS = { pid: 1, started: '1', boot: 'b', namespace: 'n' };
+const STANDING: Standing = {
+  owner: 'ann',
+  conversation: 'c-1',
+  key: 'notes',
+  driver: 'worker',
+  place: 'p-1',
+  home: '/data',
+  turn: { id: 't-2', n: 2, state: 'queued', agent: 'claude' },
+  holder: null,
+};
+const NOBODY: Attendance = { held: false, taken: false, here: true, known: true };
+
+test.each<[string, Partial<Standing>, Partial<Attendance>, string | null, string]>([
+  ['held by a process', {}, { held: true }, null, ''],
+  ['taken up by a process', {}, { taken: true }, null, ''],
+  ['taken up elsewhere', {}, { taken: true, here: false, known: false }, null, ''],
+  ['driven by another program', { driver: 'tracker' }, {}, null, ''],
+  ['queued', {}, {}, 'no_process', 'No process runs turn 2 now.'],
+  ['of another home', {}, { here: false }, 'other_home', 'Turn 2 runs only at the data home /data, and no process'],
+  ['of a nameless home', { home: null }, { here: false }, 'other_home', 'the data home with the place p-1'],
+  ['for an unknown agent', {}, { known: false }, 'no_agent', 'for the agent "claude", which is not available here'],
+  ['of another home, for an unknown agent', {}, { here: false, known: false }, 'other_home', 'runs only at'],
+])('a turn that is %s', (_, standing, attendance, reason, message) => {
+  const stranded = whyStranded({ ...STANDING, ...standing }, { ...NOBODY, ...attendance });
+  expect(stranded?.reason ?? null).toBe(reason);
+  expect(stranded?.message ?? '').toContain(message);
+});
+
+test('a turn in the middle of which its process ended is said to be that', () => {
+  const running: Standing = { ...STANDING, turn: { ...STANDING.turn, state: 'waiting' } };
+  expect(whyStranded(running, NOBODY)).toMatchObject({ message: expect.stringContaining('could not be recorded') });
+  expect(isLeftInTheMiddle(running, false)).toBe(true);
+  expect(isLeftInTheMiddle(running, true)).toBe(false);
+  expect(isLeftInTheMiddle({ ...running, driver: 'tracker' }, false)).toBe(false);
+  expect(isLeftInTheMiddle(STANDING, false)).toBe(false);
+});
+
+test.each([
+  ['alive', false, true],
+  ['alive', true, true],
+  ['dead', false, false],
+  ['unknown', false, true],
+  ['unknown', true, false],
+] as const)('a holder that is %s, its lease expired: %s, holds it: %s', (status, expired, held) => {
+  expect(isHeld({ ...STANDING, holder: { id: 'w', process: PROCESS, expired } }, () => status)).toBe(held);
+});
+
+test.each([
+  [{ place: 'p-1', agents: ['claude'] }, 'alive', true],
+  [{ place: 'p-1', agents: ['claude'] }, 'dead', false],
+  [{ place: 'p-1', agents: ['codex'] }, 'alive', false],
+  [{ place: 'p-2', agents: ['claude'] }, 'alive', false],
+] as const)('a process with %o that is %s takes it up: %s', (takes, status, taken) => {
+  const takers = [{ ...takes, process: PROCESS }];
+  expect(isTakenBy(STANDING, takers, () => status)).toBe(taken);
+  if (takes.place === 'p-2') expect(isTakenBy({ ...STANDING, place: 'any' }, takers, () => status)).toBe(true);
+});

@@ -1,0 +1,120 @@
+import type { Driver } from '../conversation.ts';
+import type { ProcessIdentity } from '../process.ts';
+import type { Turn } from './turn.ts';
+
+/*
+ * Who runs an open turn. A turn is stranded when no living process holds its conversation, and none will take it up. Then
+ * whoever looks at it is told why, and what to do.
+ */
+
+/** How a conversation with an open turn stands. */
+export interface Standing {
+  readonly owner: string;
+  readonly conversation: string;
+  readonly key: string | null;
+  readonly driver: Driver;
+  readonly place: string;
+  /** The name of the place: the path of its data home; null: none is known. */
+  readonly home: string | null;
+  /** Its oldest open turn: only that one can be running. */
+  readonly turn: Pick<Turn, 'id' | 'n' | 'state' | 'agent'>;
+  /** Who holds the lease; null: nobody. `expired`: anybody may take it. */
+  readonly holder: { readonly id: string; readonly process: ProcessIdentity; readonly expired: boolean } | null;
+}
+
+/** Why an open turn is not run, and what to do about it. */
+export interface Stranded {
+  readonly reason: (typeof STRANDED_REASONS)[number];
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Its agent is not configured here · it belongs to another data home · no process takes it up. */
+export const STRANDED_REASONS = ['no_agent', 'other_home', 'no_process'] as const;
+
+/** What is known of the processes that could run it. */
+export interface Attendance {
+  /** A process holds the conversation and is not known to be dead. */
+  readonly held: boolean;
+  /** A living process takes up such turns, or waits for this one and will run it. */
+  readonly taken: boolean;
+  /** The conversation belongs to the data home of this process. */
+  readonly here: boolean;
+  /** The agent is configured in this process. */
+  readonly known: boolean;
+}
+
+/** Null: it is run, or about to be. The turns behind the oldest open one wait for the same. */
+export function whyStranded(standing: Standing, { held, taken, here, known }: Attendance): Stranded | null {
+  if (standing.driver === 'tracker' || held || taken) return null;
+  if (!here) return otherHome(standing);
+  return known ? noProcess(standing) : noAgent(standing);
+}
+
+/** Whether its holder may still run it. One of which nothing is known may, until its lease has expired. */
+export function isHeld({ holder }: Standing, status: (process: ProcessIdentity) => Status): boolean {
+  if (holder === null) return false;
+  const now = status(holder.process);
+  return now === 'alive' || (now === 'unknown' && !holder.expired);
+}
+
+type Status = 'alive' | 'dead' | 'unknown';
+
+/** Whether one of these processes takes it up. */
+export function isTakenBy(
+  { place, turn }: Standing,
+  takers: readonly Takes[],
+  status: (process: ProcessIdentity) => Status,
+) {
+  return takers.some(
+    (taker) =>
+      (place === 'any' || taker.place === place) &&
+      taker.agents.includes(turn.agent) &&
+      status(taker.process) !== 'dead',
+  );
+}
+
+interface Takes {
+  readonly place: string;
+  readonly agents: readonly string[];
+  readonly process: ProcessIdentity;
+}
+
+/** Its holder ended in the middle of a turn, and nobody has recorded the end of that turn. */
+export function isLeftInTheMiddle({ driver, turn }: Standing, held: boolean): boolean {
+  return driver === 'worker' && !held && turn.state !== 'queued';
+}
+
+function otherHome({ turn, home, place }: Standing): Stranded {
+  return { reason: 'other_home', ...runsOnlyAt(`Turn ${turn.n}`, home, place) };
+}
+
+/** What to say of something that only processes of another data home run, while there is none. */
+export function runsOnlyAt(what: string, home: string | null, place: string): { message: string; hint: string } {
+  const where = home === null ? `the data home with the place ${place}` : `the data home ${home}`;
+  const serve = `"throughline serve${home === null ? '' : ` --home ${home}`}"`;
+  return {
+    message: `${what} runs only at ${where}, and no process takes it up there.`,
+    hint: `Start ${serve}${home === null ? ' there' : ''}. To continue here, fork the conversation.`,
+  };
+}
+
+function noAgent({ turn }: Standing): Stranded {
+  return {
+    reason: 'no_agent',
+    message: `Turn ${turn.n} is for the agent "${turn.agent}", which is not available here, and no other process takes it up.`,
+    hint: `Add the agent to the settings, or run "throughline cancel ${turn.id}".`,
+  };
+}
+
+function noProcess({ turn, key, conversation }: Standing): Stranded {
+  const runs = `"throughline serve", a program that opens this data home, or the next "throughline send ${key ?? conversation} …"`;
+  if (turn.state === 'queued') {
+    return { reason: 'no_process', message: `No process runs turn ${turn.n} now.`, hint: `${runs} runs it.` };
+  }
+  return {
+    reason: 'no_process',
+    message: `The process that ran turn ${turn.n} has ended, and the end of the turn could not be recorded.`,
+    hint: `${runs} ends it as interrupted.`,
+  };
+}

@@ -1,0 +1,161 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+const ENDLESS = '/stream 100000 5';
+
+function query<T>(sql: string): T[] {
+  const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+  try {
+    return db.prepare(sql).all() as T[];
+  } finally {
+    db.close();
+  }
+}
+
+const states = () => query<{ state: string }>('SELECT state FROM turns ORDER BY n').map(({ state }) => state);
+const turnIds = () => query<{ id: string }>('SELECT id FROM turns ORDER BY n').map(({ id }) => id);
+
+async function kill(...running: Running[]): Promise<void> {
+  for (const one of running) one.kill('SIGKILL');
+  await Promise.all(running.map(({ ended }) => ended));
+}
+
+/** A command that was killed in the middle of its turn, and the process of its agent. */
+async function killedSend(): Promise<number> {
+  const sending = home.start(['send', 'notes', ENDLESS]);
+  await sending.until('stdout', /chunk 2 /);
+  await kill(sending);
+  expect(states()).toEqual(['running']);
+  const [{ process } = { process: '{}' }] = query<{ process: string }>('SELECT process FROM sessions');
+  return JSON.parse(process).pid;
+}
+
+/** The same, with a second turn that waits for the first. */
+async function killedWithQueue(): Promise<void> {
+  const first = home.start(['send', 'notes', ENDLESS]);
+  await first.until('stdout', /chunk 2 /);
+  const second = home.start(['send', 'notes', 'The codeword is amber.']);
+  await second.until('stderr', /Waiting: process \d+ holds the conversation/);
+  await kill(first, second);
+  expect(states()).toEqual(['running', 'queued']);
+}
+
+const isAlive = (pid: number) =>
+  existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+
+test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
+  ['show', () => home.run('show', 'notes'), 0, ({ stdout }) => expect(stdout).toMatch(/interrupted: The program/)],
+  ['summary', () => home.run('summary', 'notes'), 0, ({ stdout }) => expect(stdout).toContain('; 0 open')],
+  ['list', () => home.run('list'), 0, ({ stdout }) => expect(stdout).toMatch(/notes {2}1 turn, /)],
+  [
+    'follow',
+    () => home.run('follow', 'notes', '--until-idle'),
+    0,
+    ({ stdout }) => expect(stdout).toContain('turn 1 interrupted'),
+  ],
+  [
+    'doctor --fix',
+    () => home.run('doctor', '--fix'),
+    0,
+    ({ stdout }) =>
+      expect(stdout).toMatch(
+        /turn 1 of conversation notes: It is running, but the process that ran it has ended\.\n {2}repaired/,
+      ),
+  ],
+])('a turn whose command was killed is brought to its end by %s, and its agent too', async (_, look, code, says) => {
+  const agent = await killedSend();
+  const ended = await look();
+  expect({ code: ended.code, stderr: ended.stderr }).toEqual({ code, stderr: '' });
+  says(ended);
+  expect(states()).toEqual(['interrupted']);
+  expect(isAlive(agent)).toBe(false);
+  expect(await home.ok('doctor')).toMatch(/^No problems found\./);
+});
+
+test('doctor without --fix says what it found, and changes nothing', async () => {
+  await killedSend();
+  const looked = await home.run('doctor', '--json');
+  expect(looked.code).toBe(1);
+  const found = parseLines(looked.stdout).filter(({ check }) => check !== 'agents');
+  expect(found.map(({ check }) => check)).toEqual(['leases', 'turns']);
+  expect(states()).toEqual(['running']);
+});
+
+test('a turn whose command was killed can be tried again at once', async () => {
+  await killedSend();
+  const retried = home.start(['retry', turnIds()[0] ?? '']);
+  await retried.until('stdout', /chunk 2 /);
+  expect(states()).toEqual(['interrupted', 'running']);
+  retried.kill('SIGINT');
+  expect((await retried.ended).code).toBe(130);
+});
+
+test('what is only queued is not run by whoever looks, and every look says so and what to do', async () => {
+  await killedWithQueue();
+  const nobody = 'No process runs turn 2 now.';
+  const shown = await home.ok('show', 'notes');
+  expect(shown).toContain(
+    `${nobody} "throughline serve", a program that opens this data home, or the next "throughline send notes …" runs it.`,
+  );
+  expect(await home.ok('list')).toMatch(/notes {2}1 turn and 1 open, .*\n {2}No process runs turn 2 now\./);
+  expect(await home.ok('summary', 'notes')).toContain(nobody);
+  expect((await home.show('notes')).turns).toMatchObject([{ stranded: null }, { stranded: { reason: 'no_process' } }]);
+  const followed = await home.run('follow', 'notes', '--until-idle');
+  expect(followed.code).toBe(7);
+  expect(followed.stderr).toContain(`Stopped before the conversation was idle. ${nobody}`);
+  const retried = await home.run('retry', turnIds()[1] ?? '');
+  expect(retried.code).toBe(1);
+  expect(retried.stderr).toContain(`The turn is still queued. ${nobody}`);
+  const checked = await home.run('doctor');
+  expect(checked.code).toBe(1);
+  expect(checked.stdout).toContain(`turn 2 of conversation notes: ${nobody}`);
+  expect(states()).toEqual(['interrupted', 'queued']);
+
+  expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
+  expect(states()).toEqual(['interrupted', 'completed', 'completed']);
+});
+
+test('a follower says that nobody runs what is open, and goes on', async () => {
+  await killedWithQueue();
+  const following = home.start(['follow', 'notes']);
+  await following.until('stderr', /No process runs turn 2 now\./);
+  await home.ok('send', 'notes', 'Hello.');
+  await following.until('stdout', /turn 3 completed/);
+  following.kill('SIGINT');
+  expect((await following.ended).stderr.match(/No process runs/g)).toHaveLength(1);
+});
+
+test('a question of a command that was killed is not listed any more, and its turn does not wait for it', async () => {
+  const asking = home.start(['send', 'notes', '/ask write the notes\n/tool write notes.log', '--permissions', 'ask']);
+  await asking.until('stderr', /Waiting for an answer/);
+  await kill(asking);
+  expect(states()).toEqual(['waiting']);
+  expect((await home.run('permissions')).stderr).toContain('No question waits for an answer.');
+  expect(states()).toEqual(['interrupted']);
+});
+
+test('with one store and two data homes: what belongs to the other one is refused, and shown as that', async () => {
+  const shared = { ...JSON.parse(readFileSync(home.config, 'utf8')), store: `sqlite:${join(home.path, 'shared.db')}` };
+  writeFileSync(home.config, JSON.stringify(shared));
+  const other = { env: { THROUGHLINE_HOME: join(home.path, 'other') } };
+  const first = home.start(['send', 'notes', ENDLESS]);
+  await first.until('stdout', /chunk 2 /);
+  await kill(first);
+  const where = `runs only at the data home ${join(home.path, 'home')}, and no process takes it up there.`;
+  const sent = await home.start(['send', 'notes', 'Hello.'], other).ended;
+  expect(sent.code).toBe(2);
+  expect(sent.stderr).toContain(`"notes" ${where}`);
+  for (const args of [['show', 'notes'], ['list'], ['summary', 'notes'], ['doctor']]) {
+    expect((await home.start(args, other).ended).stdout, args.join(' ')).toContain(`Turn 1 ${where}`);
+  }
+  expect(await home.ok('send', 'notes', 'Hello.')).toContain('Noted');
+});

@@ -1,0 +1,155 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { open, type Throughline } from '../../../src/index.ts';
+import { ended, event, expectSound, known, refusedWith, until, WHICH } from '../../e2e/support/conversations.ts';
+import { Home } from '../../e2e/support/home.ts';
+import type { Host } from '../../e2e/support/host.ts';
+
+/** Says a line again and again, until somebody ends it. */
+const ENDLESS = '/stream 100000 5';
+
+const states = async (tl: Throughline, key: string) => (await tl.engine.turns(key)).map(({ state }) => state);
+
+/** A process that was killed in the middle of the first of three turns. */
+async function killed(home: Home, first = ENDLESS): Promise<Host> {
+  const host = await home.host();
+  await host.engine.ensure({ key: 'left' });
+  for (const prompt of [first, 'The codeword is amber.', WHICH]) await host.engine.submit('left', prompt);
+  await host.calls.followUntil('left', 0, 'turn.update');
+  await host.kill();
+  return host;
+}
+
+test('what a killed process had accepted is run by the next one that opens the data home, whatever that is used for', async () => {
+  await using home = new Home();
+  await killed(home);
+  const tl = await home.open();
+  await tl.conversation('another').ask('Hello.');
+  const last = (await tl.engine.turns('left'))[2] ?? expect.unreachable();
+  expect((await ended(tl.engine, last)).state).toBe('completed');
+  expect(await states(tl, 'left')).toEqual(['interrupted', 'completed', 'completed']);
+  expect(known((await tl.engine.answerOf(last.id)).reply)).toEqual(['amber']);
+  await expectSound(tl.engine, 'left');
+});
+
+test('with takeUp: false it is left, except for the turn that was in the middle; whoever looks is told that nobody runs the rest', async () => {
+  await using home = new Home();
+  await killed(home);
+  const tl = await home.open({}, { takeUp: false });
+  await tl.conversation('another').ask('Hello.');
+  const turns = await tl.engine.turns('left');
+  expect(turns.map(({ state }) => state)).toEqual(['interrupted', 'queued', 'queued']);
+  const stranded = { reason: 'no_process', message: 'No process runs turn 2 now.', hint: expect.any(String) };
+  expect(turns.map((turn) => turn.stranded)).toEqual([null, stranded, stranded]);
+  expect(await tl.engine.summary('left')).toMatchObject({ open: 2, lock: null, stranded });
+  const listed = await tl.engine.list();
+  expect(new Map(listed.map((one) => [one.key, one.stranded]))).toEqual(
+    new Map([
+      ['another', null],
+      ['left', stranded],
+    ]),
+  );
+  expect(await tl.engine.show('left')).toMatchObject({ conversation: { stranded }, turns: [{}, { stranded }, {}] });
+  await refusedWith('conflict', tl.engine.retry(turns[1]?.id ?? ''), /still queued/);
+  // A process that takes turns up is there: then somebody runs it.
+  const other = await home.host();
+  expect((await tl.engine.summary('left')).stranded).toBeNull();
+  expect((await ended(tl.engine, turns[2] ?? expect.unreachable())).state).toBe('completed');
+  await other.kill();
+});
+
+test('closing starts nothing that another process has submitted, and waits for what was sent', async () => {
+  await using home = new Home();
+  await killed(home, 'Hello.\n/stream 60 20');
+  const taker = await home.open();
+  const [, second, third] = await taker.engine.turns('left');
+  await event(taker.engine, 'left', 'turn.sent', { turn: second?.id ?? '' });
+  await taker.close();
+  const tl = await home.open({}, { takeUp: false });
+  expect(await states(tl, 'left')).toEqual(['interrupted', 'completed', 'queued']);
+  expect((await tl.engine.turn(third?.id ?? '')).attempt).toBe(0);
+});
+
+test('a turn that was taken up and not sent yet is given back when its process closes', async () => {
+  await using home = new Home({ scripted: { startMs: 3_000 } });
+  const host = await home.host({ maxRunning: 0 });
+  await host.engine.ensure({ key: 'left' });
+  const { turn } = await host.engine.submit('left', 'Hello.');
+  await host.kill();
+  const taker = await home.open();
+  await event(taker.engine, 'left', 'turn.started');
+  await taker.close();
+  const tl = await home.open({}, { takeUp: false });
+  expect(await tl.engine.turn(turn.id)).toMatchObject({
+    state: 'queued',
+    sent: null,
+    stranded: { reason: 'no_process' },
+  });
+});
+
+test('of two living processes each runs what it has submitted itself', async () => {
+  await using home = new Home();
+  const [one, two] = await Promise.all([home.host(), home.host()]);
+  for (let i = 0; i < 5; i += 1) {
+    await Promise.all([one.calls.ask(`one-${i}`, 'Hello.'), two.calls.ask(`two-${i}`, 'Hello.')]);
+    for (const [key, host] of [
+      [`one-${i}`, one],
+      [`two-${i}`, two],
+    ] as const) {
+      expect((await one.engine.summary(key)).lock?.holder).toBe(`process ${host.pid}`);
+    }
+  }
+});
+
+test('a process that runs follows the death of another, and what that one did comes to its end', async () => {
+  await using home = new Home();
+  const reader = await home.open({}, { takeUp: false });
+  const host = await home.host();
+  await host.engine.ensure({ key: 'left' });
+  const { turn } = await host.engine.submit('left', ENDLESS);
+  await host.calls.followUntil('left', 0, 'turn.update');
+  const follows = event(reader.engine, 'left', 'turn.ended');
+  await host.kill();
+  expect((await follows).payload).toMatchObject({ outcome: 'interrupted' });
+  expect((await reader.engine.retry(turn.id)).turn.retryOf).toBe(turn.id);
+});
+
+test('a question of a dead process is withdrawn for whoever lists the questions or answers it', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  await host.engine.ensure({ key: 'left' });
+  const { turn } = await host.engine.submit('left', '/ask write the notes\n/tool write notes.log', {
+    permissions: 'ask',
+  });
+  await host.calls.followUntil('left', 0, 'permission.asked');
+  const [asked] = await host.engine.permissions({ open: true });
+  await host.kill();
+  const tl = await home.open({}, { takeUp: false });
+  expect(await tl.engine.permissions({ open: true })).toEqual([]);
+  expect(await tl.engine.permission(asked?.id ?? '')).toMatchObject({ state: 'withdrawn' });
+  expect((await tl.engine.turn(turn.id)).state).toBe('interrupted');
+  await refusedWith('conflict', tl.engine.answer(asked?.id ?? '', 'allow'), /withdrawn/);
+});
+
+test('a turn of another data home with the same store is refused while nobody runs there, and run while somebody does', async () => {
+  await using home = new Home();
+  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } };
+  const first = await home.open();
+  await first.conversation('chat').ask('The codeword is amber.');
+  await using elsewhere = await open({ home: join(home.path, 'elsewhere'), settings });
+  const there = elsewhere.conversation('chat');
+  expect(known((await there.ask(WHICH)).reply)).toEqual(['amber']); // the first one runs it
+  await first.engine.submit('chat', 'Hello.\n/stream 100000 5');
+  await event(first.engine, 'chat', 'turn.sent');
+  await first.engine.submit('chat', 'Never mind.');
+  await first.close({ graceMs: 0 });
+  const message = `runs only at the data home ${home.path}, and no process takes it up there.`;
+  await refusedWith('refused', there.ask('Hello?'), new RegExp(`"chat" ${message}`));
+  await refusedWith('refused', there.warm(), new RegExp(`"chat" ${message}`));
+  const { turns } = await there.show();
+  expect(turns.at(-1)?.stranded).toMatchObject({ reason: 'other_home', message: `Turn 4 ${message}` });
+  const fork = await there.fork();
+  expect(known((await fork.ask(WHICH)).reply)).toEqual(['amber']);
+  const again = await home.open();
+  await until('it is run again', async () => (await again.engine.summary('chat')).open === 0);
+});
