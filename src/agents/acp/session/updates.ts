@@ -70,7 +70,7 @@ export class Updates {
     if (update.sessionUpdate === 'usage_update') this.#spent(update);
     if (update.sessionUpdate === 'current_mode_update') this.#onMode(update.currentModeId);
     onRepeated?.(update);
-    if (onRepeated !== null && isOfATurn(update)) return;
+    if (onRepeated !== null && (isOfATurn(update) || OF_THE_CONTEXT.includes(update.sessionUpdate))) return;
     if (this.#tellOrKeep(this.#isBanner(update) ? apart(update) : update, length)) this.#texts.see(update);
   }
 
@@ -126,6 +126,9 @@ const OF_A_TURN: readonly string[] = [
   'tool_call_update',
   'plan',
 ];
+
+/** Kinds that say what became of the context. Repeated, they are history; sent between two turns, they are news. */
+const OF_THE_CONTEXT: readonly string[] = ['compaction_update', 'compaction_summary_chunk'];
 
 function isOfATurn({ sessionUpdate }: Update): boolean {
   return OF_A_TURN.includes(sessionUpdate);
