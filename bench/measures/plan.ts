@@ -1,6 +1,7 @@
 import { planContinuity } from '../../src/core/restore/continuity.ts';
+import { budgetFor } from '../../src/core/restore/fit.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
-import { budgetFor, renderBlock } from '../../src/core/restore/transcript.ts';
+import { renderBlock, renderTurns } from '../../src/core/restore/transcript.ts';
 import { recordsWithin } from '../../src/engine/restore/deliver.ts';
 import type { RestoreRequest } from '../../src/engine/restore/request.ts';
 import type { Measure } from '../finding.ts';
@@ -31,8 +32,10 @@ const measure: Measure = async ({ quick }) => {
     shrink: 0,
   } as unknown as RestoreRequest;
   const block = async () => {
-    const { rendered, dropped } = await recordsWithin(0, request);
-    return { turns: rendered.length, text: renderBlock(rendered, { nonce: 'bench', dropped, unsettled: false }) };
+    const { records, dropped } = await recordsWithin(0, request);
+    const { turns: rendered, images } = renderTurns(records);
+    const frame = { nonce: 'bench', dropped, images: images.length, unsettled: false };
+    return { turns: rendered.length, text: renderBlock(rendered, frame) };
   };
 
   const alone: number[] = [];

@@ -19,6 +19,7 @@ export function inProcessAgent(answer: () => AsyncIterable<Update> | Iterable<Up
       noTools: false,
       position: false,
       rewind: false,
+      images: false,
       window: 100_000,
     }),
     open: async () => ({ ok: true, session: session(answer), proof: 'counted' }),

@@ -21,6 +21,7 @@ export const traits: fc.Arbitrary<AgentTraits> = fc.record({
   noTools: fc.boolean(),
   position: fc.boolean(),
   rewind: fc.boolean(),
+  images: fc.boolean(),
   window: fc.integer({ min: 1_000, max: 200_000 }),
 });
 

@@ -35,5 +35,6 @@ export const TRAITS: AgentTraits = {
   noTools: false,
   position: true,
   rewind: false,
+  images: true,
   window: 100_000,
 };

@@ -79,6 +79,7 @@ class AcpAgent implements Agent {
       noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,
       rewind: false,
+      images: learnt.image,
       window: options.window ?? window ?? WINDOW,
     };
   }

@@ -102,6 +102,7 @@ function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentT
     noTools: PROVED_WITHOUT_TOOLS.has(version),
     position: true,
     rewind: canRewind(version),
+    images: true,
     window: options.window ?? (model?.includes('[1m]') ? LONG_WINDOW : WINDOW),
   };
 }

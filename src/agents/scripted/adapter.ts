@@ -66,6 +66,7 @@ function traitsOf(options: ScriptedOptions): AgentTraits {
     noTools: options.noTools,
     position: onDisk && options.position,
     rewind: false,
+    images: true,
     window: options.window,
   };
 }

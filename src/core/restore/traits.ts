@@ -17,6 +17,8 @@ export interface AgentTraits {
   readonly position: boolean;
   /** Reopens a session as it was before a failed prompt, which is then no part of its context. */
   readonly rewind: boolean;
+  /** Takes images in a prompt. */
+  readonly images: boolean;
   /** The model's window in tokens. */
   readonly window: number;
 }

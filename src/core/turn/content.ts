@@ -11,6 +11,8 @@ export type ContentBlock =
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
   | { readonly type: 'resource'; readonly resource: EmbeddedResource };
 
+export type ImageBlock = Extract<ContentBlock, { type: 'image' }>;
+
 export type EmbeddedResource =
   | { readonly uri: string; readonly text: string; readonly mimeType?: string }
   | { readonly uri: string; readonly blob: string; readonly mimeType?: string };

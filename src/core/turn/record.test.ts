@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parts as anyParts, text } from '../../../test/values/arbitrary.ts';
 import { mergeParts, PartsBuilder, type RecordPart, replyText, type ToolPart } from './record.ts';
+import { byteLength } from './shorten.ts';
 import { RETRACTED, type ToolStatus, type Update } from './update.ts';
 
 const chunk = (kind: 'message' | 'thought', value: string): Update => ({
@@ -88,11 +89,26 @@ describe('parts', () => {
     expect(built([chunk('message', 'a')]).toolBegun).toBe(false);
   });
 
-  test('of a long output keep the beginning and count the rest', () => {
-    const long = { ...tool('1', 'completed'), rawOutput: 'x'.repeat(20_000) };
+  test('of a long output keep the beginning and the end, and count the rest', () => {
+    const long = { ...tool('1', 'completed'), rawOutput: `begin ${'x'.repeat(20_000)} end` };
     const [part] = built([long]).parts() as [ToolPart];
-    expect(part.output).toHaveLength(16_384 + '… [3616 more]'.length);
-    expect(part.output).toMatch(/… \[3616 more\]$/);
+    expect(byteLength(part.output ?? '')).toBeLessThanOrEqual(16_384);
+    expect(part.output).toMatch(/^begin x+\n\[… 36\d\d characters left out …\]\nx+ end$/);
+  });
+
+  test('keep the changes of files as lines, and name images', () => {
+    const content = [
+      { type: 'diff', path: 'a.ts', oldText: 'one\ntwo\nthree', newText: 'one\n2\n2b\nthree' },
+      { type: 'diff', path: 'new.ts', oldText: null, newText: 'first' },
+      { type: 'content', content: { type: 'image', mimeType: 'image/png', data: 'AAAA' } },
+      { type: 'diff', path: 'gone.ts' },
+    ];
+    const [part] = built([{ ...tool('1', 'completed'), content, rawOutput: { more: 1 } }]).parts() as [ToolPart];
+    expect(part.output?.split('\n')).toEqual([
+      ...['[diff a.ts, line 2]', '-two', '+2', '+2b'],
+      ...['[diff new.ts, line 1]', '+first'],
+      '[image image/png]',
+    ]);
   });
 
   test('name what a tool works on: its place, else its command or the like, on one line', () => {

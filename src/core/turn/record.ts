@@ -1,6 +1,7 @@
 import type { Failure } from '../errors.ts';
 import { asTitle } from '../input/names.ts';
 import { isObject, type Prompt } from './content.ts';
+import { shorten } from './shorten.ts';
 import type { TurnEnd } from './turn.ts';
 import { chunkText, RETRACTED, type ToolCallFields, type Update } from './update.ts';
 import type { Usage } from './usage.ts';
@@ -42,6 +43,7 @@ export interface ToolPart {
   /** What it worked on: a path, a command; null: the agent did not say. */
   readonly target: string | null;
   readonly input: unknown;
+  /** What it printed and changed, the beginning and the end of it; null: nothing is known. */
   readonly output: string | null;
   /** `unknown`: it began, and nobody saw its end. */
   readonly status: 'completed' | 'failed' | 'unknown';
@@ -77,7 +79,11 @@ export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPa
  */
 export type Condensed = 'before' | 'turn';
 
+/** In bytes. Of a longer output the beginning and the end are kept. */
 const MAX_TOOL_OUTPUT = 16_384;
+
+/** How a change of a file begins in the output of a tool. */
+export const DIFF_BEGINS = '[diff ';
 
 /** Text that is still coming, piece by piece, each with the id of its message if it has one. */
 interface OpenText {
@@ -221,18 +227,30 @@ function toolStatus(fields: ToolCallFields): 'completed' | 'failed' | null {
 }
 
 function outputText(fields: ToolCallFields): string | null {
-  const texts: string[] = [];
-  for (const item of itemsOf(fields.content)) {
-    if (isObject(item) && isObject(item.content) && typeof item.content.text === 'string') {
-      texts.push(item.content.text);
-    }
-  }
+  const texts = itemsOf(fields.content).flatMap((item) => (isObject(item) ? (itemText(item) ?? []) : []));
   const raw = fields.rawOutput;
   if (texts.length === 0 && raw !== undefined && raw !== null)
     texts.push(typeof raw === 'string' ? raw : JSON.stringify(raw));
-  if (texts.length === 0) return null;
-  const text = texts.join('\n');
-  return text.length <= MAX_TOOL_OUTPUT
-    ? text
-    : `${text.slice(0, MAX_TOOL_OUTPUT)}… [${text.length - MAX_TOOL_OUTPUT} more]`;
+  return texts.length === 0 ? null : shorten(texts.join('\n'), MAX_TOOL_OUTPUT);
+}
+
+/** Null: it has no words. A terminal's text comes as an item of its own. */
+function itemText({ type, content, path, oldText, newText }: Record<string, unknown>): string | null {
+  if (type === 'diff' && typeof newText === 'string')
+    return diffText(textIn(path) ?? '', textIn(oldText) ?? '', newText);
+  if (!isObject(content)) return null;
+  if (content.type === 'image') return `[image ${textIn(content.mimeType) ?? ''}]`;
+  return textIn(content.text);
+}
+
+/** A change of a file: the lines that went and those that came, without what stayed the same before and after them. */
+function diffText(path: string, before: string, after: string): string {
+  const [old, now] = [before, after].map((text) => (text === '' ? [] : text.split('\n'))) as [string[], string[]];
+  let [start, end] = [0, 0];
+  const shorter = Math.min(old.length, now.length);
+  while (start < shorter && old[start] === now[start]) start += 1;
+  while (end < shorter - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  const changed = (lines: string[], sign: string) =>
+    lines.slice(start, lines.length - end).map((line) => `${sign}${line}`);
+  return [`${DIFF_BEGINS}${path}, line ${start + 1}]`, ...changed(old, '-'), ...changed(now, '+')].join('\n');
 }

@@ -8,7 +8,7 @@ const TOO_LONG: Failure = { code: 'too_long', message: 'Too long.' };
 const REFUTED: Failure = { code: 'context_refuted', message: 'It lacks turn 2.' };
 const CANCELLED: Failure = { code: 'cancelled', message: 'Cancelled.' };
 
-const PROMPT: PromptFacts = { harmless: true, again: true, untaken: false, delivered: 3, reusable: true };
+const PROMPT: PromptFacts = { harmless: true, again: true, untaken: false, delivered: 3, images: 0, reusable: true };
 const FACTS: AttemptFacts = {
   stop: null,
   failure: null,
@@ -68,6 +68,16 @@ describe('after a prompt that left, the turn ends', () => {
       { as: 'sent', failure: FAILED },
     ],
     ['when its session stayed locked', { failure: LOCKED, lockWaitMs: null }, { as: 'sent', failure: LOCKED }],
+    [
+      'when it failed with images, and then without',
+      { failure: FAILED, shrunk: true, ...prompt({ again: false, images: 1 }) },
+      { as: 'sent' },
+    ],
+    [
+      'when it did not take the prompt, whatever went before it',
+      { failure: FAILED, ...prompt({ again: false, untaken: true, images: 1 }) },
+      { as: 'untaken' },
+    ],
     ['when a prompt without history is too long', { failure: TOO_LONG, ...prompt({ delivered: 0 }) }, { as: 'sent' }],
     ['when half of the history is too long as well', { failure: TOO_LONG, shrunk: true }, { as: 'sent' }],
     ['when the context was refuted again and again', { failure: REFUTED, tries: 8 }, { as: 'sent' }],
@@ -101,6 +111,11 @@ describe('after a harmless failure, the turn is tried again', () => {
       { aside: { state: 'closed' } },
     ],
     ['when a locked session may be free by then', { failure: LOCKED, tries: 20 }, { waitMs: 100, aside: null }],
+    [
+      'without images of earlier turns',
+      { failure: FAILED, ...prompt({ again: false, images: 2 }) },
+      { waitMs: 0, shrink: true, aside: { state: 'closed' }, tried: 'failed with images of earlier turns' },
+    ],
     ['with half of the history', { failure: TOO_LONG }, { waitMs: 0, shrink: true, aside: { state: 'closed' } }],
     [
       'without the session that lacked its context',

@@ -39,6 +39,8 @@ export interface PromptFacts {
   readonly untaken: boolean;
   /** How many turns of the history were put before the prompt. */
   readonly delivered: number;
+  /** How many images of earlier turns were put before the prompt. */
+  readonly images: number;
   /** The session can take another attempt: what it has of this one can be taken back, or need not be. */
   readonly reusable: boolean;
 }
@@ -54,7 +56,7 @@ export type TurnVerdict =
       readonly aside: { readonly state: 'closed' | 'lost'; readonly reason: string } | null;
       /** What the receipt says of this attempt; null: nothing. */
       readonly tried: string | null;
-      /** The next attempt delivers half of the history. */
+      /** The next attempt delivers half of the history, and no images. */
       readonly shrink: boolean;
       readonly failure: Failure;
     };
@@ -101,11 +103,18 @@ function decideAgain(facts: AttemptFacts, prompt: PromptFacts): TurnVerdict | nu
     case 'context_refuted':
       return { ...again, aside: { state: 'lost', reason: failure.message }, tried: failure.message };
     default: {
-      if (!prompt.again || tries >= facts.mostAttempts) return null;
+      if (!prompt.again || tries >= facts.mostAttempts) return facts.shrunk ? null : withoutImages(prompt, again);
       const aside = { state: 'closed', reason: 'the only prompt that it was sent has failed' } as const;
       return { ...again, waitMs: facts.retryMs * 2 ** (tries - 1), aside: prompt.reusable ? null : aside };
     }
   }
+}
+
+/** A model that cannot read an image of an earlier turn would fail at every prompt from now on. */
+function withoutImages({ images, untaken }: PromptFacts, again: TurnVerdict & { next: 'again' }): TurnVerdict | null {
+  if (images === 0 || untaken || again.failure.code !== 'agent_failed') return null;
+  const reason = 'it failed with images of earlier turns';
+  return { ...again, aside: { state: 'closed', reason }, tried: 'failed with images of earlier turns', shrink: true };
 }
 
 export function stopped(stop: TurnStop): Failure {

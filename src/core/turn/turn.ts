@@ -89,6 +89,8 @@ export interface Sent {
     readonly to: number;
     readonly count: number;
     readonly hash: string;
+    /** Images that followed them; left out: none. */
+    readonly images?: number;
   } | null;
   /** The process that was given the prompt; null: there is none (a remote agent). */
   readonly process: ProcessIdentity | null;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isUsable } from '../../core/restore/session.ts';
-import { recordsWithin } from './deliver.ts';
+import { nothingFits, recordsWithin } from './deliver.ts';
 import {
   isOpen,
   KNOWS_NOTHING,
@@ -45,14 +45,16 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
 }
 
 async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
-  const { records, dropped } = await recordsWithin(0, request);
-  if (records.length === 0) return { failure: 'nothing of the history fits into the budget' };
+  const { records, dropped, omitted, images } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: nothingFits(dropped) };
   const parent = await previousSession(request);
   const id = randomUUID();
   const ref = await recordAssigned(id, parent, 'rehydrated', request);
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session, proof } = opened;
-  const open = { session, ref, origin: 'rehydrated', parent, ...KNOWS_NOTHING, dropped } as const;
+  const made = { leftOut: dropped + omitted.shortened, images };
+  const told = { ...KNOWS_NOTHING, dropped, omitted, made };
+  const open = { session, ref, origin: 'rehydrated', parent, ...told } as const;
   return { open: { ...open, position: await session.position() }, proof };
 }

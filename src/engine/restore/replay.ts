@@ -1,7 +1,7 @@
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession } from '../../ports/agent.ts';
-import { progress, recordsWithin } from './deliver.ts';
+import { nothingFits, progress, recordsWithin } from './deliver.ts';
 import {
   addSpent,
   type Delivered,
@@ -19,8 +19,8 @@ import { toldByReplay } from './told.ts';
  */
 export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
   const { held, traits, signal } = request;
-  const { records, dropped } = await recordsWithin(0, request);
-  if (records.length === 0) return { failure: 'none of the history fits into the budget' };
+  const { records, dropped, omitted, images } = await recordsWithin(0, request);
+  if (records.length === 0) return { failure: nothingFits(dropped) };
   let spent = NOTHING_SPENT;
   const passed = new PassedSessions(open, request);
   await progress('replay', 0, records.length, request);
@@ -38,7 +38,8 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   const session = traits.noTools ? await withTools(open, records, request) : null;
   if (session && 'failure' in session) return { ...session, spent };
   if (held.lease.lost.aborted) return { failure: 'the lease was lost' };
-  return { ...NOTHING_DELIVERED, ...spent, turns: records.length, dropped, session, parent: passed.last };
+  const told = { turns: records.length, dropped, omitted, images };
+  return { ...NOTHING_DELIVERED, ...spent, ...told, session, parent: passed.last };
 }
 
 /** Sessions that the agent named during a replay and left again. They are recorded when seen, and never used (R1). */

@@ -42,8 +42,10 @@ export interface Restored {
   readonly receipt: Receipt;
   readonly preface: readonly ContentBlock[];
   readonly delivered: Sent['delivered'];
-  /** Turns of the history that this restore left out. */
+  /** Turns of the history that this restore left out or shortened. */
   readonly leftOut: number;
+  /** Images of earlier turns that this restore gave to the session. */
+  readonly images: number;
 }
 
 export interface NotRestored {
@@ -66,6 +68,8 @@ export interface OpenSession {
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
+  /** What its transcript, made from records for this restore, left out or shortened, and its images. Left out: none was made. */
+  readonly made?: { readonly leftOut: number; readonly images: number };
   /** It did something that is in no record, and the prompt says so. Left out: it did not. */
   readonly unsettled?: boolean;
 }
@@ -100,6 +104,8 @@ export interface Delivered {
   readonly tokens: number;
   readonly dropped: number;
   readonly omitted: Omissions;
+  /** Images of earlier turns. */
+  readonly images: number;
   readonly unsettled: boolean;
   readonly usage: Usage;
   readonly toolsRan: readonly string[];
@@ -116,6 +122,7 @@ export const NOTHING_DELIVERED: Delivered = {
   tokens: 0,
   dropped: 0,
   omitted: NOTHING_OMITTED,
+  images: 0,
   unsettled: false,
   usage: NO_USAGE,
   toolsRan: [],

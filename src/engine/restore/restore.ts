@@ -60,9 +60,12 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
       const counts = await countsOf(open, held);
       const { omitted } = open;
       const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, counts, omitted };
-      const leftOut = step.rung === 'fresh' ? held.conversation.historyCount : given.dropped;
+      const { leftOut, images } = open.made ?? {
+        leftOut: given.dropped + given.omitted.shortened,
+        images: given.images,
+      };
       const receipt = receiptOf(request, started, went);
-      return { open, receipt, preface: given.preface, delivered: given.sent, leftOut };
+      return { open, receipt, preface: given.preface, delivered: given.sent, leftOut, images };
     }
     // It did not fail: it was stopped. Its cost so far is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();

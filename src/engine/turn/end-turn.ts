@@ -121,12 +121,12 @@ export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnE
 
 /**
  * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
- * because nothing else worked, must not count as one that has it. `leftOut`: how many turns it was not told for this turn.
+ * because nothing else worked, must not count as one that has it. `leftOut`: how many turns it was not told, or told shortened, for this turn.
  */
 export function closeReason({ options: { restore } }: Turn, rung: ReceiptRung, leftOut: number): string | null {
   if (rung === 'fresh') return 'it was begun without the history';
   const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
-  return asked && leftOut > 0 ? `${leftOut} turns were left out for this turn alone` : null;
+  return asked && leftOut > 0 ? `${leftOut} turns were left out or shortened for this turn alone` : null;
 }
 
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

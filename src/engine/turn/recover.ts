@@ -61,7 +61,12 @@ async function told({ parts: { store }, conversation }: Held, turn: Turn): Promi
   const receipt = (await store.receipts(owner, id, { turn: turn.n })).at(-1);
   if (receipt === undefined) return CUT_OFF;
   const { rung, dropped, shortened, leftOut } = receipt;
-  return { was: 'told', dropped, omitted: { shortened, leftOut }, closeReason: closeReason(turn, rung, dropped) };
+  return {
+    was: 'told',
+    dropped,
+    omitted: { shortened, leftOut },
+    closeReason: closeReason(turn, rung, dropped + shortened),
+  };
 }
 
 /** The part of the turn that nobody saw. Null: it cannot be read; the turn must end anyway (R4). */

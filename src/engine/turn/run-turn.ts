@@ -183,6 +183,7 @@ function factsOf(
       again: sent.result.again,
       untaken: isUntaken(sent.result.outcome),
       delivered: sent.result.receipt.delivered,
+      images: sent.restored.images,
       reusable: !traits.rewind || sent.result.sent.position !== null,
     },
     sentBefore: course.last !== null,

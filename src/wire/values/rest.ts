@@ -26,6 +26,7 @@ const Traits = z.strictObject({
   noTools: z.boolean(),
   position: z.boolean(),
   rewind: z.boolean(),
+  images: z.boolean(),
   window: z.number(),
 }) satisfies z.ZodType<AgentTraits>;
 

@@ -113,7 +113,7 @@ class Double {
     const no = { resume: false, load: false, list: false, rehydrate: false, noTools: false, rewind: false };
     this.agent = {
       name: 'double',
-      traits: async () => ({ version: '1', id: 'issued', ...no, position: false, window: 100_000 }),
+      traits: async () => ({ version: '1', id: 'issued', ...no, position: false, images: false, window: 100_000 }),
       open: async ({ signal }) => {
         this.opening = true;
         this.signals.push(signal);

@@ -346,5 +346,5 @@ test('a prompt that was refused as too long does not stand in the way of the nex
   const { reply, receipt } = await chat.ask(WHICH);
   expect(known(reply)).toEqual(['paris']);
   expect(receipt).toMatchObject({ rung: 'live', carried: 2, delivered: 1, dropped: 0 });
-  expect((await chat.ask('Repeat the last prompt')).reply).toContain('it was refused as too long: 20000 characters');
+  expect((await chat.ask('Repeat the last prompt')).reply).toContain('it was refused as too long.');
 });

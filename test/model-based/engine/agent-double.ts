@@ -101,7 +101,8 @@ export class AgentDouble implements Agent {
     }
     if (how.kind === 'rehydrate') {
       if (storage.sessions.has(how.id)) return { ok: false, reason: 'in_use', message: 'that session is there' };
-      const told = 'records' in how.from ? how.from.records.map(renderTurn) : entriesOf(how.from.transcript);
+      const told =
+        'records' in how.from ? how.from.records.map((record) => renderTurn(record)) : entriesOf(how.from.transcript);
       storage.sessions.set(how.id, told);
       return this.#opened(how.id, told, noTools, 'no');
     }

@@ -45,7 +45,7 @@ export function showAgent(
 }
 
 function traitsLine(traits: AgentTraits): string {
-  const can = (['resume', 'load', 'list', 'rehydrate', 'noTools', 'position'] as const).filter(
+  const can = (['resume', 'load', 'list', 'rehydrate', 'noTools', 'position', 'images'] as const).filter(
     (trait) => traits[trait],
   );
   return `version ${oneLine(traits.version)}, ids ${traits.id}, window ${traits.window} tokens; ${can.join(', ') || 'no further traits'}`;

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { text } from '../../../test/values/arbitrary.ts';
+import { byteLength, leftOutMark, SHORTEST, shorten, UNSPACED_MARK } from './shorten.ts';
+
+describe('the length in bytes', () => {
+  test('is what an encoder would write, also for half a surrogate pair', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        expect(byteLength(value)).toBe(Buffer.byteLength(value));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each(['\ud83d', '\ude00', '\ude00\ud83d', '\ud83d\ud83d\ude00', 'a\ud83d', '😀', 'é☃'])('of %j', (value) => {
+    expect(byteLength(value)).toBe(Buffer.byteLength(value));
+  });
+});
+
+describe('a text that is too long', () => {
+  test('keeps its beginning and its end, and says how much is left out', () => {
+    const short = shorten(`begin ${'x'.repeat(8_000_000)} end`, 1_000);
+    expect(short).toMatch(/^begin x+\n\[… 79990\d\d characters left out …\]\nx+ end$/);
+    expect(byteLength(short)).toBeLessThanOrEqual(1_000);
+    expect(byteLength(short)).toBeGreaterThan(980);
+  });
+
+  test('never gets longer than it may, loses nothing without counting it, and no character is cut in two', () => {
+    const long = fc.array(fc.constantFrom('a', 'é', '☃', '😀', '\n'), { maxLength: 400 }).map((all) => all.join(''));
+    fc.assert(
+      fc.property(long, fc.integer({ min: SHORTEST, max: 600 }), (value, bytes) => {
+        const short = shorten(value, bytes);
+        if (byteLength(value) <= bytes) {
+          expect(short).toBe(value);
+          return;
+        }
+        expect(byteLength(short)).toBeLessThanOrEqual(bytes);
+        expect(Buffer.from(short).toString()).toBe(short);
+        const [head = '', tail = ''] = short.split(/\n\[… \d+ characters left out …\]\n/);
+        expect(value.startsWith(head) && value.endsWith(tail)).toBe(true);
+        expect(short).toContain(leftOutMark(value.length - head.length - tail.length));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('has a mark that is found again when white space was removed', () => {
+    expect(leftOutMark(12).replace(/\s/g, '')).toMatch(UNSPACED_MARK);
+  });
+});

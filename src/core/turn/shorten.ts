@@ -1,0 +1,76 @@
+/** Lengths in UTF-8 and texts shortened to them, without an encoder: `core` stays pure. */
+
+/** UTF-8 length. Half a surrogate pair is written as U+FFFD: three bytes. */
+export function byteLength(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code <= 0x7f) continue;
+    if (code <= 0x7ff) bytes += 1;
+    else {
+      bytes += 2;
+      // A whole pair is two units and four bytes, so its second unit adds nothing more.
+      if (isHigh(code) && isLow(text.charCodeAt(i + 1))) i += 1;
+    }
+  }
+  return bytes;
+}
+
+/** Stands for what was left out of a text. A loaded history is recognised by it as well. */
+export function leftOutMark(characters: number): string {
+  return `[… ${characters} characters left out …]`;
+}
+
+const MARK = /\[… \d+ characters left out …\]/;
+
+/** Whether something was left out of a text. */
+export function isShortened(text: string): boolean {
+  return MARK.test(text);
+}
+
+/** How a mark looks when all white space was removed. */
+export const UNSPACED_MARK = /\[…\d+charactersleftout…\]/g;
+
+/** The least that a text can be shortened to: the mark, and a little before and after it. */
+export const SHORTEST = 100;
+
+/** The text, or its beginning and its end with the mark between them: at most `bytes` long, if that is `SHORTEST` or more. */
+export function shorten(text: string, bytes: number): string {
+  // No character has more than three bytes a unit.
+  if (text.length * 3 <= bytes || (text.length <= bytes && byteLength(text) <= bytes)) return text;
+  const room = bytes - byteLength(leftOutMark(text.length)) - 2;
+  const head = text.slice(0, unitsFromStart(text, Math.ceil((room * 2) / 3)));
+  const tail = text.slice(text.length - unitsFromEnd(text, Math.floor(room / 3)));
+  return `${head}\n${leftOutMark(text.length - head.length - tail.length)}\n${tail}`;
+}
+
+/** How many units at the beginning of a text have at most so many bytes. Pairs stay whole. */
+function unitsFromStart(text: string, bytes: number): number {
+  let [units, left] = [0, bytes];
+  while (units < text.length) {
+    const pair = isHigh(text.charCodeAt(units)) && isLow(text.charCodeAt(units + 1));
+    left -= pair ? 4 : unitBytes(text.charCodeAt(units));
+    if (left < 0) break;
+    units += pair ? 2 : 1;
+  }
+  return units;
+}
+
+function unitsFromEnd(text: string, bytes: number): number {
+  let [units, left] = [0, bytes];
+  while (units < text.length) {
+    const at = text.length - 1 - units;
+    const pair = isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1));
+    left -= pair ? 4 : unitBytes(text.charCodeAt(at));
+    if (left < 0) break;
+    units += pair ? 2 : 1;
+  }
+  return units;
+}
+
+function unitBytes(code: number): number {
+  return code <= 0x7f ? 1 : code <= 0x7ff ? 2 : 3;
+}
+
+const isHigh = (code: number) => code >= 0xd800 && code <= 0xdbff;
+const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff;
