@@ -36,7 +36,7 @@ const measure: Measure = async ({ quick }) => {
     const ended = (await watch.ended(turn.id)) - start;
     await watch.stop();
     const { receipt } = await engine.answerOf(turn.id);
-    if (receipt.rung !== 'rehydrate' || receipt.carried !== turns) throw new Error(JSON.stringify(receipt));
+    if (receipt?.rung !== 'rehydrate' || receipt.carried !== turns) throw new Error(JSON.stringify(receipt));
     return { seen: { first, ended }, file: fileOf(cwd, receipt.sessionId ?? '') };
   };
   const fileOf = (cwd: string, id: string) => transcriptFile(bench.env, cwd, id) ?? '';

@@ -59,7 +59,11 @@ export function noSuch(what: string, id: string, hint?: string): ThroughlineErro
 }
 
 export function noSuchConversation(idOrKey: string): ThroughlineError {
-  return noSuch('conversation', idOrKey, 'See "throughline list".');
+  return noSuch(
+    'conversation',
+    idOrKey,
+    'See "throughline list". The first prompt to a new key creates a conversation.',
+  );
 }
 
 export function noSuchTurn(id: string): ThroughlineError {

@@ -12,10 +12,12 @@ import type { Permission } from '../core/turn/permission.ts';
 import type { Stranded } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type {
+  AnswerOptions,
   Bounded,
   ConversationSpec,
   Engine,
   ForkOptions,
+  ListOptions,
   PermissionFilter,
   SubmitOptions,
   Submitted,
@@ -31,7 +33,14 @@ import { Changes } from './reading/changes.ts';
 import { follow } from './reading/follow.ts';
 import { hints } from './reading/hints.ts';
 import { SizeLimit } from './reading/size-limit.ts';
-import { answerOf, search, showConversation } from './reading/views.ts';
+import {
+  answerOf,
+  conversationsOfSession,
+  readEnded,
+  search,
+  showConversation,
+  turnsWithReplies,
+} from './reading/views.ts';
 import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
 
@@ -92,8 +101,12 @@ class EmbeddedEngine implements Engine {
     return this.#shown(await this.#find(idOrKey));
   }
 
-  async list(page: Parameters<Engine['list']>[0] = {}): Promise<PublicConversation[]> {
-    const read = () => this.#store.listConversations(this.owner, { ...page, limit: checkLimit(page.limit, 50) });
+  async list({ session, ...page }: ListOptions = {}): Promise<PublicConversation[]> {
+    const limit = checkLimit(page.limit, 50);
+    const read = async () =>
+      session === undefined
+        ? this.#store.listConversations(this.owner, { ...page, limit })
+        : conversationsOfSession(this.#store, this.owner, checkText(session, 'session id'), limit);
     const found = await read();
     const { changed, stranded } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
     const now = changed ? await read() : found;
@@ -122,14 +135,15 @@ class EmbeddedEngine implements Engine {
     return toPublicTurn(turn, stranded);
   }
 
-  async answerOf(turn: string) {
-    return answerOf(this.#store, this.owner, (await this.#lookAtTurn(turn)).turn);
+  async answerOf(turn: string, options: AnswerOptions = {}) {
+    const ended = await readEnded(() => this.#lookAtTurn(turn), this.#machinery.changes, options);
+    return answerOf(this.#store, this.owner, ended);
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<PublicTurn[]> {
+  async turns(conversation: string, page: { after?: number; limit?: number } = {}) {
     const { id, stranded } = await this.#looked(conversation);
     const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
-    return (await this.#store.turns(this.owner, id, range)).map((turn) => toPublicTurn(turn, stranded));
+    return turnsWithReplies(this.#store, { owner: this.owner, id, stranded }, range);
   }
 
   async cancel(turn: string): Promise<PublicTurn> {

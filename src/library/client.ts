@@ -34,7 +34,10 @@ export class ThroughlineClient {
     return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner), this.answering);
   }
 
-  /** A conversation by the caller's key; it is created when first used. */
+  /**
+   * A conversation by the caller's key. The first prompt creates it, or `ensure()`; reading never does. What exists with another
+   * directory, sandbox or restore setting than these `options` is refused.
+   */
   conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
     checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
     return new ConversationHandle(this.engine, { ...options, key }, this.answering);

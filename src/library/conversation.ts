@@ -17,7 +17,7 @@ import type {
 } from '../ports/engine.ts';
 import { Answerer, type Answering, type OnPermission } from './answering.ts';
 
-export type SendOptions = SubmitOptions & {
+export type SendOptions = Omit<SubmitOptions, 'create'> & {
   /** Aborting it cancels the turn; events still come until the turn's end. */
   readonly signal?: AbortSignal;
   /** Answers the agent's questions. Left out: that of `open`; without any, see `permissions`. */
@@ -56,7 +56,8 @@ export class ConversationHandle {
   readonly #engine: Engine;
   readonly #spec: ConversationSpec;
   readonly #answering: Answering;
-  #ensured: Promise<PublicConversation> | null = null;
+  /** Once it is known. */
+  #id: string | null = null;
 
   constructor(engine: Engine, spec: ConversationSpec, answering: Answering = {}) {
     this.#engine = engine;
@@ -64,21 +65,29 @@ export class ConversationHandle {
     this.#answering = answering;
   }
 
-  /** The conversation; created if it does not exist. */
+  /** The conversation. Throws `not_found` when it does not exist, as all other verbs do that only read. */
   async get(): Promise<PublicConversation> {
-    const { id } = await this.#ensure();
-    return this.#engine.conversation(id);
+    return this.#engine.conversation(await this.#existing());
   }
 
-  /** Submits a prompt at once; iterate the result for events. Uses the agent of the handle, if one was given. */
+  /** Creates the conversation if it does not exist. */
+  async ensure(): Promise<PublicConversation> {
+    if (this.#id !== null) return this.#engine.conversation(this.#id);
+    const ensured = await this.#engine.ensure(this.#spec);
+    this.#id = ensured.id;
+    return ensured;
+  }
+
+  /**
+   * Submits a prompt at once; iterate the result for events. Creates the conversation if it does not exist. Uses the agent of the
+   * handle, if one was given.
+   */
   send(prompt: Prompt | string, options: SendOptions = {}): Sending {
     checkOptions(options, SEND_OPTIONS, 'Sending');
     const { signal, onPermission, ...rest } = options;
     const { answer, ...submit } = { ...rest, ...this.#whoAnswers(onPermission, rest.permissions) };
     const answerer = answer && new Answerer(this.#engine, answer);
-    const accepted = this.#ensure().then(async ({ id }) => {
-      if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
-      const submitted = await this.#engine.submit(id, prompt, { ...this.#named(), ...submit });
+    const accepted = this.#submit(prompt, submit, signal).then((submitted) => {
       // Also when nobody iterates the events. For an ended turn this does nothing.
       const cancel = () => void this.#engine.cancel(submitted.turn.id).catch(() => {});
       signal?.addEventListener('abort', cancel, { once: true });
@@ -106,40 +115,61 @@ export class ConversationHandle {
       };
       throw new ThroughlineError(code, message, hint === undefined ? {} : { hint });
     }
-    return this.#engine.answerOf(turn.id);
+    const { receipt, ...answer } = await this.#engine.answerOf(turn.id);
+    if (receipt === null) throw new Error('A completed turn has no receipt.');
+    return { ...answer, receipt };
   }
 
   /** Warms up the agent of the handle, if one was given. */
   async warm(options: Parameters<Engine['warm']>[1] = {}): Promise<PublicReceipt | null> {
-    return this.#engine.warm((await this.#ensure()).id, { ...this.#named(), ...options });
+    return this.#engine.warm(await this.#existing(), { ...this.#named(), ...options });
   }
 
   async summary(): Promise<PublicSummary> {
-    return this.#engine.summary((await this.#ensure()).id);
+    return this.#engine.summary(await this.#existing());
   }
 
   async show(): Promise<ConversationView> {
-    return this.#engine.show((await this.#ensure()).id);
+    return this.#engine.show(await this.#existing());
   }
 
   async *follow(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<PublicEvent> {
-    yield* this.#engine.follow((await this.#ensure()).id, options);
+    yield* this.#engine.follow(await this.#existing(), options);
   }
 
   /** A new conversation with the records up to a turn; the parent's session is never used in it. */
   async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
-    const fork = await this.#engine.fork((await this.#ensure()).id, options);
+    const fork = await this.#engine.fork(await this.#existing(), options);
     const handle = new ConversationHandle(this.#engine, this.#named(), this.#answering);
-    handle.#ensured = Promise.resolve(fork);
+    handle.#id = fork.id;
     return handle;
   }
 
-  #ensure(): Promise<PublicConversation> {
-    this.#ensured ??= this.#engine.ensure(this.#spec).catch((error: unknown) => {
-      this.#ensured = null;
-      throw error;
-    });
-    return this.#ensured;
+  async #submit(prompt: Prompt | string, options: SubmitOptions, signal?: AbortSignal): Promise<Submitted> {
+    // Where more is given than its key, the conversation is created with that first.
+    const isPlain = Object.keys(given(this.#spec)).every((name) => name === 'key');
+    const at = this.#id ?? (isPlain ? this.#key() : (await this.ensure()).id);
+    if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
+    const create = this.#id === null;
+    const submitted = await this.#engine.submit(at, prompt, { ...this.#named(), ...options, create });
+    this.#id = submitted.turn.conversationId;
+    return submitted;
+  }
+
+  /** The conversation, if it exists, by a name to read it by. What exists otherwise than it should is refused (R7). */
+  async #existing(): Promise<string> {
+    if (this.#id !== null) return this.#id;
+    const { cwd, sandbox, restore } = this.#spec;
+    const pins = given({ cwd, sandbox, restore });
+    if (Object.keys(pins).length === 0) return this.#key();
+    const { id } = await this.#engine.conversation(this.#key());
+    await this.#engine.ensure({ key: this.#key(), ...pins });
+    this.#id = id;
+    return id;
+  }
+
+  #key(): string {
+    return this.#spec.key ?? '';
   }
 
   #named(): { agent?: string } {

@@ -17,7 +17,8 @@ import type { LastUsage, UsageRow } from './store/usage.ts';
 /**
  * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers.
  * All values are public ones (`core/public/`): what is stored beside them stays inside.
- * Wherever a conversation is named, our id and the caller's key both work. Unknown or another owner's: `not_found`.
+ * Wherever a conversation is named, our id and the caller's key both work. Unknown or another owner's: `not_found`; only a first
+ * prompt creates it.
  */
 export interface Engine {
   readonly owner: string;
@@ -31,7 +32,7 @@ export interface Engine {
    * Most recently changed first; `before` names the last one of the previous page. This and every other page ends early when
    * its values are large: a short page is not the last, only an empty one is.
    */
-  list(page?: { limit?: number; before?: { updatedAt: number; id: string } }): Promise<PublicConversation[]>;
+  list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
 
   /**
@@ -40,15 +41,16 @@ export interface Engine {
    */
   erase(conversation: string): Promise<void>;
 
-  /** Stores a prompt and returns at once, before any agent is started. `follow` after `seq` to see what happens. */
+  /**
+   * Stores a prompt and returns at once, before any agent is started. `follow` after `seq` to see what happens. The first prompt
+   * to a new key creates the conversation, in the same commit.
+   */
   submit(conversation: string, prompt: Prompt | string, options?: SubmitOptions): Promise<Submitted>;
   turn(id: string): Promise<PublicTurn>;
-  /** The answer of a turn that has ended, with the receipt of its last attempt. `denied`: questions that nobody answered. */
-  answerOf(
-    turn: string,
-  ): Promise<{ turn: PublicTurn; reply: string; receipt: PublicReceipt; denied: readonly Denial[] }>;
-  /** By number, rising, a page. */
-  turns(conversation: string, page?: { after?: number; limit?: number }): Promise<PublicTurn[]>;
+  /** The answer of a turn that has ended. Throws `conflict` when it has not, `cancelled` when the signal aborts. */
+  answerOf(turn: string, options?: AnswerOptions): Promise<TurnAnswer>;
+  /** With their answers, by number, rising, a page. */
+  turns(conversation: string, page?: { after?: number; limit?: number }): Promise<TurnView[]>;
   /** Returns the turn as it is after asking; a running one ends a little later. */
   cancel(turn: string): Promise<PublicTurn>;
   /** Submits the prompt of an ended turn again, as a new turn with `retryOf`. */
@@ -137,7 +139,34 @@ export interface ConversationSpec {
   readonly restore?: RestoreOverride;
 }
 
+export interface ListOptions {
+  readonly limit?: number;
+  readonly before?: { readonly updatedAt: number; readonly id: string };
+  /** Only those that have used this session (the agent's id), the one that can still use it first. All in one page. */
+  readonly session?: string;
+}
+
+export interface AnswerOptions {
+  /** Wait for the end of the turn, but at most so long: up to 60,000. Left out: do not wait. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TurnAnswer {
+  readonly turn: PublicTurn;
+  readonly reply: string;
+  /** Of its last attempt; null: it ended before an agent was asked. */
+  readonly receipt: PublicReceipt | null;
+  /** Questions that nobody answered. */
+  readonly denied: readonly Denial[];
+}
+
 export interface SubmitOptions {
+  /**
+   * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours. Such a name is
+   * rather that of a conversation that is gone.
+   */
+  readonly create?: boolean;
   readonly requestId?: string;
   readonly agent?: string;
   /**

@@ -10,6 +10,8 @@ const numeric = (number: z.ZodInt) =>
 
 /** The same limits as in the engine. */
 export const Limit = numeric(z.int().min(1).max(10_000));
+/** How long to wait, in seconds. */
+export const Wait = numeric(z.int().min(0).max(60));
 export const After = numeric(z.int().min(0));
 export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   decode: (text) => text === 'true',

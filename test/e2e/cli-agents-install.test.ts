@@ -49,6 +49,7 @@ test('where no agent is installed, a prompt is refused with the line that instal
     expect([code, stdout]).toEqual([3, '']);
     expect(stderr).toMatch(/No agent is installed here\. Run "throughline agents install claude"/);
   }
+  expect((await run('list', '--json')).stdout).toBe(''); // nothing is left of what was refused
   const named = await run('send', 'notes', 'hello', '--agent', 'scripted');
   expect(named.stdout).toBe('Noted: hello\n');
   // From then on the conversation has an agent, and somebody has named it.

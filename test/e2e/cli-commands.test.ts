@@ -124,6 +124,14 @@ test('sessions gives the lineage, oldest first, with the agents own ids', async 
   );
 });
 
+test('a conversation is found by a session that it has used', async () => {
+  const { turns } = await home.show('story');
+  const [found, ...more] = await home.lines('list', '--session', turns[0].sessionId);
+  expect([found.key, more]).toEqual(['story', []]);
+  expect(await home.ok('list', '--session', turns[0].sessionId)).toMatch(/^story {2}/);
+  expect((await home.run('list', '--session', 'nothing')).stderr).toBe('No conversation has used this session.\n');
+});
+
 test('our own references of sessions are in no JSON', async () => {
   const { turns } = await home.show('story');
   const events = await home.lines('follow', 'story', '--until-idle');

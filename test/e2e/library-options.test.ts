@@ -42,6 +42,7 @@ test('open() in a home without agents answers nothing by itself, and says how to
       hint: expect.stringContaining('throughline agents install claude'),
     };
     await expect(tl.conversation('chat').ask('hello')).rejects.toMatchObject(refused);
+    expect(await tl.engine.list()).toEqual([]); // nothing is left of what was refused
     await expect(tl.tasks.add({ goal: 'Say hello' })).rejects.toMatchObject({ code: 'agent_unavailable' });
     const chat = await tl.engine.ensure({ key: 'empty' });
     await expect(tl.engine.warm(chat.id)).rejects.toMatchObject(refused);

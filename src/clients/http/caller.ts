@@ -24,6 +24,8 @@ export interface Asked {
   /** Left out: yes. */
   readonly repeatable?: boolean;
   readonly onLost?: () => void;
+  /** Aborted: the caller has stopped waiting. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Calls the operations of one server, on behalf of one owner. */

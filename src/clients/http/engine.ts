@@ -1,6 +1,6 @@
-import { noSuchConversation } from '../../core/errors.ts';
+import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
-import { checkAfter, checkLimit, checkText } from '../../core/input/arguments.ts';
+import { checkAfter, checkLimit, checkText, checkWait, given } from '../../core/input/arguments.ts';
 import { checkName } from '../../core/input/names.ts';
 import { inPages } from '../../core/input/pages.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
@@ -11,13 +11,16 @@ import type { PublicPermission, PublicTurn } from '../../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type {
+  AnswerOptions,
   ConversationSpec,
   Engine,
   ForkOptions,
   Hint,
+  ListOptions,
   PermissionFilter,
   SubmitOptions,
   Submitted,
+  TurnView,
 } from '../../ports/engine.ts';
 import { checkDirectory, checkSegment, permissionIn, turnIn } from './addresses.ts';
 import type { Caller } from './caller.ts';
@@ -58,10 +61,11 @@ export class HttpEngine implements Engine {
     return this.caller.ask('getConversation', { params: await this.#at(idOrKey) });
   }
 
-  async list(page: Parameters<Engine['list']>[0] = {}): Promise<PublicConversation[]> {
-    const { before } = page;
+  async list(page: ListOptions = {}): Promise<PublicConversation[]> {
+    const { before, session } = page;
     const limit = checkLimit(page.limit, 50);
-    const query = { limit, before: before && `${before.updatedAt}_${before.id}` };
+    if (session !== undefined) checkText(session, 'session id');
+    const query = { limit, before: before && `${before.updatedAt}_${before.id}`, session };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
@@ -81,7 +85,7 @@ export class HttpEngine implements Engine {
     const blocks = parsePrompt(prompt);
     if (session !== undefined) checkText(session, 'session id');
     const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
-    const params = await this.#at(conversation);
+    const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>
       // The history of a session that is adopted is read first, and the agent may have to be started for that.
       this.caller.ask('submit', {
@@ -96,11 +100,12 @@ export class HttpEngine implements Engine {
     return this.caller.ask('getTurn', { params: turnIn(id) });
   }
 
-  async answerOf(turn: string) {
-    return this.caller.ask('answerOf', { params: turnIn(turn) });
+  async answerOf(turn: string, { waitMs, signal }: AnswerOptions = {}) {
+    const wait = Math.ceil(checkWait(waitMs) / 1_000);
+    return this.caller.ask('answerOf', { params: turnIn(turn), query: { wait }, within: 'longMs', signal });
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<PublicTurn[]> {
+  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<TurnView[]> {
     const query = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
     return (await this.caller.ask('listTurns', { params: await this.#at(conversation), query })).turns;
   }
@@ -218,6 +223,17 @@ export class HttpEngine implements Engine {
   /** Ends the connection. The server continues with every accepted turn. */
   async close(): Promise<void> {
     this.caller.close();
+  }
+
+  /** A new key that a path cannot hold is created first. */
+  async #promptedAt(conversation: string, { create, agent }: SubmitOptions): Promise<{ conversation: string }> {
+    try {
+      return await this.#at(conversation);
+    } catch (error) {
+      if (create === false || !(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+      const { id } = await this.ensure({ key: conversation, ...given({ agent }) });
+      return { conversation: id };
+    }
   }
 
   /** A path cannot hold `.` or `..`: such a key is looked up in the list of conversations. */

@@ -19,6 +19,15 @@ export function checkAfter(value: unknown): number {
   throw new ThroughlineError('invalid', `"after" must be a whole number, 0 or more, not ${shown(value)}.`);
 }
 
+const LONGEST_WAIT_MS = 60_000;
+
+/** How long to wait for something, in milliseconds. */
+export function checkWait(value: unknown): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'number' && value >= 0 && value <= LONGEST_WAIT_MS) return value;
+  throw new ThroughlineError('invalid', `"waitMs" must be a number from 0 to ${LONGEST_WAIT_MS}, not ${shown(value)}.`);
+}
+
 const LONGEST = 512;
 
 /** An id or a name: not empty, not too long, and well-formed Unicode. */

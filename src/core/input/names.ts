@@ -2,6 +2,7 @@ import { ThroughlineError } from '../errors.ts';
 import { a, checkText } from './arguments.ts';
 
 const LONGEST_NAME = 512;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const CONTROL = /\p{Cc}/u;
 
 /**
@@ -12,6 +13,11 @@ export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;
   throw new ThroughlineError('invalid', `${a(what)} must not contain control characters.`);
+}
+
+/** Whether a text looks like an id that we have made. Unless somebody says so, it is not meant as the key of something new. */
+export function looksLikeId(text: string): boolean {
+  return UUID_V7.test(text);
 }
 
 /**

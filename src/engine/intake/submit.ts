@@ -1,7 +1,8 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
+import { looksLikeId } from '../../core/input/names.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import { parseTimes } from '../../core/turn/limits.ts';
@@ -12,7 +13,7 @@ import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
 import type { Worker } from '../worker/worker.ts';
-import { checkAgent, checkDriver, findConversation } from './conversations.ts';
+import { checkAgent, checkDriver, findConversation, newConversation } from './conversations.ts';
 
 interface Intake {
   readonly parts: EngineParts;
@@ -30,17 +31,49 @@ export async function submit(
 ): Promise<Enqueued> {
   const blocks = parsePrompt(prompt);
   checkAgent(by.parts, options.agent);
-  const found =
-    by.worker.heldConversation(owner, conversation) ?? (await findConversation(by.parts.store, owner, conversation));
-  checkDriver(found);
-  await by.attendance.checkRuns(found);
+  const known =
+    by.worker.heldConversation(owner, conversation) ?? (await by.parts.store.findConversation(owner, conversation));
   const { requestId = null, agent = null } = options;
   const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
-  const turn = newTurn(by.parts, found, asked);
-  const adopts = await readAdopted(by.parts, owner, found, turn, by.worker.shutdown);
-  const submitted = await by.parts.store.enqueue(owner, adopts === null ? turn : { ...turn, adopts });
+  const turn = await (known === null
+    ? firstTurn(by, owner, conversation, asked, options)
+    : laterTurn(by, owner, known, asked));
+  const submitted = await by.parts.store.enqueue(owner, turn);
   waitFor(by.worker, owner, submitted);
   return submitted;
+}
+
+type Asked = Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf'>;
+
+/** The first turn of a conversation, which it creates. Throws `not_found` for what is rather the id of one that is gone. */
+async function firstTurn(
+  by: Intake,
+  owner: string,
+  key: string,
+  asked: Asked,
+  { create, agent }: SubmitOptions,
+): Promise<NewTurn> {
+  if (create === false) throw noSuchConversation(key);
+  if (create === undefined && looksLikeId(key)) {
+    throw noSuch(
+      'conversation',
+      key,
+      'It looks like an id, and the conversation may have been erased. To use it as the key of a new one, say so: create.',
+    );
+  }
+  const creates = await newConversation(by.parts, owner, given({ key, agent }));
+  if (asked.options.session === undefined) return { ...newTurn(by.parts, creates, asked), creates };
+  // The history of a session is read into a conversation that exists.
+  const { conversation } = await by.parts.store.ensureConversation(owner, creates);
+  return laterTurn(by, owner, conversation, asked);
+}
+
+async function laterTurn(by: Intake, owner: string, conversation: Conversation, asked: Asked): Promise<NewTurn> {
+  checkDriver(conversation);
+  await by.attendance.checkRuns(conversation);
+  const turn = newTurn(by.parts, conversation, asked);
+  const adopts = await readAdopted(by.parts, owner, conversation, turn, by.worker.shutdown);
+  return adopts === null ? turn : { ...turn, adopts };
 }
 
 /** The same for the prompt of an ended turn. A session that the turn named is not used again. */
@@ -67,8 +100,8 @@ export async function retry(
 
 function newTurn(
   { settings, agents }: EngineParts,
-  { id: conversation }: Conversation,
-  asked: Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf'>,
+  { id: conversation }: Pick<Conversation, 'id'>,
+  asked: Asked,
 ): NewTurn {
   if (asked.requestId !== null) checkText(asked.requestId, 'request id');
   const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };

@@ -1,17 +1,19 @@
 import type { Conversation } from '../../core/conversation.ts';
-import { noSuch } from '../../core/errors.ts';
+import { ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
+import { checkWait } from '../../core/input/arguments.ts';
 import { inPages } from '../../core/input/pages.ts';
 import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
 import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
-import type { Session } from '../../core/restore/session.ts';
+import { isUsable, type Session } from '../../core/restore/session.ts';
 import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
-import type { Turn } from '../../core/turn/turn.ts';
-import type { Bounded, ConversationView, Engine, SearchHit } from '../../ports/engine.ts';
+import { hasEnded, type Turn } from '../../core/turn/turn.ts';
+import type { AnswerOptions, Bounded, ConversationView, SearchHit, TurnAnswer, TurnView } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
+import type { Changes } from './changes.ts';
 import { SizeLimit } from './size-limit.ts';
 
 const PAGE = 500;
@@ -40,15 +42,72 @@ export async function showConversation(
   };
 }
 
-/** The answer of a turn, the receipt of its last attempt, and the questions that were denied. */
-export async function answerOf(store: Store, owner: string, turn: Turn): ReturnType<Engine['answerOf']> {
+/**
+ * A page of turns with their answers. Ends with the last turn whose record was read: a page of records is short when they are
+ * large.
+ */
+export async function turnsWithReplies(
+  store: Store,
+  { owner, id, stranded }: Pick<Conversation, 'owner' | 'id'> & { readonly stranded: Stranded | null },
+  page: { after: number; limit: number },
+): Promise<TurnView[]> {
+  const turns = await store.turns(owner, id, page);
+  const records = await store.recordsAfter(owner, id, page);
+  const last = records.at(-1)?.n ?? null;
+  const isCut = last !== null && (await store.countRecordsAfter(owner, id, last)) > 0;
+  const replies = new Map(records.map(({ n, parts }) => [n, replyText(parts)]));
+  return turns
+    .filter(({ n }) => !isCut || n <= last)
+    .map((turn) => ({ ...toPublicTurn(turn, stranded), reply: (hasEnded(turn.state) && replies.get(turn.n)) || '' }));
+}
+
+/** The conversations that have used a session; the one that can still use it comes first. */
+export async function conversationsOfSession(
+  store: Store,
+  owner: string,
+  session: string,
+  limit: number,
+): Promise<Conversation[]> {
+  const used = await store.findSessions(owner, session);
+  const usableFirst = used.toSorted((a, b) => Number(isUsable(b)) - Number(isUsable(a)));
+  const ids = new Set(usableFirst.map(({ conversation }) => conversation));
+  const found = await Promise.all([...ids].slice(0, limit).map((id) => store.findConversation(owner, id)));
+  return found.filter((conversation) => conversation !== null);
+}
+
+type LookAtTurn = () => Promise<{ readonly turn: Turn; readonly stranded: Stranded | null }>;
+
+/** Looks at a turn until it has ended, but for at most `waitMs`. */
+export async function readEnded(look: LookAtTurn, changes: Changes, { waitMs, signal }: AnswerOptions): Promise<Turn> {
+  const ms = checkWait(waitMs);
+  let now = await look();
+  if (!hasEnded(now.turn.state) && ms > 0) {
+    const watch = changes.watch(now.turn.conversation);
+    const over = AbortSignal.any([AbortSignal.timeout(ms), ...(signal ? [signal] : [])]);
+    try {
+      // Once more now: a change from before the watch wakes nobody.
+      for (now = await look(); !hasEnded(now.turn.state) && !over.aborted; now = await look()) await watch.next(over);
+    } finally {
+      watch.close();
+    }
+  }
+  if (hasEnded(now.turn.state)) return now.turn;
+  if (signal?.reason instanceof ThroughlineError) throw signal.reason;
+  if (signal?.aborted) throw new ThroughlineError('cancelled', 'The caller has stopped waiting for the turn.');
+  const { message = `The turn has not ended: it is ${now.turn.state}.`, hint = WAIT } = now.stranded ?? {};
+  throw new ThroughlineError('conflict', message, { hint });
+}
+
+const WAIT = 'Wait for its end (over HTTP: ?wait=SECONDS), or follow the events of its conversation.';
+
+/** The answer of an ended turn, the receipt of its last attempt, and the questions that were denied. */
+export async function answerOf(store: Store, owner: string, turn: Turn): Promise<TurnAnswer> {
   const { id, conversation, n } = turn;
   const [record] = await store.recordsBefore(owner, conversation, { upTo: n, limit: 1 });
   const receipt = (await store.receipts(owner, conversation, { turn: n })).at(-1);
-  if (receipt === undefined) throw noSuch('receipt of turn', id);
   const reply = record?.n === n ? replyText(record.parts) : '';
   const denied = denialsIn(await store.permissions(owner, { turn: id }));
-  return { turn: toPublicTurn(turn), reply, receipt: toPublicReceipt(receipt), denied };
+  return { turn: toPublicTurn(turn), reply, receipt: receipt ? toPublicReceipt(receipt) : null, denied };
 }
 
 export async function search(store: Store, owner: string, query: string, limit: number): Promise<SearchHit[]> {

@@ -32,7 +32,7 @@ export interface AppParts {
   readonly mostReaders: number;
   /** A link that signs a browser in, once. Throws `forbidden` for another owner than that of this server. */
   readonly newLink: (owner: string) => SignInLink;
-  /** Aborted when the server begins to stop: it accepts no new work. */
+  /** Aborted when the server begins to stop, with a `closed`: it accepts no new work. */
   readonly draining: AbortSignal;
   /** Aborted when the server has stopped: every stream ends. */
   readonly shutdown: AbortSignal;
@@ -156,14 +156,21 @@ async function readCall(c: Context<AppEnv>, parts: AppParts, name: OperationName
   const principal = await principalOf(c, parts);
   checkScope(principal, operation.scope);
   if (operation.tokenOnly) checkToken(principal);
-  if (operation.begins && parts.draining.aborted) throw new Refusal('closed', 'The server is stopping.');
+  if (operation.begins) parts.draining.throwIfAborted();
   const request = await readRequest(operation, c.req.raw, c.req.param());
   const by = `${principal.owner} by ${principal.by}`;
   const engine = parts.engine.as(principal.owner, by);
   const tasks = parts.tasks?.as(principal.owner, by);
   if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
   const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
-  return { ...request, engine, tasks, newLink: parts.newLink, principal, lastEventId };
+  const { newLink, draining } = parts;
+  return {
+    ...{ ...request, engine, tasks, newLink, principal, lastEventId },
+    // Made when it is used: few operations wait.
+    get signal() {
+      return AbortSignal.any([c.req.raw.signal, draining]);
+    },
+  };
 }
 
 function principalOf(c: Context<AppEnv>, { keeper }: AppParts): Promise<Principal> {

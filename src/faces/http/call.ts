@@ -20,6 +20,8 @@ interface Call<N extends OperationName> {
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
   readonly body: PartOf<N, 'body'>;
+  /** Aborted when the client has gone, and with a `closed` when the server begins to stop. */
+  readonly signal: AbortSignal;
   /** The number of the last event that the reader has; null: it does not say. */
   readonly lastEventId: number | null;
 }

@@ -12,8 +12,9 @@ const MOST_AT_ONCE = 64 * MEBIBYTE;
 /** What each operation does with the engine. Every operation has a handler, or this does not compile. */
 export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── conversations ──
-  async listConversations({ engine, query: { q, ...page } }) {
+  async listConversations({ engine, query: { q, session, ...page } }) {
     if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };
+    if (session !== undefined) return { conversations: await engine.list({ ...page, session }), next: null };
     const conversations = await engine.list(page);
     const before = conversations.at(-1);
     // A short page may not be the last one.
@@ -64,7 +65,9 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { turns: await engine.turns(params.conversation, query) };
   },
   getTurn: ({ engine, params }) => engine.turn(params.turn),
-  answerOf: ({ engine, params }) => engine.answerOf(params.turn),
+  answerOf({ engine, params, query: { wait = 0 }, signal }) {
+    return engine.answerOf(params.turn, { waitMs: wait * 1_000, signal });
+  },
   cancel: ({ engine, params }) => engine.cancel(params.turn),
   retry: ({ engine, params, body }) => engine.retry(params.turn, body),
 

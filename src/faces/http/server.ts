@@ -116,7 +116,7 @@ export class HttpServer {
   }
 
   async #end(graceMs: number): Promise<void> {
-    this.#draining.abort();
+    this.#draining.abort(new ThroughlineError('closed', 'The server is stopping.'));
     try {
       await this.#options.tasks?.close();
       await this.#options.engine.close({ graceMs });

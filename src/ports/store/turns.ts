@@ -1,6 +1,7 @@
 import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { Prompt } from '../../core/turn/content.ts';
 import type { Turn, TurnOptions } from '../../core/turn/turn.ts';
+import type { NewConversation } from './conversations.ts';
 import type { NewSession } from './sessions.ts';
 
 /** Turns as everybody may write and read them: this needs the lock of the row, not the lease. */
@@ -9,6 +10,7 @@ export interface TurnStore {
    * Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. With `adopts`, the
    * turns of that session come before it in the history, in the same transaction: `conflict` while another turn is open,
    * `refused` when the session belongs to another conversation. One that the conversation has already is not imported again.
+   * A turn that is not accepted creates no conversation either.
    */
   enqueue(owner: string, turn: NewTurn): Promise<Enqueued>;
   /** The agent that `enqueue` would give the turn. Throws as it does. */
@@ -36,6 +38,8 @@ export interface AskedAgent {
 
 export interface NewTurn extends AskedAgent {
   readonly id: string;
+  /** Created in the same commit, unless the owner has one with its key by now: then the turn is for that one. */
+  readonly creates?: NewConversation;
   readonly requestId: string | null;
   /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;

@@ -19,9 +19,15 @@ export const conversations = {
   listConversations: {
     summary:
       'Lists conversations, most recently changed first. Pass `next` as `before` for the next page; it is null on the last one. ' +
-      '`q`: only conversations with turns that contain all the words.',
+      '`q`: only conversations with turns that contain all the words. `session`: only those that have used this session (the ' +
+      "agent's id), the one that can still use it first.",
     scope: 'read',
-    query: z.strictObject({ limit: optional(Limit), before: optional(Cursor), q: optional(Words) }),
+    query: z.strictObject({
+      limit: optional(Limit),
+      before: optional(Cursor),
+      q: optional(Words),
+      session: optional(Id),
+    }),
     answer: namedObject('Conversations', { conversations: z.array(Conversation), next: z.string().nullable() }),
   },
   ensureConversation: {

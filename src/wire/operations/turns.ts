@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { After, Flag, Limit } from '../parameters.ts';
+import { After, Flag, Limit, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
 import { Receipt } from '../values/session.ts';
-import { Denial, Permission, PermissionMode, Prompt, Turn } from '../values/turn.ts';
+import { Denial, Permission, PermissionMode, Prompt, Turn, TurnView } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -13,10 +13,13 @@ const Submitted = namedObject('Submitted', { turn: Turn, seq: Count, duplicate: 
 
 export const turns = {
   submit: {
-    summary: 'Stores a prompt and answers at once. Follow the events after `seq` to see what happens.',
+    summary:
+      'Stores a prompt and answers at once. Follow the events after `seq` to see what happens. The first prompt to a new key ' +
+      'creates the conversation. `create`: false: 404 instead; true: also for a key that looks like an id (a UUIDv7).',
     scope: 'prompt',
     body: namedObject('NewTurn', {
       prompt: z.union([z.string().min(1), Prompt]),
+      create: optional(z.boolean()),
       requestId: optional(Id),
       agent: optional(Id),
       session: optional(Id),
@@ -31,10 +34,11 @@ export const turns = {
   },
   listTurns: {
     summary:
-      'Lists turns by number. A page of large turns is short: continue after its last turn until a page is empty.',
+      'Lists turns with their answers, by number. A page of large turns is short: continue after its last turn until a page is ' +
+      'empty.',
     scope: 'read',
     query: z.strictObject({ after: optional(After), limit: optional(Limit) }),
-    answer: namedObject('Turns', { turns: z.array(Turn) }),
+    answer: namedObject('Turns', { turns: z.array(TurnView) }),
   },
   getTurn: {
     summary: 'Returns one turn.',
@@ -43,12 +47,14 @@ export const turns = {
   },
   answerOf: {
     summary:
-      'Returns the answer of an ended turn, with the receipt of its last attempt and the questions that were denied.',
+      'Returns the answer of an ended turn, with the receipt of its last attempt (null: no agent was asked) and the questions ' +
+      'that were denied. Of a turn that has not ended: 409. `wait`: waits for its end, for so many seconds at most.',
     scope: 'read',
+    query: z.strictObject({ wait: optional(Wait) }),
     answer: namedObject('Answer', {
       turn: Turn,
       reply: z.string(),
-      receipt: Receipt,
+      receipt: Receipt.nullable(),
       denied: z.array(Denial),
     }),
   },

@@ -4,3 +4,4 @@ import { reachBy } from '../support/served.ts';
 reachBy('tcp');
 await import('../engine/pinned.test.ts');
 await import('../engine/handoff.test.ts');
+await import('../engine/reading.test.ts');

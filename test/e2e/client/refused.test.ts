@@ -104,7 +104,7 @@ describe('a key', () => {
     const { key } = await home.key('ann', ['read', 'prompt']);
     const ann = await connect({ url: home.url, token: key });
     expect(ann.engine.owner).toBe('ann');
-    await ann.conversation('notes').get();
+    await ann.conversation('notes').ensure();
     expect(ann.as('ann').engine.owner).toBe('ann');
     expect(() => ann.as('bob')).toThrow(expect.objectContaining({ code: 'refused' }));
     expect(() => ann.as('bob')).toThrow(/acts for "ann" only, not for "bob"/);
@@ -123,7 +123,11 @@ describe('a key', () => {
     await using home = await ServedHome.start();
     const { key } = await home.key('ann', ['read']);
     const ann = await connect({ url: home.url, token: key });
-    await refusedWith('refused', ann.conversation('notes').get(), /needs the scope "prompt"/);
+    const notes = ann.conversation('notes');
+    await refusedWith('refused', notes.ensure(), /needs the scope "prompt"/);
+    await refusedWith('refused', notes.ask('Hello.'), /needs the scope "prompt"/);
+    await home.engine.as('ann').ensure({ key: 'notes' });
+    expect((await notes.show()).turns).toEqual([]); // reading needs no more than the scope to read
     await ann.close();
   });
 });
@@ -175,7 +179,7 @@ describe('through a server', () => {
     );
     const tl = await open({ server: home.url, token: TOKEN });
     expect(() => tl.tracker()).toThrow(/needs direct access to the store/);
-    await refusedWith('invalid', tl.conversation('chat', { cwd: 'here' }).get(), /"here" is not absolute/);
+    await refusedWith('invalid', tl.conversation('chat', { cwd: 'here' }).ensure(), /"here" is not absolute/);
     const { reply, receipt } = await tl.conversation('chat').ask('The codeword is osprey.');
     expect([reply, receipt.rung]).toEqual(['Noted: The codeword is osprey.', 'new']);
     await tl.close();

@@ -60,6 +60,6 @@ test('a turn that is refused while its session is warm leaves the session as it 
   expect(again).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
   const second = await engine.submit(id, 'Hello again.');
   await watch.ended(second.turn.id);
-  expect((await engine.answerOf(second.turn.id)).receipt.rung).toBe('live');
+  expect((await engine.answerOf(second.turn.id)).receipt?.rung).toBe('live');
   await watch.stop();
 });

@@ -96,7 +96,7 @@ test('whoever else answers is waited for when the program asks for that, as long
   await using home = new Home();
   const permissions = { mode: 'ask', waitSeconds: 2 };
   await using one = await opened(home, { settings: { agents: { scripted: { adapter: 'scripted' } }, permissions } });
-  await one.chat.get();
+  await one.chat.ensure();
   const waiting = one.chat.ask(ASK);
   const { payload } = await event(one.tl.engine, 'chat', 'permission.asked');
   await one.tl.engine.answer(payload.permissionId, 'allow');

@@ -17,7 +17,7 @@ test('two agents over one storage: a session in use by one conversation is refus
     expect(refused.turn.failure?.message).toBe(
       `The session ${session} of b cannot be used: it belongs to another conversation.`,
     );
-    expect(refused.receipt.rung).toBe('none');
+    expect(refused.receipt?.rung).toBe('none');
   }
   expect(known((await run(engine, 'one', WHICH)).reply)).toEqual(['amber']);
 });

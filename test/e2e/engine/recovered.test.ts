@@ -93,7 +93,7 @@ test('a session that was begun without the history is closed, also when its turn
   const engine = await home.engine({ agent: finished }, { claims: 'own' });
   const { turn: now, next } = await endedByTheNext(engine, turn);
   expect(now).toMatchObject({ state: 'completed', recovered: true });
-  expect(next.receipt.sessionId).not.toBe(now.sessionId);
+  expect(next.receipt?.sessionId).not.toBe(now.sessionId);
   const left = (await engine.sessions('chat')).find(({ id }) => id === now.sessionId);
   expect(left).toMatchObject({ state: 'closed' });
 });

@@ -28,7 +28,7 @@ test('a turn that takes longer than its limit is ended with its own code, and wh
   // The conversation goes on, and the agent is told of it.
   const next = await run(tl.engine, 'chat', 'Go on.');
   expect(next.turn.state).toBe('completed');
-  expect(next.receipt.unsettled).toBe(true);
+  expect(next.receipt?.unsettled).toBe(true);
 });
 
 test('an agent that hangs is noticed, said, and ended as stalled; its process goes with it', async () => {

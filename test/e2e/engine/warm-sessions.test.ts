@@ -173,6 +173,7 @@ test('warming up answers null where another process holds the conversation', asy
 test('warming up a conversation that has said nothing opens its first session', async () => {
   await using home = new Home();
   const tl = await home.open();
+  await tl.conversation('one').ensure();
   expect(await tl.conversation('one').warm()).toMatchObject({ rung: 'new', carried: 0, dropped: 0 });
   const { receipt } = await tl.conversation('one').ask('Hello.');
   expect(receipt.rung).toBe('live');

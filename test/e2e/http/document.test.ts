@@ -9,6 +9,8 @@ test('of what may stand in an address, the document calls required what the serv
   await using home = await ServedHome.start();
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' } });
+  const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
+  await home.caller.finished(turn);
   const ask = home.inProcess();
   const looks = Object.entries<Record<string, DescribedOperation>>(DOCUMENT.paths).flatMap(([path, { get }]) =>
     get === undefined ? [] : [{ path, inQuery: get.parameters?.filter((one) => one.in === 'query') ?? [] }],
@@ -16,7 +18,8 @@ test('of what may stand in an address, the document calls required what the serv
   const withQuery = looks.filter(({ inQuery }) => inQuery.length > 0);
   expect(withQuery.length).toBeGreaterThan(5);
   for (const { path, inQuery } of withQuery) {
-    const answer = await ask(path.replaceAll(/\{\w+\}/g, 'chat'), { headers: HEADERS });
+    const address = path.replace('{turn}', turn.id).replaceAll(/\{\w+\}/g, 'chat');
+    const answer = await ask(address, { headers: HEADERS });
     await answer.body?.cancel();
     const required = inQuery.filter((one) => one.required).map(({ name }) => name);
     expect({ path, required, status: answer.status }).toEqual({

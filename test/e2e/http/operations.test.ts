@@ -1,3 +1,5 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
@@ -5,7 +7,7 @@ import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
 import { SERVED } from './support/caller.ts';
 import { DOCUMENT, operationAt } from './support/conform.ts';
-import { ServedHome } from './support/served-home.ts';
+import { ServedHome, TOKEN } from './support/served-home.ts';
 
 beforeAll(() => SERVED.clear()); // test files may share a process
 
@@ -94,6 +96,81 @@ test('every operation of the table, each answer as the document has it', async (
     }
     throw new Error('Nothing was asked.');
   }
+});
+
+test('the answer of a running turn is a 409; whoever waits gets it at the end, and leaves nothing behind when he leaves', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+  const at = `/turns/${turn.id}/answer`;
+  const early = await caller.get(at);
+  expect(early).toMatchObject({ status: 409, body: { code: 'conflict', hint: expect.stringContaining('?wait=') } });
+  const start = performance.now();
+  expect((await caller.get(`${at}?wait=1`)).status).toBe(409);
+  expect(performance.now() - start).toBeGreaterThan(990);
+  for (const wait of ['61', '-1', '1.5', 'long']) expect((await caller.get(`${at}?wait=${wait}`)).status).toBe(400);
+  let begun = 0;
+  const count = () => {
+    begun += 1;
+  };
+  subscribe('http.server.request.start', count);
+  const left = new AbortController();
+  const leaving = fetch(`${home.url}/v1${at}?wait=60`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+    signal: left.signal,
+  });
+  const waiting = caller.ok('GET', `${at}?wait=60`);
+  const answered = () => home.log.filter((line) => line.includes('"operation":"answerOf"')).length;
+  const before = answered();
+  await until('both requests have come', () => begun === 2);
+  unsubscribe('http.server.request.start', count);
+  left.abort();
+  await expect(leaving).rejects.toThrow();
+  await until('the request of the one who left has ended', () => answered() > before);
+  await caller.ok('POST', `/turns/${turn.id}/cancel`);
+  expect(await waiting).toMatchObject({ turn: { state: 'cancelled' }, reply: '', receipt: { rung: 'new' } });
+});
+
+test('a server that stops answers those who wait', async () => {
+  await using home = await ServedHome.start();
+  const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+  const asked = () =>
+    fetch(`${home.url}/v1/turns/${turn.id}/answer?wait=60`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const [waiting] = [asked()];
+  for await (const { data } of home.caller.events('/conversations/chat/events')) if (data.kind === 'turn.sent') break;
+  const [answer] = await Promise.all([waiting, home.down(60_000), home.caller.post(`/turns/${turn.id}/cancel`)]);
+  expect([answer.status, await answer.json()]).toEqual([
+    503,
+    expect.objectContaining({ code: 'closed', detail: 'The server is stopping.' }),
+  ]);
+});
+
+test('the first prompt to a new key creates the conversation, with no more than the scope to prompt', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = await home.key('ann', ['prompt', 'read']);
+  const at = `/conversations/${encodeURIComponent('ticket 4711')}/turns`;
+  const first = await caller.post(at, { prompt: '/say Hello.', requestId: 'r-1' });
+  expect(first).toMatchObject({ status: 202, body: { duplicate: false, turn: { n: 1 } } });
+  const again = await caller.post(at, { prompt: '/say Hello.', requestId: 'r-1' });
+  expect(again.body).toMatchObject({ duplicate: true, turn: { id: first.body.turn.id } });
+  const { turn } = await caller.finished(first.body.turn);
+  const page = await caller.ok('GET', at);
+  expect(page.turns).toMatchObject([{ n: 1, reply: 'Hello.' }]);
+  const found = await caller.ok('GET', `/conversations?session=${encodeURIComponent(turn.sessionId)}`);
+  expect(found).toMatchObject({ conversations: [{ key: 'ticket 4711', id: turn.conversationId }], next: null });
+  expect((await home.caller.ok('GET', `/conversations?session=${turn.sessionId}`)).conversations).toEqual([]);
+  const refused = [
+    { at: `/conversations/${randomUUIDv7()}/turns`, body: { prompt: 'Hello.' }, status: 404 },
+    { at: '/conversations/new/turns', body: { prompt: 'Hello.', create: false }, status: 404 },
+    { at: '/conversations/new%0a/turns', body: { prompt: 'Hello.' }, status: 400 },
+    { at: '/conversations/new/turns', body: { prompt: 'Hello.', agent: 'nobody' }, status: 422 },
+    { at: '/conversations/new/turns', body: { prompt: 'Hello.', requestId: 'r-1' }, status: 409 },
+  ];
+  for (const { at, body, status } of refused)
+    expect({ at, status: (await caller.post(at, body)).status }).toEqual({ at, status });
+  const reader = (await home.key('ann', ['read'])).caller;
+  expect((await reader.post('/conversations/new/turns', { prompt: 'Hello.' })).status).toBe(403);
+  expect((await caller.ok('GET', '/conversations')).conversations).toHaveLength(1);
 });
 
 test('pages of conversations follow each other without gap or double', async () => {

@@ -173,8 +173,8 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   await ended(tl.engine, turn);
   const { receipt } = await tl.engine.answerOf(turn.id);
   expect(receipt).toMatchObject({ rung: 'resume', sessionId: failed.turn.sessionId, unsettled: true });
-  expect(receipt.lockWaits.count).toBeGreaterThan(0);
-  expect(receipt.lockWaits.ms).toBeGreaterThanOrEqual(20);
+  expect(receipt?.lockWaits.count).toBeGreaterThan(0);
+  expect(receipt?.lockWaits.ms).toBeGreaterThanOrEqual(20);
 });
 
 test('an open session that was only locked has missed nothing and seen nothing twice', async () => {
@@ -191,7 +191,7 @@ test('an open session that was only locked has missed nothing and seen nothing t
   const { reply, receipt } = await tl.engine.answerOf(turn.id);
   expect(reply).toContain('given 2 prompts; no conversation record');
   expect(receipt).toMatchObject({ rung: 'live', unsettled: false, delivered: 0, carried: 1 });
-  expect(receipt.lockWaits.count).toBeGreaterThan(0);
+  expect(receipt?.lockWaits.count).toBeGreaterThan(0);
 });
 
 test.each([

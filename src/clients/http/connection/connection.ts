@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
-import { checkAnswer, closed, lost, ServerAway, unknownOutcome, unreachable } from './faults.ts';
+import { checkAnswer, closed, lost, ServerAway, stoppedWaiting, unknownOutcome, unreachable } from './faults.ts';
 import type { Incoming, Transport } from './transport.ts';
 
 export interface Timing extends BackoffSettings {
@@ -33,6 +33,8 @@ export interface Request {
   readonly withinMs: number;
   /** Sending it twice has the same effect as once. */
   readonly repeatable: boolean;
+  /** Aborted: the caller has stopped waiting. Throws `cancelled`. */
+  readonly signal?: AbortSignal | undefined;
   /** Called when a reply was lost: the request may have been carried out, and is repeated now. */
   readonly onLost?: () => void;
 }
@@ -57,12 +59,13 @@ export class Connection {
       try {
         return await this.#once(request);
       } catch (error) {
+        if (request.signal?.aborted) throw stoppedWaiting(error);
         if (!(error instanceof ServerAway)) throw error;
         if (!error.nothingDone) {
           if (!request.repeatable) throw unknownOutcome(this.transport.where, error);
           request.onLost?.();
         }
-        await this.wait(backoff, error);
+        await this.wait(backoff, error, request.signal);
       }
     }
   }
@@ -128,7 +131,7 @@ export class Connection {
   }
 
   #once(request: Request): Promise<unknown> {
-    return this.stoppable(undefined, async (stop) => {
+    return this.stoppable(request.signal, async (stop) => {
       stop.limit(request.withinMs, 'it took too long');
       const answer = await this.send(request, stop);
       return this.orAway(stop, async () => JSON.parse(await answer.text()));

@@ -84,6 +84,10 @@ export function unknownOutcome(where: string, why: Error): ThroughlineError {
   });
 }
 
+export function stoppedWaiting(cause: unknown): ThroughlineError {
+  return new ThroughlineError('cancelled', 'The caller has stopped waiting for the answer.', { cause });
+}
+
 export function closed(): ThroughlineError {
   return new ThroughlineError('closed', 'Throughline is closed.');
 }

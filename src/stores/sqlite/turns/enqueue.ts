@@ -3,7 +3,7 @@ import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
-import { conversationNo, titleFromPrompt } from '../conversations/conversations.ts';
+import { conversationNo, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
@@ -23,7 +23,18 @@ const INSERT = `
     attempt, retry_of, was_sent, cancel_requested, usage, created_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)`;
 
-export function enqueue(tx: Tx, owner: string, request: NewTurn): Enqueued {
+export function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Enqueued {
+  if (creates === undefined) return accept(tx, owner, asked);
+  const { conversation } = ensureConversation(tx, owner, creates);
+  if (conversation.driver !== creates.driver) {
+    throw new ThroughlineError('conflict', `A conversation "${creates.key}" was created meanwhile.`, {
+      hint: 'Use another key.',
+    });
+  }
+  return accept(tx, owner, { ...asked, conversation: conversation.id });
+}
+
+function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const asked = requestHash(request);
   const known = findRequest(tx.db, owner, request.requestId, asked);
   if (known !== null) return known;

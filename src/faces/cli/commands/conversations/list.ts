@@ -10,11 +10,23 @@ import { oneLine } from '../../terminal-text.ts';
 export function define(command: Command, cli: Cli): void {
   command
     .option('--limit <n>', 'at most this many', positiveNumber, 50)
-    .action(({ limit }: { limit: number }) => list(limit, cli));
-  addHelp(command, { examples: ['throughline list', "throughline list --limit 500 --json | jq -r '.key'"] });
+    .option('--session <id>', 'only those that have used this session of an agent')
+    .action((flags: ListFlags) => list(flags, cli));
+  addHelp(command, {
+    examples: [
+      'throughline list',
+      "throughline list --limit 500 --json | jq -r '.key'",
+      'throughline list --session ID',
+    ],
+  });
 }
 
-async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
+interface ListFlags {
+  readonly limit: number;
+  readonly session?: string;
+}
+
+async function list({ limit, session }: ListFlags, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
       engine.list({ limit: wanted, ...(last && { before: last }) });
@@ -24,6 +36,10 @@ async function list(limit: number, { output, withEngine }: Cli): Promise<void> {
       output.line(name, `  ${count}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
       if (stranded !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(stranded))}`));
     };
+    if (session !== undefined) {
+      await output.each(await engine.list({ limit, session }), show, 'No conversation has used this session.');
+      return;
+    }
     const none = 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
     await output.each(inPages(read, limit), show, none);
   });

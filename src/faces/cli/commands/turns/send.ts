@@ -71,9 +71,12 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
-    const { id } = await engine.ensure({ key, ...given({ agent: flags.agent, title: flags.title, cwd: flags.cwd }) });
+    const { agent, title, cwd } = flags;
+    // The first prompt to a new key creates the conversation; only what it cannot give has to be given before.
+    const isPlain = title === undefined && cwd === undefined;
+    const name = isPlain ? key : (await engine.ensure({ key, ...given({ agent, title, cwd }) })).id;
     holdStopSignals(cli.output);
-    const submitted = await engine.submit(id, text, submitOptions(flags, permissions));
+    const submitted = await engine.submit(name, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
     // Loaded only now, while the agent starts.
     const { watchTurn } = await import('./watch-turn.ts');

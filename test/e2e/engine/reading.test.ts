@@ -1,0 +1,165 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { TurnView } from '../../../src/ports/engine.ts';
+import { event, refusedWith, run } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const keysOf = (conversations: readonly { key: string | null }[]) => conversations.map(({ key }) => key);
+
+describe('a conversation that does not exist', () => {
+  test('is not created by whoever reads it, and is told as what it is', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    const cwd = mkdtempSync(join(tmpdir(), 'throughline-reading-'));
+    try {
+      for (const options of [{}, { agent: 'scripted', title: 'Typo' }, { cwd }]) {
+        const typo = tl.conversation('typo', options);
+        const reads = {
+          get: () => typo.get(),
+          show: () => typo.show(),
+          summary: () => typo.summary(),
+          warm: () => typo.warm(),
+          fork: () => typo.fork(),
+          follow: () => typo.follow().next(),
+        };
+        for (const read of Object.values(reads)) {
+          await refusedWith('not_found', read(), /There is no conversation "typo"/);
+        }
+      }
+      expect(await tl.engine.list()).toEqual([]);
+      const made = await tl.conversation('typo', { cwd }).ensure();
+      expect(await tl.conversation('typo').get()).toEqual(made);
+    } finally {
+      rmSync(cwd, { recursive: true });
+    }
+  });
+
+  test('with other settings than the caller’s is refused, also to whoever reads it', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    await tl.conversation('chat').ensure();
+    const other = tl.conversation('chat', { restore: { policy: 'auto' }, title: 'Another title' });
+    await refusedWith('refused', other.show(), /another restore\.policy/);
+    expect(await tl.conversation('chat', { title: 'Another title' }).get()).toMatchObject({ title: '' });
+  });
+
+  test('is created by its first prompt, once, however often that comes', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    const same = () => tl.engine.submit('new', 'Hello.', { requestId: 'r-1', agent: 'scripted' });
+    const all = await Promise.all([same(), same(), same(), tl.engine.submit('new', 'Hello again.')]);
+    expect(new Set(all.map(({ turn }) => turn.conversationId)).size).toBe(1);
+    expect(new Set(all.map(({ turn }) => turn.id)).size).toBe(2);
+    expect(await same()).toMatchObject({ duplicate: true, turn: { id: all[0]?.turn.id } });
+    expect(await tl.engine.list()).toMatchObject([{ key: 'new', agent: 'scripted' }]);
+  });
+
+  test('is not created by a first prompt that is refused', async () => {
+    await using home = new Home({ one: {}, two: {} });
+    const tl = await home.open();
+    await run(tl.engine, 'other', 'Hello.', { agent: 'one', requestId: 'r-1' });
+    await refusedWith('invalid', tl.engine.submit('new', 'Hello.'), /there is no default agent/);
+    await refusedWith('invalid', tl.conversation('new').ask('Hello.'), /no default agent/);
+    await refusedWith('agent_unavailable', tl.engine.submit('new', 'Hello.', { agent: 'three' }));
+    await refusedWith('conflict', tl.engine.submit('new', 'Hello.', { agent: 'one', requestId: 'r-1' }));
+    await refusedWith('invalid', tl.engine.submit('new', ' ', { agent: 'one' }));
+    await refusedWith('invalid', tl.engine.submit('a\nb', 'Hello.', { agent: 'one' }), /control characters/);
+    await refusedWith('not_found', tl.engine.submit('new', 'Hello.', { agent: 'one', create: false }));
+    expect(keysOf(await tl.engine.list())).toEqual(['other']);
+  });
+
+  test('is not created under the id of one that is gone, unless that is said to be a key', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    const { turn } = await run(tl.engine, 'chat', 'Hello.');
+    await tl.engine.erase('chat');
+    await refusedWith('not_found', tl.engine.submit(turn.conversationId, 'Hello.'), /no (such )?conversation/);
+    const key = randomUUIDv7();
+    await expect(tl.engine.submit(key, 'Hello.')).rejects.toMatchObject({
+      code: 'not_found',
+      hint: expect.stringMatching(/looks like an id, and the conversation may have been erased/),
+    });
+    expect(await tl.engine.list()).toEqual([]);
+    await run(tl.engine, key, 'Hello.', { create: true });
+    await tl.conversation(randomUUIDv7()).ask('Hello.');
+    await run(tl.engine, '..', 'A key that no path can hold.');
+    expect(await tl.engine.list()).toHaveLength(3);
+    expect((await run(tl.engine, key, 'Again.')).turn.n).toBe(2);
+  });
+});
+
+describe('the answer of a turn', () => {
+  test('that has not ended is a conflict; whoever waits gets it at its end', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    const { turn } = await tl.engine.submit('chat', '/say At last.\n/await go');
+    await refusedWith('conflict', tl.engine.answerOf(turn.id), /has not ended: it is (queued|running)/);
+    await event(tl.engine, 'chat', 'turn.sent');
+    await refusedWith('conflict', tl.engine.answerOf(turn.id, { waitMs: 50 }), /has not ended: it is running/);
+    await refusedWith('invalid', tl.engine.answerOf(turn.id, { waitMs: 60_001 }), /from 0 to 60000/);
+    const left = new AbortController();
+    const leaving = tl.engine.answerOf(turn.id, { waitMs: 60_000, signal: left.signal });
+    left.abort();
+    await refusedWith('cancelled', leaving, /stopped waiting/);
+    const waiting = tl.engine.answerOf(turn.id, { waitMs: 60_000 });
+    writeFileSync(join(home.sandboxes, turn.conversationId, 'work', 'go'), '');
+    expect(await waiting).toMatchObject({ reply: 'At last.', turn: { state: 'completed' }, receipt: { rung: 'new' } });
+    expect(await tl.engine.answerOf(turn.id)).toEqual(await waiting);
+  });
+
+  test('that no agent was asked for has no receipt', async () => {
+    await using home = new Home();
+    const tl = await home.open();
+    const running = await tl.engine.submit('chat', '/hang');
+    const { turn } = await tl.engine.submit('chat', 'Hello.');
+    await tl.engine.cancel(turn.id);
+    expect(await tl.engine.answerOf(turn.id)).toMatchObject({ turn: { state: 'cancelled' }, reply: '', receipt: null });
+    await tl.engine.cancel(running.turn.id);
+  });
+});
+
+test('pages of turns have the answers; where those are large, pages are short and none is missed', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await run(tl.engine, 'chat', '/say small');
+  const exported = await tl.engine.export('chat');
+  const [record] = exported.records;
+  if (record === undefined) throw new Error('There is no record.');
+  const large = [1, 2, 3, 4, 5].map((n) => ({
+    ...record,
+    n,
+    parts: [{ type: 'text', text: `${n}`.repeat(3_000_000) }],
+  }));
+  await tl.engine.import({ ...exported, records: large }, { key: 'large' });
+  const { turn } = await tl.engine.submit('large', '/hang');
+  const pages: TurnView[][] = [];
+  for (let after = 0; ; after = pages.at(-1)?.at(-1)?.n ?? 0) {
+    const page = await tl.engine.turns('large', { after });
+    if (page.length === 0) break;
+    pages.push(page);
+  }
+  expect(pages.map((page) => page.map(({ n }) => n))).toEqual([
+    [1, 2, 3],
+    [4, 5, 6],
+  ]);
+  expect(pages.flat().map(({ reply }) => [reply.length, reply[0]])).toEqual([
+    ...[1, 2, 3, 4, 5].map((n) => [3_000_000, `${n}`]),
+    [0, undefined],
+  ]);
+  await tl.engine.cancel(turn.id);
+});
+
+test('a conversation is found by any session that it has used', async () => {
+  await using home = new Home({ scripted: { ids: 'rotating' } });
+  const tl = await home.open();
+  const sessions = [];
+  for (const prompt of ['One.', 'Two.']) sessions.push((await run(tl.engine, 'chat', prompt)).turn.sessionId ?? '');
+  await run(tl.engine, 'other', 'Hello.');
+  expect(new Set(sessions).size).toBe(2);
+  for (const session of sessions) expect(keysOf(await tl.engine.list({ session }))).toEqual(['chat']);
+  expect(await tl.engine.list({ session: 'nobody’s' })).toEqual([]);
+  expect(await tl.engine.as('ann').list({ session: sessions[0] ?? '' })).toEqual([]);
+});
