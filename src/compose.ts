@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { AcpSettings } from './agents/acp/adapter.ts';
-import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
+import { noSuchAgent, SCRIPTED, ThroughlineError, whileWaiting } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
 import { DEFAULT_TIME_LIMITS } from './core/turn/limits.ts';
@@ -82,7 +82,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
-    onTrouble: seldom(options.onTrouble ?? reportTrouble, systemClock),
+    onTrouble: seldom((error) => (options.onTrouble ?? reportTrouble)(whileWaiting(error)), systemClock),
   };
   const engine = createEngine(parts, options.owner ?? 'local');
   let tasks: Promise<Tasks> | null = null;

@@ -43,7 +43,7 @@ export class BenchHome {
       monotonic: systemClock.monotonic(),
       busyMs: 10_000,
     });
-    const { store, queue } = storeOn(db, { file: this.file, clock: systemClock, busyMs: 10_000 });
+    const { store, queue } = storeOn(db, { file: this.file, clock: systemClock, busyMs: 10_000, boot: bootId() });
     const agent = options.agent ?? scriptedAgent({ name: 'scripted', options: options.scripted });
     const parts: EngineParts = {
       store,

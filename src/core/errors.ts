@@ -121,6 +121,21 @@ export function isTransientFault(error: unknown): error is ThroughlineError {
   return error instanceof ThroughlineError && TRANSIENT.includes(error.code);
 }
 
+/** The same for whoever waits for it: accepted turns need nothing more than that the cause is gone. */
+export function whileWaiting({ code, message, cause }: ThroughlineError): ThroughlineError {
+  return new ThroughlineError(code, message, {
+    hint: CONTINUES[code] ?? 'Work continues by itself when it is gone.',
+    cause,
+  });
+}
+
+const CONTINUES: Partial<Record<ErrorCode, string>> = {
+  storage_full: 'Free some space; work then continues by itself.',
+  storage_readonly: 'Make the file and its directory writable for this user; work then continues by itself.',
+  storage_busy:
+    'Work continues by itself when the lock is released. If that takes long, look for a process that hangs.',
+};
+
 /** Not a bug of this program: the storage refuses, it was closed, or the lease is another's. */
 export function isStorageFault(error: unknown): boolean {
   return (

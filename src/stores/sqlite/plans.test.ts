@@ -37,7 +37,7 @@ const HARMLESS = /^SCAN (CONSTANT ROW|json_each VIRTUAL|w VIRTUAL)/;
 test('no statement of any verb walks over a table: the cost of turn n does not grow with n', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs: 1000 });
-  const { store } = storeOn(db, { file, clock: CLOCK, busyMs: 1000 });
+  const { store } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
   onTestFinished(() => store.close());
   await everyVerb(store);
   const statements = db.statements.filter((sql) => !MAY_SCAN.some((pattern) => pattern.test(sql)));

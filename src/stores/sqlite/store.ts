@@ -76,7 +76,7 @@ export interface SqliteOptions {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { file, clock, boot, busyMs = 10_000 } = options;
   const db = await openDatabase({ file, boot, monotonic: clock.monotonic(), busyMs });
-  return storeOn(db, { file, clock, busyMs }).store;
+  return storeOn(db, { file, clock, busyMs, boot }).store;
 }
 
 /** The store on an open database; its queue too, for tests that count commits. */

@@ -4,24 +4,68 @@ import { expect, onTestFinished, test } from 'vitest';
 import { CliHome } from '../../e2e/cli-process.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
-test('a disk that fills in the middle of a turn: whoever waits is told why, and the turn goes on when there is room', async (context) => {
-  const disk = smallDisk(context);
+/** A home whose data is on a small disk. What the agent itself keeps lies elsewhere: it is our disk that is full, and not its. */
+function homeOn(disk: string) {
   const home = new CliHome();
   onTestFinished(() => home.remove());
-  // What the agent itself keeps lies elsewhere: it is our disk that is full, and not its.
   const settings = JSON.parse(readFileSync(home.config, 'utf8'));
   writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root: join(home.path, 'sandboxes') } }));
   const env = { THROUGHLINE_HOME: join(disk, 'home') };
-  const sending = home.start(['send', 'chat', '/stream 100000 5'], { env });
+  const start = (...args: string[]) => home.start(args, { env });
+  return { start, run: (...args: string[]) => start(...args).ended };
+}
+
+test('on a full disk every look works, and a prompt is refused: nothing was stored, and nothing goes on by itself', async (context) => {
+  const disk = smallDisk(context);
+  const { run } = homeOn(disk);
+  await run('send', 'chat', 'The codeword is osprey');
+  const makeRoom = fill(disk);
+  for (const args of [
+    ['show', 'chat'],
+    ['summary', 'chat'],
+    ['search', 'osprey'],
+    ['follow', 'chat', '--until-idle'],
+    ['verify', 'chat'],
+  ]) {
+    expect(await run(...args), args.join(' ')).toMatchObject({ code: 0, stderr: '' });
+  }
+  expect((await run('list')).stdout).toMatch(/^chat {2}1 turn, /);
+  const sent = await run('send', 'chat', 'Hello.');
+  expect(sent).toMatchObject({ code: 1, stdout: '' });
+  expect(sent.stderr).toBe('throughline: The disk is full. Nothing was stored. Free some space, and try again.\n');
+  makeRoom();
+  expect((await run('send', 'chat', 'Which codewords have you seen?')).stdout).toContain('osprey');
+});
+
+test('on a full disk a turn that a killed command left is shown as it is, with who can end it; with room it is ended', async (context) => {
+  const disk = smallDisk(context);
+  const { start, run } = homeOn(disk);
+  const sending = start('send', 'chat', '/stream 100000 5');
+  await sending.until('stdout', /chunk 2 /);
+  sending.kill('SIGKILL');
+  await sending.ended;
+  const makeRoom = fill(disk);
+  const shown = await run('show', 'chat');
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.stdout).toContain(
+    'The process that ran turn 1 has ended, and the end of the turn could not be recorded.',
+  );
+  makeRoom();
+  expect((await run('show', 'chat')).stdout).toMatch(/turn 1 {2}scripted, interrupted/);
+});
+
+test('a disk that fills in the middle of a turn: whoever waits is told why, and the turn goes on when there is room', async (context) => {
+  const disk = smallDisk(context);
+  const { start, run } = homeOn(disk);
+  const sending = start('send', 'chat', '/stream 100000 5');
   await sending.until('stdout', /chunk 2 /);
   const makeRoom = fill(disk);
-  await sending.until('stderr', /Waiting: The disk is full\. Free some space/);
+  await sending.until('stderr', /Waiting: The disk is full\. Free some space; work then continues by itself\./);
   const seen = sending.stdout.length;
   makeRoom();
   await sending.until('stdout', new RegExp(`^[^]{${seen + 100}}`));
   expect(sending.stderr.match(/Waiting/g), 'once, and not for every try').toHaveLength(1);
   sending.kill('SIGINT');
   expect((await sending.ended).code).toBe(130);
-  const verified = await home.start(['verify', 'chat'], { env }).ended;
-  expect(verified).toMatchObject({ code: 0 });
+  expect(await run('verify', 'chat')).toMatchObject({ code: 0 });
 });

@@ -9,16 +9,30 @@ export const LIMIT = 'LIMIT ? + 0';
 
 /** One connection and its statements, each prepared once. */
 export class Database {
-  readonly #connection: DatabaseSync;
+  readonly #file: string;
   readonly #statements = new Map<string, StatementSync>();
+  #connection: DatabaseSync;
+  #onlyReads = false;
 
   constructor(file: string) {
-    this.#connection = new DatabaseSync(file, {
-      timeout: LOCK_WAIT_MS,
-      enableForeignKeyConstraints: true,
-      enableDoubleQuotedStringLiterals: false,
-      allowExtension: false,
-    });
+    this.#file = file;
+    this.#connection = connect(file);
+  }
+
+  /** It was opened on a full disk, and can only be read. */
+  get onlyReads(): boolean {
+    return this.#onlyReads;
+  }
+
+  /**
+   * Opens it anew. `onlyReads`: without the shared index of the log, a file for which a full disk has no space. The index is then in
+   * memory, and no other process can use the database meanwhile.
+   */
+  reconnect({ onlyReads }: { onlyReads: boolean }): void {
+    this.close();
+    this.#connection = connect(this.#file);
+    this.#onlyReads = onlyReads;
+    if (onlyReads) this.script('PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON; PRAGMA temp_store = MEMORY');
   }
 
   /** The first row; undefined: none. */
@@ -67,4 +81,13 @@ export class Database {
     }
     return statement;
   }
+}
+
+function connect(file: string): DatabaseSync {
+  return new DatabaseSync(file, {
+    timeout: LOCK_WAIT_MS,
+    enableForeignKeyConstraints: true,
+    enableDoubleQuotedStringLiterals: false,
+    allowExtension: false,
+  });
 }

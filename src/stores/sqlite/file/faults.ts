@@ -7,7 +7,9 @@ const LOCKED = 6;
 const IOERR = 10;
 const CONSTRAINT = 19;
 
-const CODES: Readonly<Record<number, ErrorCode>> = {
+type StorageCode = keyof typeof WORDS;
+
+const CODES: Readonly<Record<number, StorageCode>> = {
   3: 'storage_readonly', // PERM
   [BUSY]: 'storage_busy',
   [LOCKED]: 'storage_busy',
@@ -19,7 +21,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 };
 
 // Extended codes of IOERR, by what a person can do about it. All others mean a disk that cannot be read.
-const IO_CODES: Readonly<Record<number, ErrorCode>> = {
+const IO_CODES: Readonly<Record<number, StorageCode>> = {
   3: 'storage_full', // WRITE: a quota or a network disk gives this, where a local disk gives FULL
   4: 'storage_full', // FSYNC: delayed allocation found no space
   6: 'storage_full', // TRUNCATE
@@ -30,8 +32,8 @@ const IO_CODES: Readonly<Record<number, ErrorCode>> = {
   21: 'storage_full', // SHMMAP
 };
 
-const WORDS: Partial<Record<ErrorCode, { message: string; hint: string }>> = {
-  storage_full: { message: 'The disk is full.', hint: 'Free some space; work then continues by itself.' },
+const WORDS = {
+  storage_full: { message: 'The disk is full.', hint: 'Nothing was stored. Free some space, and try again.' },
   storage_readonly: {
     message: 'Cannot write the database.',
     hint: 'Make the file and its directory writable for this user.',
@@ -41,7 +43,7 @@ const WORDS: Partial<Record<ErrorCode, { message: string; hint: string }>> = {
     message: 'Another process kept the database locked for too long.',
     hint: 'Try again. If it happens again, look for a process that hangs.',
   },
-};
+} satisfies Partial<Record<ErrorCode, { message: string; hint: string }>>;
 
 /** The error for the caller; null: not a storage fault, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
@@ -49,9 +51,14 @@ export function storageFault(error: unknown): ThroughlineError | null {
   if (number === null) return null;
   const primary = number & 0xff;
   const code = primary === IOERR ? (IO_CODES[number >> 8] ?? 'storage_damaged') : CODES[primary];
-  const words = code === undefined ? undefined : WORDS[code];
-  if (code === undefined || words === undefined) return null;
-  return new ThroughlineError(code, words.message, { hint: words.hint, cause: error });
+  if (code === undefined) return null;
+  const { message, hint } = WORDS[code];
+  return new ThroughlineError(code, message, { hint, cause: error });
+}
+
+export function diskFull(cause?: unknown): ThroughlineError {
+  const { message, hint } = WORDS.storage_full;
+  return new ThroughlineError('storage_full', message, { hint, cause });
 }
 
 export function isBusy(error: unknown): boolean {

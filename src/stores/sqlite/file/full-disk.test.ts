@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
@@ -27,6 +27,34 @@ test('on a full disk nothing acknowledged is lost, reading goes on, and writing 
   const events = await allEvents(store, id);
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
   expect((await store.verify(ANN, id)).broken).toBeNull();
+});
+
+test('a store that is opened on a full disk reads, also what was not yet moved out of the log, and writes when there is room', async (context) => {
+  const disk = smallDisk(context);
+  const file = join(disk, 'store.db');
+  const store = await openAt(file);
+  const id = await newConversation(store);
+  await enqueue(store, id);
+  // As a kill leaves it: the log is not merged into the file, and its index is gone.
+  const [main, log] = ['', '-wal'].map((end) => readFileSync(`${file}${end}`));
+  await store.close();
+  writeFileSync(file, main as Buffer);
+  writeFileSync(`${file}-wal`, log as Buffer);
+  const filler = join(disk, 'filler');
+  writeFileSync(filler, Buffer.alloc(statfsSync(disk).bavail * statfsSync(disk).bsize));
+
+  const again = await openAt(file);
+  expect(await again.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(1);
+  expect(await Promise.all([codeOf(enqueue(again, id)), codeOf(enqueue(again, id))])).toEqual(
+    Array(2).fill('storage_full'),
+  );
+  expect(await again.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(1);
+  rmSync(filler);
+  const [turns, added] = await Promise.all([again.turns(ANN, id, { after: 0, limit: 9 }), enqueue(again, id)]);
+  expect([turns.length, added.n]).toEqual([1, 2]);
+  const other = await openAt(file); // it does not keep others out any more
+  expect(await other.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(2);
+  expect((await other.verify(ANN, id)).broken).toBeNull();
 });
 
 test('a disk that is full from the start is said, and opens when there is room', async (context) => {

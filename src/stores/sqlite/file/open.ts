@@ -4,7 +4,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { MIGRATIONS } from '../migrations/list.ts';
 import { adoptBoot } from '../turns/leases.ts';
 import { Database } from './database.ts';
-import { storageFault, whileBusy } from './faults.ts';
+import { diskFull, storageFault, whileBusy } from './faults.ts';
 
 export interface OpenOptions {
   readonly file: string;
@@ -14,22 +14,57 @@ export interface OpenOptions {
   readonly busyMs: number;
 }
 
-/** Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. */
+/**
+ * Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. On a full disk
+ * an existing database can still be read (`onlyReads`).
+ */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { file, busyMs } = options;
-  prepareFile(file);
+  prepareFile(options.file);
   let db: Database | undefined;
   try {
-    const opened = new Database(file);
-    db = opened;
-    await whileBusy(() => look(opened, file), busyMs);
-    await whileBusy(() => configure(opened), busyMs);
-    await whileBusy(() => firstTransaction(opened, options), busyMs);
-    return opened;
+    db = new Database(options.file);
+    await makeReady(db, options);
+    return db;
   } catch (error) {
+    const fault = storageFault(error) ?? error;
+    if (db !== undefined && isFull(fault) && (await opensForReading(db, options))) return db;
     db?.close();
+    throw fault;
+  }
+}
+
+/** Makes a database that can only be read writable again. Throws `storage_full` while the disk is full. */
+export async function reopenForWriting(db: Database, options: OpenOptions): Promise<void> {
+  try {
+    db.reconnect({ onlyReads: false });
+    await makeReady(db, options);
+  } catch (error) {
+    db.reconnect({ onlyReads: true });
     throw storageFault(error) ?? error;
   }
+}
+
+async function makeReady(db: Database, options: OpenOptions): Promise<void> {
+  const { file, busyMs } = options;
+  await whileBusy(() => look(db, file), busyMs);
+  await whileBusy(() => configure(db), busyMs);
+  await whileBusy(() => firstTransaction(db, options), busyMs);
+}
+
+/** False: it has an older schema, or there is nothing to read. */
+async function opensForReading(db: Database, { file, busyMs }: OpenOptions): Promise<boolean> {
+  try {
+    db.reconnect({ onlyReads: true });
+    await whileBusy(() => look(db, file), busyMs);
+    return schemaVersion(db) === MIGRATIONS.length;
+  } catch (error) {
+    if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
+    throw error;
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'storage_full';
 }
 
 /** Reads only. If SQLite cannot read the schema, the file is damaged. */
@@ -130,7 +165,7 @@ function prepareFile(file: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC' || code === 'EDQUOT') {
-      throw new ThroughlineError('storage_full', 'The disk is full.', { cause: error });
+      throw diskFull(error);
     }
     throw new ThroughlineError('storage_readonly', `Cannot open ${file} for writing (${code}).`, {
       hint: 'Make the file and its directory writable for this user, or set another file.',

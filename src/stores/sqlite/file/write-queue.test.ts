@@ -22,7 +22,7 @@ async function opened(busyMs = 10_000) {
   const file = join(temporaryFolder(), 'store.db');
   const clock = new TestClock();
   const db = await openDatabase({ file, boot: 'boot-1', monotonic: clock.monotonic(), busyMs });
-  const { store, queue } = storeOn(db, { file, clock, busyMs });
+  const { store, queue } = storeOn(db, { file, clock, busyMs, boot: 'boot-1' });
   onTestFinished(() => store.close());
   return { store, queue, file, db, clock };
 }
