@@ -53,6 +53,17 @@ test.for(Object.entries(AGENTS))(
       expect(await second.lines('sessions', '--agent', 'agent', '--cwd', other)).toEqual([]);
       const reply = await second.ok('send', 'taken', 'Which codewords have you seen?', '--session', id, '--cwd', work);
       expect(reply).toContain('amber');
+      const { turns, receipts, sessions } = await second.show('taken');
+      expect(turns).toMatchObject([
+        { n: 1, imported: true, promptText: SECRET, state: 'completed', sessionId: id },
+        { n: 2, imported: false },
+      ]);
+      expect(receipts).toMatchObject([{ turn: 2, rung: 'resume', carried: 1, dropped: 0 }]);
+      expect(sessions).toMatchObject([{ id, origin: 'adopted', watermark: 2 }]);
+      // A fork has a session of its own, and knows what was said in the first home.
+      await second.ok('fork', 'taken', '--key', 'forked');
+      expect(await second.ok('send', 'forked', 'Which codewords have you seen?')).toContain('amber');
+      expect((await second.show('forked')).receipts).toMatchObject([{ carried: 2, dropped: 0 }]);
     } finally {
       await Promise.all(homes.map((home) => home.remove()));
       await model.close();

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { AgentTraits } from '../../src/core/restore/traits.ts';
-import type { Prompt } from '../../src/core/turn/content.ts';
+import { type Prompt, promptText } from '../../src/core/turn/content.ts';
+import { replyText } from '../../src/core/turn/record.ts';
 import { systemProcesses } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
 import type { OpenSandbox } from '../../src/ports/sandbox.ts';
@@ -219,6 +220,27 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       await opened.session.kill();
       expect(reply).toContain('amber');
       expect(proof).toBe(traits.position ? 'proved' : null);
+    });
+
+    test('what was said in a session can be read before it is adopted, and nothing is changed by that', async () => {
+      if (agent.history === undefined) return;
+      const signal = new AbortController().signal;
+      const session = await open();
+      await ask(session, given.tell('amber'));
+      await ask(session, given.recall);
+      const id = idOf(session);
+      await session.close();
+      const position = await agent.position(id, sandbox);
+      const history = await agent.history(id, sandbox, signal);
+      expect(await agent.position(id, sandbox)).toBe(position);
+      // An agent that can neither repeat it nor show its storage is not asked.
+      if (history === null) return expect(traits.load || traits.position).toBe(false);
+      expect(history).toMatchObject({ unknownBefore: false, condensed: 0, position });
+      const prompts = history.turns.map(({ prompt }) => promptText(prompt));
+      expect(prompts).toEqual([given.tell('amber'), given.recall].map(promptText));
+      expect(history.turns.map(({ outcome }) => outcome)).toEqual(['completed', 'completed']);
+      expect(replyText(history.turns[1]?.parts ?? [])).toContain('amber');
+      expect(await agent.history('00000000-0000-4000-8000-00000000dead', sandbox, signal)).toBeNull();
     });
 
     test('a session that the agent does not have cannot be resumed', async () => {

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
@@ -117,6 +118,14 @@ class AcpAgent implements Agent {
   async storage({ work: cwd }: OpenSandbox): Promise<string> {
     const { name: called } = await this.#learn();
     return storageName(this.#program(), called, cwd);
+  }
+
+  async history(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null> {
+    const learnt = await this.#learn();
+    if (!learnt.load || whyNotReopened(learnt) !== null) return null;
+    const program = this.#program();
+    const { readHistory } = await import('./open/history.ts');
+    return readHistory(sessionId, sandbox, signal, program);
   }
 
   /** The protocol has no way to read an agent's storage. */

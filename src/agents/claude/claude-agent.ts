@@ -13,6 +13,7 @@ import { ClaudeSession, type ClaudeSessionParts } from './session/session.ts';
 import { SessionFile } from './session/session-file.ts';
 import type { ClaudeOptions } from './settings.ts';
 import { isWhole } from './transcript/chain.ts';
+import { historyOf } from './transcript/history.ts';
 import { listTranscripts } from './transcript/list.ts';
 import { projectDir, storageName, transcriptFile } from './transcript/locate.ts';
 import { entriesFrom } from './transcript/position.ts';
@@ -79,6 +80,10 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     async position(sessionId, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);
       return file === null ? null : (await new TranscriptReader(file).skip()).position;
+    },
+    async history(sessionId, sandbox) {
+      const file = storageOf(sandbox, parts).fileOf(sessionId);
+      return file === null ? null : historyOf(file);
     },
     async tail(sessionId, sent, sandbox) {
       const file = storageOf(sandbox, parts).fileOf(sessionId);

@@ -16,6 +16,8 @@ export interface SessionHistory {
   readonly turns: readonly NativeTurn[];
   /** More was said before the first of them, and cannot be read: it is too long, or only a summary of it is left. */
   readonly unknownBefore: boolean;
+  /** How many of the oldest turns the session itself has only as a summary. */
+  readonly condensed: number;
   /** Where the session's storage stood when it was read; null: that is not readable. */
   readonly position: string | null;
 }
@@ -56,6 +58,7 @@ export class HistoryBuilder {
   readonly #turns: { readonly turn: NativeTurn; readonly length: number }[] = [];
   #length = 0;
   #unknownBefore = false;
+  #condensed = 0;
   #open: OpenTurn | null = null;
 
   prompt(blocks: readonly unknown[], at: number): void {
@@ -78,17 +81,17 @@ export class HistoryBuilder {
     if (this.#open !== null) this.#open.stopped = true;
   }
 
-  /** What was said before can be read no more: only the agent's summary of it is left. */
-  summarised(): void {
+  /** The agent replaced what was said before by its own summary. If nothing of it was told here, it cannot be read any more. */
+  condensed(): void {
     this.#close();
-    this.#turns.length = 0;
-    this.#length = 0;
-    this.#unknownBefore = true;
+    this.#condensed = this.#turns.length;
+    if (this.#condensed === 0) this.#unknownBefore = true;
   }
 
   history(position: string | null): SessionHistory {
     this.#close();
-    return { turns: this.#turns.map(({ turn }) => turn), unknownBefore: this.#unknownBefore, position };
+    const turns = this.#turns.map(({ turn }) => turn);
+    return { turns, unknownBefore: this.#unknownBefore, condensed: this.#condensed, position };
   }
 
   #close(): void {
@@ -104,6 +107,7 @@ export class HistoryBuilder {
     this.#length += length;
     while (this.#turns.length > MOST_TURNS || (this.#length > MOST_LENGTH && this.#turns.length > 1)) {
       this.#length -= this.#turns.shift()?.length ?? 0;
+      this.#condensed = Math.max(0, this.#condensed - 1);
       this.#unknownBefore = true;
     }
   }

@@ -26,7 +26,7 @@ function native(text: string, at: number): NativeTurn {
 }
 
 function adopted(texts: readonly string[], set: Partial<AdoptedSession> = {}, unknownBefore = false): AdoptedSession {
-  const history = { turns: texts.map((text, i) => native(text, i * 10)), unknownBefore, position: '9:z' };
+  const history = { turns: texts.map((text, i) => native(text, i * 10)), unknownBefore, condensed: 0, position: '9:z' };
   return { ref: fresh('ref'), id: fresh('native'), agent: AGENT, storage: 'here', history, ...set };
 }
 

@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
 import { asObject } from '../connection/capabilities.ts';
-import type { AcpConnection } from '../connection/connection.ts';
 import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AcpSession } from '../session/session.ts';
@@ -29,14 +28,17 @@ export async function loadSession(
   { options, memory }: AgentProgram,
 ): Promise<Refusal | Answered> {
   const history = new RepeatedHistory(session.quirks);
-  session.state.repeat((update) => history.add(update));
+  session.state.repeat((update) => {
+    history.add(update);
+    session.onRepeated?.(update);
+  });
   const [answer, turns] = await Promise.all([
     session.connection.request('session/load', { ...place, sessionId: id }),
     told?.() ?? null,
   ]);
   const response = asObject(answer);
   if (isAnother(response, id)) return OPENED_ANOTHER;
-  const compared = await whenRepeated(history, turns, session.connection, options);
+  const compared = await whenRepeated(history, turns, session, options);
   session.state.repeated();
   // If it is gone, it may have been in the middle of the history. Then nothing is missing.
   session.connection.throwIfGone();
@@ -75,7 +77,7 @@ const QUIET_WHEN_WHOLE_MS = 200;
 async function whenRepeated(
   history: RepeatedHistory,
   told: readonly ToldTurn[] | null,
-  connection: AcpConnection,
+  { connection, onRepeated }: AcpSession,
   { quietMs, lateMs }: AcpOptions,
 ): Promise<Comparison> {
   const compare = () => compareTold(history.messages(), told ?? []);
@@ -86,7 +88,8 @@ async function whenRepeated(
     return compared.kind !== 'lacking';
   };
   let compared = compare();
-  if (isWhole(compared)) return compared;
+  // Whoever reads the history needs all of it, and nobody knows how much that is.
+  if (isWhole(compared) && onRepeated === null) return compared;
   const begun = performance.now();
   let [seen, quietSince, now] = [history.updates, begun, begun];
   while (!connection.gone && now - begun < lateMs) {

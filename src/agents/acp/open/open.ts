@@ -1,5 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import { isObject } from '../../../core/turn/content.ts';
+import type { Update } from '../../../core/turn/update.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
 import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
@@ -12,8 +13,17 @@ import type { AcpOptions } from '../options.ts';
 import { AcpSession } from '../session/session.ts';
 import { type Answered, isAnother, loadSession, OPENED_ANOTHER, type Refusal } from './load.ts';
 
-/** Starts the agent and opens one session in it. If that fails, the process is ended. */
-export async function openSession(request: OpenRequest, program: AgentProgram): Promise<Opened> {
+type AcpOpened = Refusal | (Extract<Opened, { ok: true }> & { readonly session: AcpSession });
+
+/**
+ * Starts the agent and opens one session in it. If that fails, the process is ended. `onRepeated`: gets all that the agent repeats
+ * of the session; null: nobody reads it.
+ */
+export async function openSession(
+  request: OpenRequest,
+  program: AgentProgram,
+  onRepeated: ((update: Update) => void) | null = null,
+): Promise<AcpOpened> {
   const { how, sandbox, signal } = request;
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
@@ -27,6 +37,7 @@ export async function openSession(request: OpenRequest, program: AgentProgram): 
     sandbox,
     options: program.options,
     memo: how.kind === 'resume' ? (how.memo ?? null) : null,
+    onRepeated,
     onWindow: (tokens) => program.memory.window(program.name, tokens),
   });
   try {
@@ -61,7 +72,7 @@ async function opening(
   how: Exclude<OpenHow, { kind: 'rehydrate' }>,
   program: AgentProgram,
   startProfile: StartProfile | null,
-): Promise<Opened> {
+): Promise<AcpOpened> {
   const { options } = program;
   const can = await initialize(session.connection);
   program.memory.saw(can);

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Update } from '../../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';
@@ -20,6 +21,8 @@ interface SessionSettings {
   readonly sandbox: OpenSandbox;
   readonly options: AcpOptions;
   readonly memo: string | null;
+  /** Gets everything that the agent repeats of the session; null: nobody reads it. */
+  readonly onRepeated: ((update: Update) => void) | null;
   readonly onWindow: (tokens: number) => void;
 }
 
@@ -37,6 +40,7 @@ export class AcpSession implements AgentSession {
   readonly client: SandboxClient;
   readonly updates: Updates;
   readonly state = new SessionState();
+  readonly onRepeated: SessionSettings['onRepeated'];
   quirks: Quirks = {};
   /** `forbidden`: the session has to be opened again to allow them. */
   tools: 'allowed' | 'forbidden' | ModeWithoutTools = 'allowed';
@@ -46,7 +50,8 @@ export class AcpSession implements AgentSession {
   #can: Capabilities = NO_CAPABILITIES;
   #closing: Promise<void> | null = null;
 
-  constructor({ child, sandbox, options, memo, onWindow }: SessionSettings) {
+  constructor({ child, sandbox, options, memo, onRepeated, onWindow }: SessionSettings) {
+    this.onRepeated = onRepeated;
     this.#options = options;
     this.updates = new Updates(this.state, { memo, onWindow, onMode: (mode) => this.#modeChanged(mode) });
     this.client = new SandboxClient({

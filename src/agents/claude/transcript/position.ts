@@ -135,8 +135,13 @@ export class Following {
 
 const NOTICE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 
+/** Whether it says that a prompt was stopped. */
+export function isNotice({ type, message }: Entry): boolean {
+  return type === 'user' && blocksOf(message).some(({ text }) => typeof text === 'string' && NOTICE.test(text));
+}
+
 /** Whether it is a prompt, as far as an entry shows: not the result of a tool, and not written by Claude itself. */
-function isPrompt({ message, isMeta, isCompactSummary }: Entry): boolean {
+export function isPrompt({ message, isMeta, isCompactSummary }: Entry): boolean {
   if (isMeta === true || isCompactSummary === true) return false;
   return blocksOf(message).some(
     ({ type, text }) => type !== 'tool_result' && !(typeof text === 'string' && NOTICE.test(text)),

@@ -34,7 +34,8 @@ export function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): v
   }
   countTurns(ledger, ended);
   const parent = tx.db.one<{ ref: string }>(NEWEST, row.conv)?.ref ?? null;
-  const place = { watermark: row.head, dropped: lacks, position: history.position } as const;
+  const condensedTo = ended[history.condensed - 1]?.n ?? 0;
+  const place = { watermark: row.head, dropped: lacks, condensedTo, position: history.position } as const;
   const session = { ref, id, agent, storage, origin: 'adopted', parent, state: 'dormant', process: null } as const;
   openSession(ledger, { ...session, ...place }, null);
   if (ended.length > 0) ledger.append('conversation.imported', null, { turns: ended.length });

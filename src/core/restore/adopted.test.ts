@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { replyText } from '../turn/record.ts';
+import { HistoryBuilder, unknownBefore } from './adopted.ts';
+
+const said = (text: string) => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }) as const;
+const text = (words: string) => [{ type: 'text', text: words }];
+
+/** `ask`, an answer or not, in order. */
+function built(...steps: readonly (readonly ['ask' | 'say' | 'stop' | 'condense', string?])[]) {
+  const history = new HistoryBuilder();
+  for (const [at, [step, words = '']] of steps.entries()) {
+    if (step === 'ask') history.prompt(text(words), at);
+    if (step === 'say') history.update(said(words), at);
+    if (step === 'stop') history.stopped();
+    if (step === 'condense') history.condensed();
+  }
+  const { turns, ...rest } = history.history('9:z');
+  const short = turns.map(({ prompt, parts, outcome }) => [
+    (prompt[0] as { text: string }).text,
+    replyText(parts),
+    outcome,
+  ]);
+  return { turns: short, ...rest };
+}
+
+test('every prompt is a turn, with what came until the next one', () => {
+  expect(built(['say', 'banner'], ['ask', 'a'], ['say', 'A'], ['say', '!'], ['ask', 'b'], ['say', 'B'])).toEqual({
+    turns: [
+      ['a', 'A!', 'completed'],
+      ['b', 'B', 'completed'],
+    ],
+    unknownBefore: false,
+    condensed: 0,
+    position: '9:z',
+  });
+});
+
+test('a prompt without an answer, and one that was stopped, did not complete', () => {
+  const { turns } = built(['ask', 'a'], ['ask', 'b'], ['say', 'B'], ['stop'], ['ask', 'c'], ['say', 'C']);
+  expect(turns.map(([, , outcome]) => outcome)).toEqual(['interrupted', 'interrupted', 'completed']);
+});
+
+test.each([
+  [
+    'with the turns before it',
+    [['ask', 'a'], ['say', 'A'], ['condense'], ['ask', 'b']],
+    { condensed: 1, unknownBefore: false },
+  ],
+  ['without them', [['condense'], ['ask', 'b']], { condensed: 0, unknownBefore: true }],
+] as const)('a summary %s', (_, steps, expected) => {
+  expect(built(...steps)).toMatchObject(expected);
+});
+
+test('of a history that is too long the newest turns are kept, and it says so', () => {
+  const history = new HistoryBuilder();
+  for (let n = 1; n <= 70; n += 1) {
+    history.prompt(text(`${n}`), n);
+    history.update(said('x'.repeat(1024 * 1024)), n);
+    if (n === 10) history.condensed();
+  }
+  const { turns, unknownBefore: unknown, condensed } = history.history(null);
+  expect(turns.length).toBeGreaterThan(50);
+  expect(turns.length).toBeLessThan(70);
+  expect(turns.at(-1)?.prompt).toEqual(text('70'));
+  expect({ unknown, condensed }).toEqual({ unknown: true, condensed: Math.max(0, 10 - (70 - turns.length)) });
+});
+
+test.each([
+  ['nothing that a prompt can hold', [{ type: 'thing' }], [{ type: 'text', text: '[a prompt without text]' }]],
+  ['a block of another kind', [{ type: 'thing' }, ...text('a')], text('a')],
+  ['half of a character', text('a\ud800'), text('a\ufffd')],
+])('a prompt with %s is kept as far as it can be', (_, blocks, expected) => {
+  const history = new HistoryBuilder();
+  history.prompt(blocks, 1);
+  expect(history.history(null).turns[0]?.prompt).toEqual(expected);
+});
+
+test('a session lacks what nobody could read, unless it was said in that session or in one that it continues', () => {
+  const parts = [
+    { n: 1, agent: 'a', sessionId: 'one' },
+    { n: 7, agent: 'b', sessionId: 'two' },
+  ];
+  expect(unknownBefore([], 'a', ['one'])).toBeNull();
+  expect(unknownBefore(parts.slice(0, 1), 'a', ['one'])).toBeNull();
+  expect(unknownBefore(parts.slice(0, 1), 'a', ['later', 'one'])).toBeNull();
+  expect(unknownBefore(parts, 'a', ['one'])).toBe(7);
+  expect(unknownBefore(parts, 'b', ['two'])).toBe(1);
+  expect(unknownBefore(parts, 'a', [])).toBe(7);
+  expect(unknownBefore(parts.slice(0, 1), 'b', ['one'])).toBe(1);
+});
