@@ -87,6 +87,34 @@ describe('an agent that loads sessions without their history', () => {
     home.expectCodewords('amber', 'birch');
   });
 
+  test.each([
+    ['honest', 'resume', 'consistent'],
+    ['words', 'transcript', 'counted'],
+  ] as const)('a file and an image of a prompt must be there as well: %s', async (load, rung, proof) => {
+    const behaviour = JSON.stringify({ load, embeddedContext: true, image: true });
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['honest', behaviour], QUICK),
+    });
+    const tl = await home.open();
+    await tl.conversation('chat').ask([
+      { type: 'text', text: codeword('amber') },
+      { type: 'resource', resource: { uri: 'file:///notes', text: codeword('birch') } },
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+    ]);
+    await tl.conversation('plain').ask(FIRST);
+    await tl.close();
+    const again = await home.open();
+    const { receipt } = await again.conversation('chat').ask(THIRD);
+    expect(receipt).toMatchObject({ rung, proof, carried: 1, dropped: 0 });
+    if (load === 'words')
+      expect(receipt.tried).toMatchObject([{ failure: expect.stringContaining('without the text of file:///notes') }]);
+    // The model has everything, in whatever way it got there.
+    home.expectCodewords('amber', 'birch', 'cedar');
+    expect(JSON.stringify(home.model.lastRequest()?.raw)).toContain('"data":"aGk="');
+    // Sessions without such things are loaded as before.
+    expect((await again.conversation('plain').ask(SECOND)).receipt).toMatchObject({ rung: 'resume' });
+  });
+
   test('a loaded session must also have the transcript block that we delivered', async () => {
     await using home = await AcpHome.make({
       first: (model, root) => ownAgent(model, root, ['without-load']),

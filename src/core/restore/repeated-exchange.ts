@@ -1,3 +1,5 @@
+import { UNSPACED_MARK } from '../turn/shorten.ts';
+
 /** One message of the history that an agent repeats. */
 export interface RepeatedMessage {
   /** `summary`: the agent's summary of everything before. `note`: a text that the agent wrote in the person's place. */
@@ -7,16 +9,28 @@ export interface RepeatedMessage {
   readonly blocks: readonly string[];
   /** The text without these blocks. */
   readonly beside: string;
+  /** How many images and sounds are in it. */
+  readonly media: number;
 }
 
 /** A message in the person's place and the answers to it. Texts are normalised only where they differ, because there may be many. */
 export class Exchange {
-  readonly #message: RepeatedMessage;
+  #message: RepeatedMessage;
   readonly #replies: string[] = [];
   #normalised: { readonly prompt: string; readonly reply: string } | null = null;
 
   constructor(message: RepeatedMessage) {
     this.#message = message;
+  }
+
+  /** Some agents repeat the images of a message as messages of their own. */
+  belongsTo(next: RepeatedMessage): boolean {
+    return !this.own && this.#replies.length === 0 && (isOnlyMedia(this.#message) || isOnlyMedia(next));
+  }
+
+  add(part: RepeatedMessage): void {
+    const media = this.#message.media + part.media;
+    this.#message = { ...(isOnlyMedia(part) ? this.#message : part), media };
   }
 
   answer(text: string): void {
@@ -32,6 +46,9 @@ export class Exchange {
   get blocks(): readonly string[] {
     return this.#message.blocks;
   }
+  get media(): number {
+    return this.#message.media;
+  }
   get summary(): boolean {
     return this.#message.who === 'summary';
   }
@@ -46,6 +63,16 @@ export class Exchange {
   /** Whether it contains all of the texts, in this order. */
   holds(texts: readonly string[]): boolean {
     return (texts.length === 1 && texts[0] === this.text) || inOrder(this.#plain.prompt, texts.map(unspaced));
+  }
+
+  contains(text: string): boolean {
+    return this.#plain.prompt.includes(unspaced(text));
+  }
+
+  /** Whether it is the text with something left out, which marks of ours stand for. */
+  isShortOf(text: string): boolean {
+    const kept = this.#plain.prompt.split(UNSPACED_MARK);
+    return kept.length > 1 && kept.every(hasWords) && inOrder(unspaced(text), kept);
   }
 
   /** An agent whose stream broke sends the beginning twice and keeps it once. An agent may also keep more than it sent. */
@@ -64,10 +91,16 @@ export class Exchange {
 export function exchangesOf(repeated: readonly RepeatedMessage[]): Exchange[] {
   const exchanges: Exchange[] = [];
   for (const message of repeated) {
-    if (message.who !== 'agent') exchanges.push(new Exchange(message));
-    else exchanges.at(-1)?.answer(message.text);
+    const last = exchanges.at(-1);
+    if (message.who === 'agent') last?.answer(message.text);
+    else if (last && message.who === 'person' && last.belongsTo(message)) last.add(message);
+    else exchanges.push(new Exchange(message));
   }
   return exchanges;
+}
+
+function isOnlyMedia({ text, media }: RepeatedMessage): boolean {
+  return media > 0 && !hasWords(text);
 }
 
 function inOrder(whole: string, texts: readonly string[]): boolean {

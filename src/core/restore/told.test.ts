@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { shorten } from '../turn/shorten.ts';
 import type { RepeatedMessage } from './repeated-exchange.ts';
 import { compareTold, type ToldTurn } from './told.ts';
 
@@ -16,10 +17,11 @@ const person = (text: string, ...blocks: string[]): RepeatedMessage => ({
   text,
   blocks,
   beside: text,
+  media: 0,
 });
-const agent = (text: string): RepeatedMessage => ({ who: 'agent', text, blocks: [], beside: text });
-const note = (text: string): RepeatedMessage => ({ who: 'note', text, blocks: [], beside: text });
-const summary = (text: string): RepeatedMessage => ({ who: 'summary', text, blocks: [], beside: text });
+const agent = (text: string): RepeatedMessage => ({ who: 'agent', text, blocks: [], beside: text, media: 0 });
+const note = (text: string): RepeatedMessage => ({ who: 'note', text, blocks: [], beside: text, media: 0 });
+const summary = (text: string): RepeatedMessage => ({ who: 'summary', text, blocks: [], beside: text, media: 0 });
 
 const TOLD = [turn(1, 'Say one.', 'one'), turn(2, 'Say two.', 'two'), turn(3, 'Say one.', 'one again')];
 const REPEATED = [
@@ -188,11 +190,63 @@ test('where nothing has to be there, nothing is shown by it', () => {
   expect(compareTold(REPEATED, TOLD)).toEqual({ kind: 'consistent', found: 3, condensedTo: 0 });
 });
 
-test('commands to the agent and pictures are not looked for', () => {
-  const picture = turn(2, '', 'seen', { prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] });
-  expect(compareTold(REPEATED.slice(0, 2), [TOLD[0] as ToldTurn, turn(2, '/compact', 'done'), picture]).kind).toBe(
-    'consistent',
-  );
+test('commands to the agent are not looked for', () => {
+  expect(compareTold(REPEATED.slice(0, 2), [TOLD[0] as ToldTurn, turn(2, '/compact', 'done')]).kind).toBe('consistent');
+});
+
+describe('what a prompt has beside its text', () => {
+  const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' } as const;
+  const file = { type: 'resource', resource: { uri: 'file:///notes', text: 'The door\n is red.' } } as const;
+  const blob = { type: 'resource', resource: { uri: 'file:///a.png', blob: 'AAAA', mimeType: 'image/png' } } as const;
+  const told = (...more: ToldTurn['prompt']) => [
+    turn(1, 'Look.', 'seen', { prompt: [{ type: 'text', text: 'Look.' }, ...more] }),
+  ];
+  const shown = (text: string, media = 0) => [{ ...person(text), media }, agent('seen')];
+
+  test.each<[string, RepeatedMessage[], ToldTurn[]]>([
+    ['an image as an image', shown('Look.', 1), told(image)],
+    ['an image as a link', shown('Look.[@image](data:image/png;base64,AAAA)'), told(image)],
+    ['an image as a message after the text', [person('Look.'), ...shown('', 1)], told(image)],
+    ['an image as a message before the text', [{ ...person(''), media: 1 }, ...shown('Look.')], told(image)],
+    ['an image in a file', shown('Look.[@a.png](file:///a.png)', 1), told(blob)],
+    ['a file as text around it', shown('Look.\n<context ref="file:///notes">\nThe door is red.</context>'), told(file)],
+    ['a file before the text', shown('@file:///notes The door is red. Look.'), told(file)],
+    ['images of a block before it', shown('Look.', 2), [{ ...(told()[0] as ToldTurn), images: 2 }]],
+    ['nothing, as a summary stands for it', [...shown('Look.'), summary('It looked.')], told(image, file)],
+  ])('is found: %s', (_, repeated, turns) => {
+    expect(compareTold(repeated, turns).kind).toBe('consistent');
+  });
+
+  test.each<[string, RepeatedMessage[], ToldTurn[], RegExp]>([
+    ['an image', shown('Look.'), told(image), /^turn 1 is repeated without an image or a sound$/],
+    ['one of two', shown('Look.', 1), told(image, image), /without an image/],
+    [
+      'an image that only the file mentions',
+      shown('Look. An image.'),
+      told(image, { ...file, resource: { uri: 'x:', text: 'An image.' } }),
+      /without an image/,
+    ],
+    ['the text of a file', shown('@file:///notes Look.'), told(file), /without the text of file:\/\/\/notes$/],
+    ['images of a block before it', shown('Look.'), [{ ...(told()[0] as ToldTurn), images: 2 }], /without 2 images/],
+  ])('is missed: %s', (_, repeated, turns, detail) => {
+    const compared = compareTold(repeated, turns);
+    expect(compared).toMatchObject({ kind: 'lacking', what: 'content' });
+    expect(compared).toMatchObject({ detail: expect.stringMatching(detail) });
+  });
+
+  test('a prompt that is nothing but an image must be there as well', () => {
+    const only = [...TOLD.slice(0, 1), turn(2, '', 'seen', { prompt: [image] })];
+    expect(compareTold(REPEATED.slice(0, 2), only)).toMatchObject({ kind: 'lacking', what: 'turn' });
+    expect(compareTold([...REPEATED.slice(0, 2), ...shown('', 1)], only).kind).toBe('consistent');
+  });
+});
+
+test('a prompt that a replay has shortened is recognised, and another is not', () => {
+  const long = `begin ${'x '.repeat(5_000)} end`;
+  const replayed = [turn(1, long, null, { replayed: true })];
+  expect(compareTold([person(shorten(long, 500)), agent('ok')], replayed).kind).toBe('consistent');
+  expect(compareTold([person(shorten(`other ${long}`, 500)), agent('ok')], replayed).kind).toBe('lacking');
+  expect(compareTold([person(shorten(long, 500)), agent('ok')], [turn(1, long, null)]).kind).toBe('lacking');
 });
 
 test('any history that is repeated is consistent, and without any one of its turns it is not', () => {

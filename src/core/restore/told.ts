@@ -1,4 +1,4 @@
-import type { Prompt } from '../turn/content.ts';
+import { type ContentBlock, type Prompt, promptText } from '../turn/content.ts';
 import { type Exchange, exchangesOf, hasWords, type RepeatedMessage, unspaced } from './repeated-exchange.ts';
 
 /**
@@ -12,6 +12,10 @@ export interface ToldTurn {
   readonly prompt: Prompt;
   /** The hash of the transcript block before the prompt; null: there was none. */
   readonly block: string | null;
+  /** Images that followed that block; left out: none. */
+  readonly images?: number;
+  /** The prompt was told by a replay, which may have shortened it and left out images. */
+  readonly replayed?: true;
   /** What it answered; null: not known, or the session may have less. */
   readonly reply: string | null;
   /** False: the turn did not complete, so the session may lack it or have a part of it. */
@@ -24,8 +28,8 @@ export type Comparison =
    * one that the agent repeats before its newest summary, or not at all because of it; 0: none.
    */
   | { readonly kind: 'consistent'; readonly found: number; readonly condensedTo: number }
-  /** The session lacks a part of what it was told. */
-  | { readonly kind: 'lacking'; readonly detail: string }
+  /** The session lacks a part of what it was told: `turn`, a turn or its answer; `content`, something of a prompt beside its text. */
+  | { readonly kind: 'lacking'; readonly what: 'turn' | 'content'; readonly detail: string }
   /** The session has more than it was told: somebody else has used it. */
   | { readonly kind: 'beyond'; readonly detail: string };
 
@@ -46,6 +50,8 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
   for (const turn of told.toReversed()) {
     const at = turn.certain ? lastMatch(exchanges, turn, before) : -1;
     if (at !== -1) {
+      const missing = at < newest ? null : missingIn(exchanges[at] as Exchange, turn);
+      if (missing !== null) return { kind: 'lacking', what: 'content', detail: withoutText(turn, missing) };
       if (at < newest) condensedTo = Math.max(condensedTo, turn.n);
       stretch(at + 1, turn, exchanges[at] ?? null);
       before = at;
@@ -56,7 +62,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
       const summary = exchanges.slice(0, before).findLastIndex((exchange) => exchange.summary);
       stretch(summary + 1, null, null);
       if (summary === -1 || foundIn(stretches) === 0)
-        return { kind: 'lacking', detail: lackingText(exchanges, turn, told.length) };
+        return { kind: 'lacking', what: 'turn', detail: lackingText(exchanges, turn, told.length) };
       condensedTo = Math.max(condensedTo, turn.n);
       turns = [];
       break;
@@ -132,6 +138,35 @@ function restOf(message: string, turns: readonly ToldTurn[]): string {
   return longestFirst.reduce((rest, text) => rest.replaceAll(text, ''), unspaced(message));
 }
 
+/**
+ * What is missing of a prompt beside its text; null: nothing. Agents write these things in their own ways. Text in a file must be
+ * there; of an image or a sound, something must be there that stands for it.
+ */
+function missingIn(exchange: Exchange, turn: ToldTurn): string | null {
+  if (turn.replayed) return null;
+  const file = turn.prompt.find((block) => fileText(block) !== null && !exchange.contains(fileText(block) ?? ''));
+  if (file?.type === 'resource') return `the text of ${file.resource.uri}`;
+  const media = turn.prompt.filter(isMedia).length + (turn.images ?? 0);
+  if (media === 0 || exchange.media >= media) return null;
+  const files = turn.prompt.map((block) => unspaced(fileText(block) ?? '')).filter(hasWords);
+  const own = files.reduce((rest, text) => rest.replace(text, ''), restOf(exchange.beside, [turn]));
+  const words = own.match(STANDS_FOR_MEDIA)?.length ?? 0;
+  const missing = media - exchange.media - words;
+  if (missing <= 0) return null;
+  return missing === 1 ? 'an image or a sound' : `${missing} images or sounds`;
+}
+
+const STANDS_FOR_MEDIA = /image|audio|picture/gi;
+
+function fileText(block: ContentBlock): string | null {
+  return block.type === 'resource' && 'text' in block.resource ? block.resource.text : null;
+}
+
+function isMedia(block: ContentBlock): boolean {
+  if (block.type === 'image' || block.type === 'audio') return true;
+  return block.type === 'resource' && 'blob' in block.resource && /^image\//.test(block.resource.mimeType ?? '');
+}
+
 /** Whether an agent that repeats it would repeat it unchanged. */
 function isPlain({ prompt }: ToldTurn): boolean {
   return prompt.every(({ type }) => type === 'text') && !isCommand(prompt);
@@ -145,17 +180,18 @@ function lastMatch(exchanges: readonly Exchange[], turn: ToldTurn, before: numbe
   return -1;
 }
 
-function matches(exchange: Exchange, { prompt, block, reply, certain }: ToldTurn): boolean {
+function matches(exchange: Exchange, { prompt, block, reply, certain, replayed }: ToldTurn): boolean {
   const texts = textsOf(prompt);
-  if (exchange.own || !exchange.holds(texts)) return false;
+  if (exchange.own || !(exchange.holds(texts) || (replayed && exchange.isShortOf(promptText(prompt))))) return false;
   if (!certain) return texts.some(hasWords);
   if (block !== null && !exchange.blocks.includes(block)) return false;
   return reply === null || exchange.replies(reply);
 }
 
-/** Commands to the agent are not repeated as we sent them, and images have nothing to compare. */
+/** Commands to the agent are not repeated as we sent them. */
 function mustBeThere({ prompt, certain }: ToldTurn): boolean {
-  return certain && textsOf(prompt).some(hasWords) && !isCommand(prompt);
+  const hasContent = prompt.some((block) => isMedia(block) || fileText(block) !== null);
+  return certain && (hasContent || textsOf(prompt).some(hasWords)) && !isCommand(prompt);
 }
 
 function isCommand(prompt: Prompt): boolean {
@@ -168,6 +204,10 @@ function textsOf(prompt: Prompt): string[] {
 
 function beyondText(others: number): string {
   return `it has ${others} more ${others === 1 ? 'prompt' : 'prompts'} than we sent`;
+}
+
+function withoutText({ n }: ToldTurn, missing: string): string {
+  return `turn ${n} is repeated without ${missing}`;
 }
 
 function lackingText(exchanges: readonly Exchange[], turn: ToldTurn, told: number): string {

@@ -32,7 +32,7 @@ export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> 
 
 /** What replaying a record tells a session: the prompt. What it answered this time is no part of the record. */
 export function toldByReplay({ n, prompt }: TurnRecord): ToldTurn {
-  return { n, prompt, block: null, reply: null, certain: true };
+  return { n, prompt, block: null, replayed: true, reply: null, certain: true };
 }
 
 export function isOf(record: TurnRecord, { id, agent }: Session): boolean {
@@ -41,7 +41,8 @@ export function isOf(record: TurnRecord, { id, agent }: Session): boolean {
 
 function toldBy({ n, prompt, parts, outcome }: TurnRecord, sent: Sent | null): ToldTurn {
   const certain = outcome === 'completed';
-  return { n, prompt, block: sent?.delivered?.hash ?? null, reply: certain ? replyText(parts) : null, certain };
+  const { hash: block = null, images = 0 } = sent?.delivered ?? {};
+  return { n, prompt, block, images, reply: certain ? replyText(parts) : null, certain };
 }
 
 async function sentWith(records: readonly TurnRecord[], held: Held): Promise<Map<number, Sent | null>> {

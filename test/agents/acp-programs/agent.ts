@@ -13,14 +13,14 @@ import {
   RequestError,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk';
-import { askModel, type Message } from './model.ts';
+import { askModel, type Block, type Message } from './model.ts';
 import { runTool } from './tool.ts';
 
 export interface Behaviour {
   readonly name: string;
   readonly version?: string;
   /** What `session/load` does; left out: there is none. */
-  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated' | 'dies' | 'leaves';
+  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated' | 'words' | 'silent' | 'dies' | 'leaves';
   /** Opens a session again without repeating it. */
   readonly resume?: boolean;
   /** The ids of the sessions that it lists, in any directory; left out: it lists none. */
@@ -95,7 +95,9 @@ export function runAgent(behaviour: Behaviour): void {
       const messages = isId(params.sessionId) ? loaded(params.sessionId) : null;
       if (messages === null) throw notFound(params.sessionId);
       const held = behaviour.load === 'empty' ? [] : behaviour.load === 'truncated' ? messages.slice(0, 2) : messages;
-      const said = behaviour.load === 'wrong' ? OTHERS : held;
+      const said = behaviour.load === 'wrong' ? OTHERS : behaviour.load === 'words' ? held.map(wordsOf) : held;
+      // As agents do whose own lines break there.
+      if (behaviour.load === 'silent' && /[\u2028\u2029]/.test(JSON.stringify(said))) return new Promise(() => {});
       sessions.set(params.sessionId, {
         id: params.sessionId,
         cwd: params.cwd,
@@ -126,7 +128,7 @@ export function runAgent(behaviour: Behaviour): void {
     .onRequest('session/prompt', async ({ params }) => {
       const session = find(params.sessionId);
       session.abort = new AbortController();
-      session.messages.push({ role: 'user', content: [{ type: 'text', text: params.prompt.map(textOf).join('') }] });
+      session.messages.push({ role: 'user', content: contentOf(params.prompt, behaviour) });
       keep(session);
       if (behaviour.restless && session.mode !== 'usual') {
         session.mode = 'usual';
@@ -197,6 +199,9 @@ async function replay(sessionId: string, messages: readonly Message[], tell: Tel
     const sessionUpdate = role === 'user' ? 'user_message_chunk' : 'agent_message_chunk';
     for (const block of content) {
       if (block.type === 'text') await tell(sessionId, { sessionUpdate, content: { type: 'text', text: block.text } });
+      if (block.type !== 'image') continue;
+      const { data, media_type: mimeType } = block.source;
+      await tell(sessionId, { sessionUpdate, content: { type: 'image', data, mimeType } });
     }
   }
 }
@@ -214,8 +219,24 @@ function loaded(id: string): Message[] | null {
   }
 }
 
+/** The text of a prompt in one block, then the files and images of it. */
+function contentOf(prompt: readonly ContentBlock[], { embeddedContext }: Behaviour): Block[] {
+  const more = prompt.flatMap((block): Block[] => {
+    if (block.type === 'image')
+      return [{ type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } }];
+    const text = block.type === 'resource' && 'text' in block.resource ? block.resource.text : null;
+    return text === null || !embeddedContext ? [] : [{ type: 'text', text: `\n<file>\n${text}\n</file>` }];
+  });
+  return [{ type: 'text', text: prompt.map(textOf).join('') }, ...more];
+}
+
+/** As qwen loads a session: without the files and images of its prompts. */
+function wordsOf({ role, content }: Message): Message {
+  return { role, content: role === 'user' ? content.slice(0, 1) : content };
+}
+
 /** Like the least careful real agents: no separator between two blocks, and only the address of a resource. */
 function textOf(block: ContentBlock): string {
   if (block.type === 'text') return block.text;
-  return block.type === 'resource' ? `@${block.resource.uri}` : `[${block.type}]`;
+  return block.type === 'resource' ? `@${block.resource.uri}` : '';
 }

@@ -2,6 +2,10 @@
 
 export type Block =
   | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image';
+      readonly source: { readonly type: 'base64'; readonly media_type: string; readonly data: string };
+    }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown }
   | { readonly type: 'tool_result'; readonly tool_use_id: string; readonly content: string };
 

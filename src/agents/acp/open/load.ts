@@ -43,7 +43,8 @@ export async function loadSession(
   // If it is gone, it may have been in the middle of the history. Then nothing is missing.
   session.connection.throwIfGone();
   if (compared.kind === 'lacking') {
-    memory.loadedIncomplete(id, compared.detail);
+    // An agent that loses only a picture still loads the sessions that have none.
+    if (compared.what === 'turn') memory.loadedIncomplete(id, compared.detail);
     const message = `the agent opened the session without its history: ${compared.detail}`;
     return { ok: false, reason: 'lacking', message };
   }

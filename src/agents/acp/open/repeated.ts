@@ -11,6 +11,7 @@ const MOST_BLOCKS = 100;
 interface Message {
   who: 'person' | 'agent' | 'summary';
   texts: string[];
+  media: number;
   messageId: unknown;
 }
 
@@ -53,12 +54,12 @@ export class RepeatedHistory {
   }
 
   messages(): RepeatedMessage[] {
-    return this.#messages.map(({ who, texts }) => {
+    return this.#messages.map(({ who, texts, media }) => {
       const text = texts.join('');
       const blocks = who === 'person' ? [...blocksIn(text)] : [];
       const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
       const speaker = who === 'summary' ? who : (this.#ownWords?.(who, text) ?? who);
-      return { who: speaker, text, blocks: blocks.map(hashOf), beside };
+      return { who: speaker, text, blocks: blocks.map(hashOf), beside, media };
     });
   }
 
@@ -66,8 +67,11 @@ export class RepeatedHistory {
     const last = this.#messages.at(-1);
     const same = !this.#closed && last?.who === who && last.messageId === messageId;
     this.#closed = false;
-    if (same) last?.texts.push(textOf(content));
-    else this.#messages.push({ who, texts: [textOf(content)], messageId });
+    const media = isMedia(content) ? 1 : 0;
+    if (same && last) {
+      last.texts.push(textOf(content));
+      last.media += media;
+    } else this.#messages.push({ who, texts: [textOf(content)], media, messageId });
   }
 }
 
@@ -85,6 +89,17 @@ function* blocksIn(text: string): Generator<string> {
     if (tries === MOST_BLOCKS) return;
   }
 }
+
+/** An image or a sound; some agents repeat it as a link to a file that they made. */
+function isMedia(content: unknown): boolean {
+  if (!isObject(content)) return false;
+  if (content.type === 'image' || content.type === 'audio') return true;
+  const file = isObject(content.resource) ? content.resource : content;
+  return MEDIA_TYPE.test(String(file.mimeType ?? '')) || MEDIA_FILE.test(String(file.uri ?? ''));
+}
+
+const MEDIA_TYPE = /^(?:image|audio)\//;
+const MEDIA_FILE = /\.(?:png|jpe?g|gif|webp|wav|mp3)$/i;
 
 function textOf(content: unknown): string {
   if (!isObject(content)) return '';
