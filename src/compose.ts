@@ -24,6 +24,7 @@ import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
+import type { Sandboxes } from './ports/sandbox.ts';
 import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
@@ -69,7 +70,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents,
-    sandboxes: directorySandboxes({ root: sandboxRoot(setup), home, place: placeOf(home), identify, endMarked }),
+    sandboxes: sandboxesOf(setup),
     processes: systemProcesses,
     clock: systemClock,
     settings: {
@@ -227,6 +228,11 @@ async function openStore({ settings, base, home }: Setup): Promise<Store> {
   return openSqliteStore({ file: resolve(base, path), clock: systemClock, boot: bootId() });
 }
 
+function sandboxesOf(setup: Setup): Sandboxes {
+  const { home } = setup;
+  return directorySandboxes({ root: sandboxRoot(setup), home, place: placeOf(home), identify, endMarked });
+}
+
 function sandboxRoot({ settings, base, home }: Setup): string {
   return settings.sandbox.root === undefined ? join(home, 'sandboxes') : resolve(base, settings.sandbox.root);
 }
@@ -258,6 +264,7 @@ export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
       root: sandboxRoot(setup),
       isOurs: settings.sandbox.root === undefined,
       aside: join(home, 'aside'),
+      ...sandboxesOf(setup),
     },
     reap: () => freeDead(conversationLeases(store), systemProcesses),
     agentNames: async () => new Set((await composeAgents(setup)).agents.keys()),

@@ -6,6 +6,7 @@ import type { ProcessIdentity } from '../core/process.ts';
 import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Census, CensusSession } from '../ports/store/census.ts';
 import type { SessionChange } from '../ports/store/sessions.ts';
 import type { Store } from '../ports/store.ts';
@@ -15,7 +16,7 @@ export interface DoctorParts {
   readonly store: Store;
   readonly processes: Processes;
   readonly place: string;
-  readonly sandboxes: {
+  readonly sandboxes: Pick<Sandboxes, 'find' | 'remove'> & {
     readonly root: string;
     /** The root is inside the data home; elsewhere, other data homes may have sandboxes there, too. */
     readonly isOurs: boolean;
@@ -36,7 +37,15 @@ type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
  * A new check is one function below and one entry here. The order is the one to repair in: a dead holder is cleared first,
  * and then what it held is found to be free.
  */
-const CHECKS: readonly Check[] = [checkLeases, checkTurns, checkTasks, checkProcesses, checkSessions, checkSandboxes];
+const CHECKS: readonly Check[] = [
+  checkLeases,
+  checkTurns,
+  checkTasks,
+  checkProcesses,
+  checkSessions,
+  checkSandboxes,
+  checkErased,
+];
 
 /** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
 export async function examine(parts: DoctorParts): Promise<Finding[]> {
@@ -201,6 +210,40 @@ async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promi
     remedy: isOurs ? `Move it to ${aside}.` : null,
     repair: () => moveAside(join(root, name), aside, name),
   }));
+}
+
+/**
+ * What agents wrote for conversations that were erased. It is deleted only where the erasure was to delete it and did not come to
+ * its end; the rest was left on purpose, and a person is told of it.
+ */
+async function checkErased({ store, sandboxes }: DoctorParts, { erased }: Census): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { owner, conversation, sandbox, toDelete } of erased) {
+    const path = await sandboxes.find(sandbox);
+    // Several that are erased may have shared one.
+    if (path === null || findings.some(({ subject }) => subject === `directory ${path}`)) continue;
+    const as = owner === 'local' ? '' : ` --as ${owner}`;
+    const how =
+      sandbox === conversation
+        ? `"throughline erase ${conversation} --sandbox --yes${as}" deletes it.`
+        : 'It had a name and was shared; delete it by hand.';
+    const found = { check: 'erased', subject: `directory ${path}` };
+    if (toDelete) {
+      findings.push({
+        ...found,
+        problem: `It was to be deleted with the conversation ${conversation}, and is still there.`,
+        remedy: 'Delete it.',
+        repair: async () => {
+          await store.eraseConversation(owner, conversation, { sandbox: path }); // refused when somebody works in it by now
+          await sandboxes.remove(sandbox);
+        },
+      });
+    } else {
+      const problem = `The conversation ${conversation} was erased. What its agents wrote is still here. ${how}`;
+      findings.push({ ...found, problem, remedy: null, isNote: true, repair: async () => {} });
+    }
+  }
+  return findings;
 }
 
 async function moveAside(path: string, aside: string, name: string): Promise<void> {

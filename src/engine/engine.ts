@@ -16,6 +16,8 @@ import type {
   Bounded,
   ConversationSpec,
   Engine,
+  Erased,
+  EraseOptions,
   ForkOptions,
   ListOptions,
   PermissionFilter,
@@ -25,6 +27,7 @@ import type {
 import type { Enqueued } from '../ports/store/turns.ts';
 import { listAgents } from './intake/agents.ts';
 import { checkAgent, ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
+import { erase } from './intake/erase.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
 import { retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
@@ -119,9 +122,8 @@ class EmbeddedEngine implements Engine {
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
   }
 
-  async erase(conversation: string): Promise<void> {
-    const { id } = await this.#find(conversation);
-    await this.#store.eraseConversation(this.owner, id);
+  erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
+    return erase(this.#parts, this.owner, conversation, options);
   }
 
   // ── turns ──

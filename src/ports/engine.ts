@@ -36,10 +36,12 @@ export interface Engine {
   rename(conversation: string, title: string): Promise<PublicConversation>;
 
   /**
-   * Deletes all that was said in it and frees its key; only `verify`, by its id, still finds it. What agents have written
-   * themselves (their sessions, the working directory) is not touched. `conflict` while a turn, or a task in it, is open.
+   * Deletes all that was said in it and frees its key; only `verify`, by its id, still finds it. Returns what agents have written
+   * themselves and what is still there. `conflict` while a turn, or a task in it, is open. With `sandbox`, its own sandbox is
+   * deleted as well, also of a conversation that was erased before, by its id. `refused` when the sandbox is shared, or when
+   * another conversation works in it; then nothing is erased. A directory that the caller named is never deleted.
    */
-  erase(conversation: string): Promise<void>;
+  erase(conversation: string, options?: EraseOptions): Promise<Erased>;
 
   /**
    * Stores a prompt and returns at once, before any agent is started. `follow` after `seq` to see what happens. The first prompt
@@ -138,6 +140,23 @@ export interface ConversationSpec {
   readonly sandbox?: string;
   readonly restore?: RestoreOverride;
 }
+
+export interface EraseOptions {
+  /** Also delete its own sandbox: the work and the sessions of its agents in it. Left out: no. */
+  readonly sandbox?: boolean;
+}
+
+export interface Erased {
+  /** The id of the conversation. */
+  readonly erased: string;
+  /** What is still there, outside of the store. */
+  readonly remains: readonly Remains[];
+}
+
+/** The sandbox of the conversation · the directory that the caller named · a session that its agent keeps elsewhere. */
+export type Remains =
+  | { readonly what: 'sandbox' | 'directory'; readonly where: string }
+  | { readonly what: 'session'; readonly where: string; readonly agent: string; readonly sessionId: string };
 
 export interface ListOptions {
   readonly limit?: number;

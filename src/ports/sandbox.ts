@@ -11,6 +11,13 @@ export interface Sandboxes {
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
    */
   open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
+  /** The real path of the sandbox `id`, links above it resolved; null: there is none. Creates nothing. */
+  find(id: string): Promise<string | null>;
+  /**
+   * Deletes the sandbox `id` with everything in it; may be repeated. Links are removed and never followed. Whoever calls has made
+   * sure that nobody needs it. Throws `refused` when a part of it cannot be deleted.
+   */
+  remove(id: string): Promise<void>;
   /**
    * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at this process's
    * working directory. Throws `refused` when there is no such directory. Creates nothing.

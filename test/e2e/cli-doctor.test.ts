@@ -115,6 +115,37 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
 
+test('what an erased conversation left is listed and no fault; what was to be deleted with it is deleted', async () => {
+  await home.ok('send', 'notes', 'The codeword is swordfish.');
+  const erasing = await home.run('erase', 'notes', '--yes');
+  const [, id = ''] = /Its id was (\S+)\./.exec(erasing.stdout) ?? [];
+  const delete_ = `"throughline erase ${id} --sandbox --yes" deletes it.`;
+  expect(erasing.stderr).toContain(`Still there: the sandbox ${at('sandboxes', id)}. ${delete_}`);
+  const listed = await home.ok('doctor', '--fix');
+  expect(listed).toContain(
+    `directory ${at('sandboxes', id)}: The conversation ${id} was erased. What its agents wrote`,
+  );
+  expect(listed).toContain('No problems found.');
+  expect(foundIn(await home.ok('doctor', '--json'))).toMatchObject([{ check: 'erased', isNote: true, remedy: null }]);
+  expect(existsSync(at('sandboxes', id))).toBe(true);
+  // As if the process had been killed between the two steps of "erase --sandbox".
+  const db = new DatabaseSync(at('throughline.db'));
+  db.exec('UPDATE erasures SET sandbox = 1');
+  db.close();
+  expect((await home.run('doctor')).code).toBe(1);
+  expect(await home.ok('doctor', '--fix')).toContain('and is still there.\n  repaired: Delete it.');
+  expect(readdirSync(at('sandboxes'))).toEqual([]);
+  expect(await home.ok('doctor')).toMatch(/^No problems found\./);
+});
+
+test('erase --sandbox leaves nothing that a doctor could find', async () => {
+  await home.ok('send', 'notes', 'The codeword is swordfish.');
+  const [{ erased, remains }] = await home.lines('erase', 'notes', '--sandbox', '--yes');
+  expect([readdirSync(at('sandboxes')), remains]).toEqual([[], []]);
+  expect(foundIn(await home.ok('doctor', '--json'))).toEqual([]);
+  expect(await home.ok('verify', erased)).toMatch(/^intact/);
+});
+
 test('where other data homes may have sandboxes, too, none is moved', async () => {
   const [root, orphan] = [join(home.path, 'shared'), '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398'];
   mkdirSync(join(root, orphan), { recursive: true });

@@ -14,6 +14,8 @@ import type {
   AnswerOptions,
   ConversationSpec,
   Engine,
+  Erased,
+  EraseOptions,
   ForkOptions,
   Hint,
   ListOptions,
@@ -74,8 +76,9 @@ export class HttpEngine implements Engine {
     return this.caller.ask('renameConversation', { params: await this.#at(conversation), body: { title } });
   }
 
-  async erase(conversation: string): Promise<void> {
-    await this.caller.ask('eraseConversation', { params: await this.#at(conversation), repeatable: false });
+  async erase(conversation: string, { sandbox }: EraseOptions = {}): Promise<Erased> {
+    const params = await this.#at(conversation);
+    return this.caller.ask('eraseConversation', { params, query: { sandbox }, within: 'longMs', repeatable: false });
   }
 
   // ── turns ──

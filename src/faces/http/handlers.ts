@@ -30,11 +30,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   },
   getConversation: ({ engine, params }) => engine.conversation(params.conversation),
   renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
-  async eraseConversation({ engine, params }) {
-    const { id } = await engine.conversation(params.conversation);
-    await engine.erase(id);
-    return { erased: id };
-  },
+  eraseConversation: ({ engine, params, query }) => engine.erase(params.conversation, query),
   summarise: ({ engine, params }) => engine.summary(params.conversation),
   show: ({ engine, params }) => engine.show(params.conversation, { most: MOST_AT_ONCE }),
   async listSessions({ engine, params: { conversation } }) {

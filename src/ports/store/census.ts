@@ -11,6 +11,8 @@ export interface Census {
   readonly standings: readonly Standing[];
   /** The ids of all sandboxes that conversations have. */
   readonly sandboxes: readonly string[];
+  /** Those of them that only erased conversations have. */
+  readonly erased: readonly CensusErased[];
   /** Unfinished tasks. */
   readonly tasks: readonly CensusTask[];
 }
@@ -28,6 +30,15 @@ export interface CensusSession {
   readonly held: boolean;
   /** Open turns of its conversation. */
   readonly open: number;
+}
+
+/** A conversation that was erased, and the sandbox that it had. */
+export interface CensusErased {
+  readonly owner: string;
+  readonly conversation: string;
+  readonly sandbox: string;
+  /** The sandbox was to be deleted as well. */
+  readonly toDelete: boolean;
 }
 
 export interface CensusTask {

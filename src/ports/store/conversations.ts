@@ -1,5 +1,6 @@
 import type { Conversation, TitleSource } from '../../core/conversation.ts';
 import type { ExportedConversation } from '../../core/portable.ts';
+import type { Session } from '../../core/restore/session.ts';
 
 /** Making, finding, copying and erasing conversations. */
 export interface ConversationStore {
@@ -25,9 +26,24 @@ export interface ConversationStore {
   /**
    * Erases everything that was said in it. From now on it is `not_found`, and its key is free. What stays: numbers, kinds and times
    * of its events, what `verify` needs, sums of usage, and tasks that worked in it, without their texts. The holder of its lease
-   * loses it. `conflict` while a turn, or such a task, is open.
+   * loses it. `conflict` while a turn, or such a task, is open. Returns what it had outside of the store.
+   * `sandbox`: the real path of its sandbox, which the caller deletes next; that is noted. `refused` when another conversation, of
+   * any owner, or an unfinished task works in it. A conversation that was erased before is then found as well.
    */
-  eraseConversation(owner: string, conversation: string): Promise<void>;
+  eraseConversation(owner: string, conversation: string, options?: { sandbox?: string }): Promise<Erasure>;
+  /** A conversation that this owner has erased, by its id. */
+  findErased(owner: string, conversation: string): Promise<Pick<Conversation, 'id' | 'sandbox' | 'place'> | null>;
+}
+
+/** What an erased conversation had outside of the store. */
+export interface Erasure {
+  readonly cwd: string | null;
+  /** Those that it had used here. Empty: it was erased before. */
+  readonly sessions: readonly ErasedSession[];
+}
+
+export interface ErasedSession extends Pick<Session, 'id' | 'agent' | 'process'> {
+  readonly storage: string;
 }
 
 export interface NewConversation

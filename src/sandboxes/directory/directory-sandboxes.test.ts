@@ -2,6 +2,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -36,6 +37,55 @@ const open = (id: string, cwd: string | null = null) =>
   directorySandboxes({ root, place: 'here', identify, endMarked }).open(id, { cwd });
 const refused = (message?: RegExp) =>
   expect.objectContaining({ code: 'refused', message: expect.stringMatching(message ?? /./) });
+
+describe('deleting', () => {
+  const sandboxes = () => directorySandboxes({ root, place: 'here', identify, endMarked });
+
+  test('removes all of one sandbox and nothing of another, and can be repeated', async () => {
+    const [one, other] = [await open('one'), await open('other')];
+    for (const { work, state } of [one, other])
+      for (const path of [work, state]) writeFileSync(join(path, 'file'), 'x');
+    expect(await sandboxes().find('one')).toBe(join(root, 'one'));
+    await sandboxes().remove('one');
+    await sandboxes().remove('one');
+    expect(readdirSync(root)).toEqual(['other']);
+    expect(readFileSync(join(other.work, 'file'), 'utf8')).toBe('x');
+    expect(await sandboxes().find('one')).toBeNull();
+    expect(await sandboxes().find('other')).toBe(join(root, 'other'));
+  });
+
+  test('removes links and never what they lead to, wherever they are', async () => {
+    const outside = join(base, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'precious'), 'kept');
+    mkdirSync(join(root, 'linked'), { recursive: true });
+    symlinkSync(outside, join(root, 'linked', 'work'));
+    const { work, state } = await open('inside');
+    symlinkSync(outside, join(work, 'folder'));
+    symlinkSync(join(outside, 'precious'), join(state, 'file'));
+    symlinkSync('/nowhere', join(state, 'broken'));
+    symlinkSync(outside, join(root, 'whole'));
+    for (const id of ['linked', 'inside', 'whole']) {
+      expect(await sandboxes().find(id)).toBe(join(root, id));
+      await sandboxes().remove(id);
+    }
+    expect(readdirSync(root)).toEqual([]);
+    expect(readFileSync(join(outside, 'precious'), 'utf8')).toBe('kept');
+  });
+
+  test.each(['', '.', '..', '../other', 'a/b', '/etc'])('refuses %j: it is no id', async (id) => {
+    await open('one');
+    await expect(sandboxes().remove(id)).rejects.toEqual(refused(/not a valid sandbox id/));
+    await expect(sandboxes().find(id)).rejects.toEqual(refused(/not a valid sandbox id/));
+    expect(readdirSync(root)).toEqual(['one']);
+  });
+
+  test('finds none below a root that does not exist', async () => {
+    expect(await sandboxes().find('one')).toBeNull();
+    await sandboxes().remove('one');
+    expect(existsSync(root)).toBe(false);
+  });
+});
 
 describe('opening', () => {
   test('makes a directory for the work and one for the state, for us alone', async () => {

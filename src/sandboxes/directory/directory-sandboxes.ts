@@ -1,4 +1,4 @@
-import { mkdir, realpath, stat } from 'node:fs/promises';
+import { lstat, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
@@ -38,8 +38,36 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       };
       return sandbox;
     },
+    async find(id) {
+      const home = join(root, checkedId(id));
+      return (await exists(home)) ? join(await realpath(root), id) : null;
+    },
+    async remove(id) {
+      const home = join(root, checkedId(id));
+      try {
+        await rm(home, { recursive: true, force: true, maxRetries: 3 });
+      } catch (cause) {
+        const why = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+        throw new ThroughlineError('refused', `Cannot delete all of ${home} (${why}).`, {
+          hint: 'Delete the rest by hand. "throughline doctor" lists it until then.',
+          cause,
+        });
+      }
+    },
     checkDirectory: (path) => named(resolve(path)),
   };
+}
+
+/** Also as a broken link. */
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw error;
+  }
 }
 
 function checkedId(id: string): string {

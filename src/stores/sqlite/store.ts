@@ -19,7 +19,7 @@ import {
   setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
-import { eraseConversation } from './conversations/erase.ts';
+import { eraseConversation, findErased } from './conversations/erase.ts';
 import type { Row } from './conversations/rows.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
@@ -116,6 +116,7 @@ function conversations(access: Access): ConversationStore {
     fork: access.writing(fork),
     importConversation: access.writing(importConversation),
     eraseConversation: access.writing(eraseConversation),
+    findErased: access.reading(findErased),
   };
 }
 

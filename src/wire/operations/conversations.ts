@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { After, Cursor, Limit, Words } from '../parameters.ts';
+import { After, Cursor, Flag, Limit, Words } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Count, Id, RestoreOverride } from '../values/common.ts';
-import { Conversation, Summary } from '../values/conversation.ts';
+import { Conversation, Erased, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
 import { ConversationView } from '../values/rest.ts';
@@ -58,9 +58,11 @@ export const conversations = {
   },
   eraseConversation: {
     summary:
-      'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified.',
+      'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +
+      'deletes its own sandbox, with the work and the sessions of its agents there. `remains`: what agents wrote and what is still there.',
     scope: 'admin',
-    answer: namedObject('Erased', { erased: z.string() }),
+    query: z.strictObject({ sandbox: optional(Flag) }),
+    answer: Erased,
   },
   summarise: {
     summary: 'Returns an overview of a conversation. As fast for long conversations as for short ones.',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
-import type { SearchHit as HitValue } from '../../ports/engine.ts';
+import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
 import { Count, RestoreOverride, Stranded, Time, Usage } from './common.ts';
 
@@ -26,6 +26,16 @@ export const Conversation = namedObject('Conversation', {
   createdAt: Time,
   updatedAt: Time,
 }) satisfies z.ZodType<PublicConversation>;
+
+const Remains = z.discriminatedUnion('what', [
+  z.strictObject({ what: z.enum(['sandbox', 'directory']), where: z.string() }),
+  z.strictObject({ what: z.literal('session'), where: z.string(), agent: z.string(), sessionId: z.string() }),
+]) satisfies z.ZodType<RemainsValue>;
+
+export const Erased = namedObject('Erased', {
+  erased: z.string(),
+  remains: z.array(Remains),
+}) satisfies z.ZodType<ErasedValue>;
 
 const Moment = z.strictObject({ n: Count, at: Time });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { withTurns } from '../../../src/core/tasks/task-progress.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
+import type { NewConversation } from '../../../src/ports/store/conversations.ts';
 import { added, claimTask, DONE, finish, taskTurn } from './task-world.ts';
 import {
   ANN,
@@ -118,6 +119,60 @@ export function erasing(world: World): void {
     expect(await store.findTurn(ANN, turn)).toBeNull();
   });
 
+  test('tells what it had outside of the store', async () => {
+    const { store } = world;
+    const { conversation } = await said(world, SECRET, { cwd: '/work/notes' });
+    const { cwd, sessions } = await store.eraseConversation(ANN, conversation);
+    expect(cwd).toBe('/work/notes');
+    expect(sessions).toMatchObject([{ agent: 'scripted', storage: 'scripted', process: null }]);
+  });
+
+  test('with its sandbox is refused while somebody else works in that, and changes nothing then', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    const sandbox = '/home/sandboxes/one';
+    const refused = async () => {
+      expect(await codeOf(store.eraseConversation(ANN, conversation, { sandbox }))).toBe('refused');
+      expect(await store.findConversation(ANN, conversation)).not.toBeNull();
+      const { erased } = await store.census();
+      expect(erased.filter((one) => one.conversation === conversation)).toEqual([]);
+    };
+    const other = await newConversation(store, { cwd: `${sandbox}/work/deep` }, 'bob');
+    await refused();
+    await store.eraseConversation('bob', other);
+    const same = await newConversation(store, { cwd: sandbox });
+    await refused();
+    await store.eraseConversation(ANN, same);
+    await added(store, { cwd: `${sandbox}/work` });
+    await refused();
+    await finish(store, await claimTask(store));
+    await newConversation(store, { cwd: `${sandbox}-2` });
+    await newConversation(store, { cwd: '/home/sandboxes' });
+    await store.eraseConversation(ANN, conversation, { sandbox });
+    expect((await store.census()).erased).toEqual(
+      expect.arrayContaining([{ owner: ANN, conversation, sandbox: expect.any(String), toDelete: true }]),
+    );
+  });
+
+  test('its sandbox is found by its id afterwards, by its owner alone, as long as nobody shares it', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    const found = await store.findConversation(ANN, conversation);
+    expect(await store.findErased(ANN, conversation)).toBeNull();
+    await store.eraseConversation(ANN, conversation);
+    const { sandbox, place } = found ?? { sandbox: '', place: '' };
+    expect(await store.findErased(ANN, conversation)).toEqual({ id: conversation, sandbox, place });
+    expect(await store.findErased('bob', conversation)).toBeNull();
+    const noted = { owner: ANN, conversation, sandbox };
+    expect((await store.census()).erased).toEqual([{ ...noted, toDelete: false }]);
+    const path = `/home/sandboxes/${sandbox}`;
+    expect(await codeOf(store.eraseConversation('bob', conversation, { sandbox: path }))).toBe('not_found');
+    expect(await store.eraseConversation(ANN, conversation, { sandbox: path })).toEqual({ cwd: null, sessions: [] });
+    expect((await store.census()).erased).toEqual([{ ...noted, toDelete: true }]);
+    await newConversation(store, { sandbox });
+    expect((await store.census()).erased).toEqual([]);
+  });
+
   test('a claim does not find it, named or not', async () => {
     const { store } = world;
     const { conversation } = await said(world);
@@ -130,9 +185,9 @@ export function erasing(world: World): void {
 }
 
 /** A conversation in which something was said, everywhere where it can be. */
-async function said({ store }: World, text = SECRET) {
+async function said({ store }: World, text = SECRET, set: Partial<NewConversation> = {}) {
   const words = [{ type: 'text', text }] as const;
-  const conversation = await newConversation(store, { key: 'notes' });
+  const conversation = await newConversation(store, { key: 'notes', ...set });
   await enqueue(store, conversation, { prompt: words, requestId: 'once' });
   const { fence, turn: claimed } = await claim(store, { conversation });
   const turn = claimed as Turn;

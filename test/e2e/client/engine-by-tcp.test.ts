@@ -5,3 +5,4 @@ reachBy('tcp');
 await import('../engine/pinned.test.ts');
 await import('../engine/handoff.test.ts');
 await import('../engine/reading.test.ts');
+await import('../engine/erase.test.ts');

@@ -71,7 +71,9 @@ test('every operation of the table, each answer as the document has it', async (
 
   const { id: forked } = fork.body;
   await caller.ok('POST', '/conversations/fork/warm'); // its session is alive, and ends with it
-  expect(await caller.ok('DELETE', '/conversations/fork')).toEqual({ erased: forked });
+  const erased = await caller.ok('DELETE', '/conversations/fork');
+  expect(erased).toEqual({ erased: forked, remains: [{ what: 'sandbox', where: expect.stringContaining(forked) }] });
+  expect(await caller.ok('DELETE', `/conversations/${forked}?sandbox=true`)).toEqual({ erased: forked, remains: [] });
   for (const name of ['fork', forked]) expect((await caller.get(`/conversations/${name}`)).status).toBe(404);
   expect(await caller.ok('GET', `/conversations/${forked}/verify`)).toMatchObject({ broken: null });
   const hanged = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });

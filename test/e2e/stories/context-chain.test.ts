@@ -123,7 +123,7 @@ test('the sandbox path is root/id/work, opened again and again and never doubled
   let sandbox = '';
   for (let i = 0; i < 3; i += 1) {
     const tl = await home.open();
-    ({ id: sandbox } = await tl.conversation('chain').get());
+    ({ id: sandbox } = await tl.conversation('chain').ensure());
     const { reply } = await run(tl.engine, 'chain', 'Which directory are you in?');
     work.push(reply);
     await tl.close();

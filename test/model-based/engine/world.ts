@@ -258,6 +258,8 @@ export class World {
         place: this.owner,
         home: '/home',
         open: async (id) => ({ id, ...sandbox }),
+        find: async () => null,
+        remove: async () => {},
         checkDirectory: async (path) => path,
       },
       processes: machine.processesFor(process, gate),

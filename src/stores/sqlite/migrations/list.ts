@@ -12,6 +12,7 @@ import { sql as condensed } from './0011-condensed.ts';
 import { sql as adoptedHistory } from './0012-adopted-history.ts';
 import { sql as recovered } from './0013-recovered.ts';
 import { sql as takers } from './0014-takers.ts';
+import { sql as erasedSandboxes } from './0015-erased-sandboxes.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly string[] = [
   adoptedHistory,
   recovered,
   takers,
+  erasedSandboxes,
 ];

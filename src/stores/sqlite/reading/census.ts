@@ -1,4 +1,4 @@
-import type { Census, CensusSession, CensusTask } from '../../../ports/store/census.ts';
+import type { Census, CensusErased, CensusSession, CensusTask } from '../../../ports/store/census.ts';
 import { parsed, type Row } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { allStandings } from '../turns/leases.ts';
@@ -9,6 +9,9 @@ const SESSIONS = `
   FROM sessions s JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv
   WHERE (s.state = 'live' OR s.process IS NOT NULL) AND l.driver = 'worker' ORDER BY s.no`;
 const SANDBOXES = 'SELECT DISTINCT sandbox FROM conversations';
+const ERASED = `
+  SELECT e.owner, e.conversation, c.sandbox, e.sandbox AS toDelete FROM erasures e JOIN conversations c ON c.id = e.conversation
+  WHERE NOT EXISTS (SELECT 1 FROM conversations other WHERE other.sandbox = c.sandbox AND other.owner <> '') ORDER BY e.at`;
 const TASKS = `
   SELECT t.owner, t.id, t.state, t.gate,
     (SELECT json_group_array(f.id) FROM task_after a JOIN tasks f ON f.no = a.first
@@ -24,6 +27,9 @@ export function census(db: Database, monotonic: number): Census {
       .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1 })),
     standings: allStandings(db, monotonic),
     sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
+    erased: db
+      .all<Omit<CensusErased, 'toDelete'> & { toDelete: number }>(ERASED)
+      .map((row) => ({ ...row, toDelete: row.toDelete === 1 })),
     tasks: db
       .all<TaskRow>(TASKS)
       .map((row) => ({ ...row, gate: parsed(row.gate), blockedBy: JSON.parse(row.blockedBy) })),

@@ -35,6 +35,10 @@ describe('whose', () => {
       expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
     }
     expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
+    // The same key is one of his own, and has nothing of hers.
+    const own = await bob.ok('POST', '/conversations/hers/turns', { prompt: 'hello' });
+    expect(own.turn).toMatchObject({ n: 1 });
+    expect(own.turn.conversationId).not.toBe(hers.byId.conversation);
     expect(await ann.ok('GET', '/conversations/hers/view')).toEqual(before);
     expect(await ann.ok('GET', `/tasks/${hers.byId.task}`)).toMatchObject({ cancelRequested: false });
   });
@@ -108,7 +112,7 @@ const BODIES: Record<string, object> = {
   '#/components/schemas/WarmUp': {},
   '#/components/schemas/NewFork': { turn: 1 },
   '#/components/schemas/Import': { exported: {} },
-  '#/components/schemas/NewTurn': { prompt: 'hello' },
+  '#/components/schemas/NewTurn': { prompt: 'hello', create: false },
   '#/components/schemas/Retry': {},
   '#/components/schemas/PermissionAnswer': { optionId: 'allow' },
   '#/components/schemas/TaskRetry': {},

@@ -1,27 +1,53 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { given } from '../../../../core/input/arguments.ts';
+import type { Remains } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+interface EraseFlags {
+  readonly yes?: boolean;
+  readonly sandbox?: boolean;
+}
 
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
+    .option('--sandbox', 'also delete its sandbox: the work and the sessions of its agents there')
     .option('--yes', 'confirm: this cannot be undone')
-    .action((key: string, { yes = false }: { yes?: boolean }) => erase(key, yes, cli));
+    .action((key: string, flags: EraseFlags) => erase(key, flags, cli));
   addHelp(command, {
     about:
       'Deletes prompts, answers, receipts, copies of sessions and the texts of its tasks. The numbers and times of its events\n' +
-      'stay, so that "throughline verify ID" can still check them. The agents\' own files are not touched.',
-    examples: ['throughline erase notes --yes', 'throughline erase notes --yes --json'],
+      'stay, so that "throughline verify ID" can still check them. What agents have written themselves is listed, and left.\n' +
+      "With --sandbox, the conversation's own sandbox is deleted as well, also later, by the id. Never deleted: a sandbox that\n" +
+      'conversations share, a directory that was given with --cwd, and sessions that an agent keeps elsewhere.',
+    examples: [
+      'throughline erase notes --yes',
+      'throughline erase notes --sandbox --yes',
+      "throughline erase notes --yes --json | jq '.remains'",
+    ],
   });
 }
 
-async function erase(key: string, yes: boolean, { output, withEngine }: Cli): Promise<void> {
+async function erase(key: string, { yes, sandbox }: EraseFlags, { output, withEngine }: Cli): Promise<void> {
   if (!yes) {
     throw new ThroughlineError('invalid', 'Erasing cannot be undone.', { hint: 'Add --yes to confirm.' });
   }
   await withEngine(async (engine) => {
-    const { id } = await engine.conversation(key);
-    await engine.erase(id);
-    output.result({ erased: id }, `Erased ${key}. Its id was ${id}.`);
+    const result = await engine.erase(key, given({ sandbox }));
+    output.result(result, `Erased ${key}. Its id was ${result.erased}.`);
+    for (const left of result.remains) output.note(oneLine(remainsLine(left, result.erased)));
   });
+}
+
+function remainsLine(left: Remains, id: string): string {
+  switch (left.what) {
+    case 'sandbox':
+      return `Still there: the sandbox ${left.where}. "throughline erase ${id} --sandbox --yes" deletes it.`;
+    case 'directory':
+      return `Still there: the working directory ${left.where}.`;
+    case 'session':
+      return `Still there: the session ${left.sessionId} of ${left.agent}, below ${left.where}.`;
+  }
 }

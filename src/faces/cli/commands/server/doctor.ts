@@ -12,7 +12,8 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds. Without --fix nothing is\n' +
-      'changed. Directories are moved aside, never deleted. Exit code 1: something remains to be repaired.\n' +
+      'changed. Directories are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1:\n' +
+      'something remains to be repaired. What erased conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json'],
   });
@@ -22,17 +23,18 @@ async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): 
   const desk = await parts.doctor(options);
   try {
     const seen = new Set<string>();
-    let left = 0;
+    let [problems, left] = [0, 0];
     // A repair may uncover something for another check, so we look again until nothing new is found.
     for (let found = await desk.examine(); found.length > 0; found = fix ? await unseen(desk, seen) : []) {
       for (const finding of found) {
         seen.add(nameOf(finding));
+        if (!finding.isNote) problems += 1;
         const failure = fix && finding.remedy !== null ? await repair(finding) : 'not repaired';
-        if (failure !== null) left += 1;
+        if (failure !== null && !finding.isNote) left += 1;
         show(output, finding, failure, fix);
       }
     }
-    if (seen.size === 0 && !output.json) output.line('No problems found.');
+    if (problems === 0 && !output.json) output.line('No problems found.');
     for (const agent of await desk.agents()) {
       if (output.json) output.value({ check: 'agents', ...agent });
       else showAgent(agent, output);
@@ -62,12 +64,12 @@ async function repair(finding: Finding): Promise<string | null> {
 
 function show(
   output: Output,
-  { check, subject, problem, remedy }: Finding,
+  { check, subject, problem, remedy, isNote }: Finding,
   failure: string | null,
   fix: boolean,
 ): void {
   if (output.json) {
-    output.value({ check, subject, problem, remedy, repaired: failure === null });
+    output.value({ check, subject, problem, remedy, repaired: failure === null, ...(isNote && { isNote }) });
     return;
   }
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);

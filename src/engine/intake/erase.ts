@@ -1,0 +1,79 @@
+import type { Conversation } from '../../core/conversation.ts';
+import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import type { Erased, EraseOptions, Remains } from '../../ports/engine.ts';
+import type { ErasedSession } from '../../ports/store/conversations.ts';
+import type { EngineParts } from '../parts.ts';
+
+/**
+ * Erases what is stored, and with `sandbox` deletes the conversation's own sandbox as well. Everything that can refuse comes first.
+ * The store notes that the sandbox is to go: when this process ends before it is gone, the doctor finds it.
+ */
+export async function erase(
+  parts: EngineParts,
+  owner: string,
+  idOrKey: string,
+  { sandbox: withSandbox = false }: EraseOptions,
+): Promise<Erased> {
+  const { store, sandboxes } = parts;
+  const found = await store.findConversation(owner, idOrKey);
+  // One that was erased before is found by its id, to delete what it has left.
+  const known = found ?? (withSandbox ? await store.findErased(owner, idOrKey) : null);
+  if (known === null) throw noSuchConversation(idOrKey);
+  const { id, sandbox } = known;
+  const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
+  if (withSandbox) checkOwn(parts, known, directory);
+  if (found === null && directory === null) return { erased: id, remains: [] };
+  const options = withSandbox && directory !== null ? { sandbox: directory } : {};
+  const { cwd, sessions } = await store.eraseConversation(owner, id, options);
+  if (withSandbox) await deleteSandbox(parts, known, sessions);
+  const kept: Remains[] = withSandbox || directory === null ? [] : [{ what: 'sandbox', where: directory }];
+  const named: Remains[] = cwd === null ? [] : [{ what: 'directory', where: cwd }];
+  return { erased: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
+}
+
+/** Only a directory that belongs to this conversation alone is deleted, and only by a process of its data home. */
+function checkOwn(
+  { sandboxes }: EngineParts,
+  { id, sandbox, place }: Pick<Conversation, 'id' | 'sandbox' | 'place'>,
+  directory: string | null,
+): void {
+  const without = 'Erase the conversation without its sandbox';
+  if (place !== sandboxes.place) {
+    throw new ThroughlineError('refused', 'The sandbox is in another data home and cannot be deleted from here.', {
+      hint: `${without}, or erase it there.`,
+    });
+  }
+  if (sandbox !== id) {
+    throw new ThroughlineError('refused', 'The sandbox has a name, and other conversations may share it.', {
+      hint: `${without}. When no conversation needs it any more, delete ${directory ?? 'it'} by hand.`,
+    });
+  }
+}
+
+/** The agents are ended first: they could write to it, or replace a part of it by a link, while it is deleted. */
+async function deleteSandbox(
+  { processes, sandboxes }: EngineParts,
+  { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
+  sessions: readonly ErasedSession[],
+): Promise<void> {
+  for (const { process, agent } of sessions) {
+    if (process === null || (await processes.end(process)) === 'ended') continue;
+    const message = `The conversation is erased. Its sandbox is not: ${agent} still runs in it (process ${process.pid}).`;
+    throw new ThroughlineError('conflict', message, {
+      hint: `End that process, then erase ${id} again with its sandbox.`,
+    });
+  }
+  await sandboxes.remove(sandbox);
+}
+
+/** Sessions that their agents keep elsewhere, for example in the home of the user. */
+function sessionsOutside(sessions: readonly ErasedSession[], directory: string | null): Remains[] {
+  const outside = new Map<string, Remains>();
+  for (const { id, agent, storage } of sessions) {
+    // A storage is named by its kind and its path.
+    const path = /:(\/.*)$/s.exec(storage)?.[1] ?? null;
+    if (path !== null && directory !== null && `${path}/`.startsWith(`${directory}/`)) continue;
+    outside.set(`${id} ${storage}`, { what: 'session', where: path ?? storage, agent, sessionId: id });
+  }
+  return [...outside.values()];
+}
