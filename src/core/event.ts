@@ -1,7 +1,7 @@
 import type { Parent, TitleSource } from './conversation.ts';
 import { type Failure, ThroughlineError } from './errors.ts';
 import { shown } from './input/arguments.ts';
-import type { Receipt, RestoreProgress, Tried } from './restore/receipt.ts';
+import type { Receipt, RestoreProgress, RestoreStarted, Tried } from './restore/receipt.ts';
 import type { SessionOrigin, SessionState } from './restore/session.ts';
 import type { PermissionOption } from './turn/permission.ts';
 import type { Sent, TurnEnd } from './turn/turn.ts';
@@ -39,6 +39,7 @@ export interface EventPayloads {
   'session.changed': { id: string; state: SessionState; watermark: number; reason: string | null };
   /** The agent's session is in use elsewhere; we wait and try again. */
   'session.locked': { id: string | null; waits: number; ms: number };
+  'restore.started': RestoreStarted;
   'restore.progress': RestoreProgress;
   'restore.tried': Tried;
   'restore.receipt': Receipt;

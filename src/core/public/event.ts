@@ -1,7 +1,7 @@
 import type { TitleSource } from '../conversation.ts';
 import type { Failure } from '../errors.ts';
 import type { ConversationEvent, EventKind, EventPayloads } from '../event.ts';
-import type { RestoreProgress, Tried } from '../restore/receipt.ts';
+import type { RestoreProgress, RestoreStarted, Tried } from '../restore/receipt.ts';
 import type { SessionOrigin, SessionState } from '../restore/session.ts';
 import type { PermissionOption } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';
@@ -100,6 +100,9 @@ export interface PublicEventPayloads {
   /** The agent's session is in use elsewhere; we wait and try again. `ms`: how long so far. */
   'session.locked': { readonly sessionId: string | null; readonly waits: number; readonly ms: number };
 
+  /** A way to restore the session is being tried, and takes a moment. `total`: how many turns the history has. */
+  'restore.started': RestoreStarted;
+  /** How many turns the session has been given, of those that it is to have. */
   'restore.progress': RestoreProgress;
   /** One way to restore the session failed; the next is tried. */
   'restore.tried': Tried;
@@ -137,6 +140,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'session.opened': ({ id, agent, origin, parent }) => ({ sessionId: id, agent, origin, parent }),
   'session.changed': ({ id, state, watermark, reason }) => ({ sessionId: id, state, watermark, reason }),
   'session.locked': ({ id, waits, ms }) => ({ sessionId: id, waits, ms }),
+  'restore.started': unchanged,
   'restore.progress': unchanged,
   'restore.tried': unchanged,
   'restore.receipt': toPublicReceipt,

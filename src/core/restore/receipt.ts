@@ -83,7 +83,16 @@ export interface Receipt extends Omissions {
   readonly ms: number;
 }
 
-/** Progress of a restore that takes a while. */
+/**
+ * A step of a restore has begun that starts a process: everything but continuing in a living one. `total`: how many turns the history
+ * has.
+ */
+export interface RestoreStarted {
+  readonly rung: Rung;
+  readonly total: number;
+}
+
+/** How many turns the session has been given, of those that it is to have. The last one of a step that worked: all of them. */
 export interface RestoreProgress {
   readonly rung: Rung;
   readonly done: number;

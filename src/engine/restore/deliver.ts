@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Delivery, Step } from '../../core/restore/continuity.ts';
+import type { Delivery } from '../../core/restore/continuity.ts';
 import { budgetFor, estimateTokens, type FittedHistory, HistoryFitter, IMAGE_TOKENS } from '../../core/restore/fit.ts';
 import type { RestoreProgress } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
@@ -15,7 +15,6 @@ import { isOf } from './told.ts';
  * the text from mark to mark, marks included.
  */
 export async function deliverBlock(
-  { rung }: Step,
   { after, unsettled, except }: Extract<Delivery, { what: 'records' }>,
   request: RestoreRequest,
 ): Promise<Delivered | StepFailure> {
@@ -31,7 +30,6 @@ export async function deliverBlock(
   const nonce = randomBytes(12).toString('hex');
   const text = renderBlock(turns, { nonce, dropped, images: images.length, unsettled });
   const hash = createHash('sha256').update(text).digest('hex');
-  if (rung === 'resume' || rung === 'transcript') await progress(rung, records.length, records.length, request);
   return {
     ...NOTHING_DELIVERED,
     // Some agents put nothing between two blocks.
@@ -88,7 +86,7 @@ async function countLacking({ dropped, watermark }: Session, { parts, conversati
   return dropped + (await parts.store.countRecordsAfter(conversation.owner, conversation.id, watermark));
 }
 
-/** Tells followers how far the restore is. */
+/** Tells followers how far the restore is. Resolves when that is stored. */
 export async function progress(
   rung: RestoreProgress['rung'],
   done: number,

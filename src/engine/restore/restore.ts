@@ -9,9 +9,9 @@ import {
   type Receipt,
   type Tried,
 } from '../../core/restore/receipt.ts';
-import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
+import type { ReceiptRung, Rung } from '../../core/restore/restore-settings.ts';
 import type { Held } from '../worker/held.ts';
-import { deliverBlock } from './deliver.ts';
+import { deliverBlock, progress } from './deliver.ts';
 import { markUnusable, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
 import { openRehydrated } from './rehydrate.ts';
@@ -86,6 +86,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
 /** Opens and delivers. If the delivery fails, the opened session is closed again. */
 async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | StepFailure> {
   const { held, agent, signal } = request;
+  const rung = slowRung(step);
+  if (rung !== null) announce(rung, request);
   const opened = await openStep(step, request);
   if ('failure' in opened) return opened;
   const { open, proof } = opened;
@@ -99,6 +101,10 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   // A session that is told all but its own turns lacks only what was left out of that.
   const before = 'except' in step.deliver ? 0 : open.dropped;
   const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + given.dropped;
+  if (rung !== null && rung !== 'replay') {
+    const restored = held.conversation.historyCount - dropped;
+    progress(rung, restored, restored, request).catch(() => {});
+  }
   const omitted = addOmissions(open.omitted, given.omitted);
   const session = given.session ?? open.session;
   // A replay has moved the session on: what it said there is no part of the turn that follows.
@@ -108,6 +114,21 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     given: { ...given, unsettled: given.unsettled || open.unsettled === true },
     proof,
   };
+}
+
+/** The rung of a step that starts a process for a history; null: the process lives, or there is no history to restore. */
+function slowRung({ rung, open }: Step): Rung | null {
+  return open.how === 'live' || rung === 'new' || rung === 'fresh' || rung === 'none' ? null : rung;
+}
+
+/**
+ * Tells followers that a step has begun, so that they see what they wait for. The process starts while this is stored: nobody waits
+ * for the disk. A failure aborts the lease, and with it the restore.
+ */
+function announce(rung: Rung, { held, turn }: RestoreRequest): void {
+  const payload = { rung, total: held.conversation.historyCount };
+  const event = { kind: 'restore.started', turn: turn?.id ?? null, payload } as const;
+  held.lease.write({ write: 'event', event }).catch(() => {});
 }
 
 type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };
@@ -133,7 +154,7 @@ async function deliver(step: Step, open: OpenSession, request: RestoreRequest): 
       case 'nothing':
         return { ...NOTHING_DELIVERED, unsettled: staysUnsettled(step, request) };
       case 'records':
-        return await deliverBlock(step, step.deliver, request);
+        return await deliverBlock(step.deliver, request);
       case 'prompts':
         return await replay(open, request);
     }

@@ -62,6 +62,7 @@ const PAYLOADS = {
     reason: z.string().nullable(),
   }),
   'session.locked': z.strictObject({ sessionId: z.string().nullable(), waits: Count, ms: z.number() }),
+  'restore.started': z.strictObject({ rung: z.enum(RUNGS), total: Count }),
   'restore.progress': z.strictObject({ rung: z.enum(RUNGS), done: Count, total: Count }),
   'restore.tried': Tried,
   'restore.receipt': Receipt,

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { event } from '../../e2e/support/conversations.ts';
 import { ALLOW_BASH, type ClaudeAdapter, ClaudeHome, codeword } from '../claude-home.ts';
 
 // The smallest window that Claude accepts. Three prompts of this length do not fit into it.
@@ -58,8 +59,11 @@ export function condensed(adapter: ClaudeAdapter): void {
     await using _ = home;
     await tl.close();
     for (const file of home.transcripts()) rmSync(file);
-    const chat = (await home.open()).conversation('chat');
+    const again = await home.open();
+    const chat = again.conversation('chat');
     const same = await chat.ask('Hello.');
+    const { payload } = await event(again.engine, 'chat', 'restore.started', { turn: same.turn.id });
+    expect(payload).toEqual({ rung: 'resume', total: 6 });
     expect(same.receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', ...counts(3, 3) });
     const { receipt } = await chat.ask(QUESTION, { restore: { rung: 'rehydrate' } });
     // As many as fit into the budget: half of the window.

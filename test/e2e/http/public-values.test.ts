@@ -79,6 +79,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'session.opened': { id: 's-2', agent: 'claude', origin: 'rotated', parent: 's-1' },
   'session.changed': { id: 's-2', state: 'lost', watermark: 3, reason: 'its files are gone' },
   'session.locked': { id: null, waits: 1, ms: 20 },
+  'restore.started': { rung: 'resume', total: 3 },
   'restore.progress': { rung: 'replay', done: 1, total: 3 },
   'restore.tried': { rung: 'resume', sessionId: 's-1', failure: 'its files are gone' },
   'restore.receipt': RECEIPT,

@@ -126,6 +126,7 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'session.opened': ({ sessionId, agent, origin }) => `session ${sessionId} of ${agent} (${origin})`,
   'session.changed': ({ sessionId, state, reason }) => `session ${sessionId} is ${state}${reason ? `: ${reason}` : ''}`,
   'session.locked': ({ waits, ms }) => `another program is using the session; wait ${waits}, ${ms} ms`,
+  'restore.started': ({ rung, total }) => `restoring the context by ${rung}: ${turns(total)}`,
   'restore.progress': ({ rung, done, total }) => `restoring by ${rung}: ${done} of ${total}`,
   'restore.tried': ({ rung, failure }) => `${rung} failed: ${failure}`,
   'restore.receipt': (receipt) => receiptLine(receipt),

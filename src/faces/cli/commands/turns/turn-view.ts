@@ -40,6 +40,9 @@ export class TurnView {
       case 'session.locked':
         output.progress(`another program is using the session; waiting (${event.payload.waits}) …`);
         break;
+      case 'restore.started':
+        output.progress(`restoring the context by ${event.payload.rung}: ${turns(event.payload.total)} …`);
+        break;
       case 'restore.progress':
         output.progress(progressLine(event.payload));
         break;

@@ -1,0 +1,77 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Engine } from '../../../src/ports/engine.ts';
+import { allEvents, ended, event, WHICH } from '../support/conversations.ts';
+import { Home, ONE_STORAGE } from '../support/home.ts';
+
+// While a context is restored, whoever follows sees that, and by which rung, before the wait is over.
+
+async function told(home: Home, turns = 3): Promise<void> {
+  const tl = await home.open();
+  for (let n = 1; n <= turns; n += 1) await tl.conversation('chat').ask(`The codeword is word-${n}.`);
+  await tl.close();
+}
+
+/** What was said about restoring, in order, beside the receipts. */
+async function steps(engine: Engine, turn: string) {
+  const events = (await allEvents(engine, 'chat')).filter(({ turnId }) => turnId === turn);
+  return events.flatMap<unknown>(({ kind, payload }) => {
+    if (kind === 'restore.started') return [['started', payload.rung, payload.total]];
+    if (kind === 'restore.progress') return [['progress', payload.rung, payload.done, payload.total]];
+    return kind === 'restore.tried' ? [['tried', payload.rung]] : kind === 'turn.sent' ? ['sent'] : [];
+  });
+}
+
+test.each([
+  ['resume', {}],
+  ['transcript', { resume: 'none' }],
+  ['replay', {}],
+] as const)('it is told that %s has begun while the agent still starts', async (rung, options) => {
+  await using home = new Home({ a: { ...options, startMs: 1_500 } });
+  await told(home);
+  const [tl, other] = await Promise.all([home.open(), home.open()]);
+  const { turn } = await tl.engine.submit('chat', WHICH, rung === 'replay' ? { restore: { rung } } : {});
+  const started = await event(other.engine, 'chat', 'restore.started', { turn: turn.id });
+  expect((await other.engine.turn(turn.id)).sent).toBeNull();
+  expect(started.payload).toEqual({ rung, total: 3 });
+  await ended(tl.engine, turn);
+  const all = await steps(tl.engine, turn.id);
+  expect(all[0]).toEqual(['started', rung, 3]);
+  expect(all.slice(-2)).toEqual([['progress', rung, 3, 3], 'sent']);
+});
+
+test('a step that fails is followed by the next one', async () => {
+  await using home = new Home({ a: { dir: ONE_STORAGE } });
+  await told(home);
+  rmSync(join(home.sandboxes, 'storage'), { recursive: true });
+  const tl = await home.open();
+  const { turn } = await tl.conversation('chat').ask(WHICH, { restore: { lastTurns: 2 } });
+  expect(await steps(tl.engine, turn.id)).toEqual([
+    ['started', 'resume', 3],
+    ['tried', 'resume'],
+    ['started', 'transcript', 3],
+    ['progress', 'transcript', 2, 2],
+    'sent',
+  ]);
+});
+
+test('a warm-up tells it as well, and the turn in the warm session has nothing to tell', async () => {
+  await using home = new Home({ a: {} });
+  await told(home);
+  const tl = await home.open();
+  await tl.engine.warm('chat');
+  const started = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'restore.started');
+  expect(started).toMatchObject([{ turnId: null, payload: { rung: 'resume', total: 3 } }]);
+  const { turn } = await tl.conversation('chat').ask(WHICH);
+  expect(await steps(tl.engine, turn.id)).toEqual(['sent']);
+});
+
+test('a first turn, and one that knowingly starts fresh, restore nothing', async () => {
+  await using home = new Home({ a: {} });
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const first = await chat.ask('Hello.');
+  const fresh = await chat.ask('Hello.', { restore: { policy: 'off' } });
+  for (const { turn } of [first, fresh]) expect(await steps(tl.engine, turn.id)).toEqual(['sent']);
+});
