@@ -80,6 +80,8 @@ function checkRecord(record: unknown, last: number): number {
   if (record.recovered !== undefined && record.recovered !== true)
     throw fault(`${at} has a "recovered" that is not true`);
   checkUsage(record.usage, at);
+  if (record.unknownBefore !== undefined && record.unknownBefore !== true)
+    throw fault(`${at} has an "unknownBefore" that is not true`);
   within(at, () => parsePrompt(record.prompt));
   if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {
     throw fault(`${at} has a part that cannot be read`);

@@ -46,6 +46,11 @@ export interface PublicReceipt {
   readonly shortened: number;
   /** What was left out of the turns that were carried: outputs of tools, images, and other files, which were only named. */
   readonly leftOut: LeftOut;
+  /**
+   * The last turn before which something is missing that nobody could read, of a session that was adopted, and that this session
+   * does not have either; null: nothing is. It is neither carried nor dropped.
+   */
+  readonly unknownBefore: number | null;
   /** Turns that we put before the prompt ourselves. */
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
@@ -86,12 +91,13 @@ const NOTHING_CONDENSED = { condensed: 0 };
 
 export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
-  // Receipts of older versions say neither what was condensed nor what was told in part.
+  // Receipts of older versions say neither what was condensed nor what was told in part, nor what is unknown.
   const { shortened, leftOut, condensed } = { ...NOTHING_OMITTED, ...NOTHING_CONDENSED, ...stored };
+  const unknownBefore = stored.unknownBefore ?? null;
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
     ...{ turn, attempt, agent, rung, sessionId, carried, condensed, dropped, shortened, leftOut },
-    ...{ delivered, deliveredTokens, unsettled },
+    ...{ unknownBefore, delivered, deliveredTokens, unsettled },
     ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
   };
 }

@@ -59,6 +59,11 @@ export interface Receipt extends Omissions {
   readonly carried: number;
   readonly condensed: number;
   readonly dropped: number;
+  /**
+   * The last turn before which something is missing that nobody could read, of a session that was adopted, and that this session
+   * does not have either; null: nothing is. It is neither carried nor dropped, and nothing proves more than `counted` then.
+   */
+  readonly unknownBefore: number | null;
   /** Turns that we put before the prompt ourselves. */
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */

@@ -50,6 +50,7 @@ export function renderTurns(records: readonly TurnRecord[]): { turns: string[]; 
 export function renderTurn(record: TurnRecord, images: ImageBlock[] = []): string {
   const at = `[turn ${record.n}]`;
   const lines = [`${at} person:`, renderPrompt(record.prompt, images)];
+  if (record.unknownBefore) lines.unshift(`Before turn ${record.n}, more was said that is not known any more.`);
   for (const part of record.parts) if (part.type === 'tool') lines.push(...toolLines(at, part));
   const reply = replyText(record.parts);
   if (reply !== '') lines.push(`${at} answer of ${record.agent}:`, reply);

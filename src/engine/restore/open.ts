@@ -114,7 +114,8 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
       : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
-  return { open: { session, ref: null, origin: 'adopted', parent, position, ...KNOWS_NOTHING }, proof };
+  // What could be read of it would be in the history, and it in the lineage.
+  return { open: { session, ref: null, origin: 'adopted', parent, position, ...KNOWS_NOTHING, unread: true }, proof };
 }
 
 /** An id that we assign is recorded before the agent gets it, and opens a session once (R1). */

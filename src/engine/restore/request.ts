@@ -70,6 +70,8 @@ export interface OpenSession {
   readonly mirrored: number;
   /** What its transcript, made from records for this restore, left out or shortened, and its images. Left out: none was made. */
   readonly made?: { readonly leftOut: number; readonly images: number };
+  /** It is adopted, what it knew before could not be read, and no turn of it is recorded yet. Left out: it is not. */
+  readonly unread?: boolean;
   /** It did something that is in no record, and the prompt says so. Left out: it did not. */
   readonly unsettled?: boolean;
 }
@@ -77,7 +79,8 @@ export interface OpenSession {
 /** What is known of a session in the lineage. */
 export function inLineage(row: Session): Omit<OpenSession, 'session'> {
   const { ref, origin, parent, watermark, dropped, omitted, condensedTo, position, mirrored } = row;
-  return { ref, origin, parent, watermark, dropped, omitted, condensedTo, position, mirrored };
+  const unread = row.unread && row.turns === 0;
+  return { ref, origin, parent, watermark, dropped, omitted, condensedTo, position, mirrored, unread };
 }
 
 /** The result of opening a session, and how well it is proved that it has its context. */

@@ -1,4 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
+import { unknownBefore } from '../../core/restore/adopted.ts';
 import { type TurnCounts, turnCounts } from '../../core/restore/condensed.ts';
 import type { Plan, Step } from '../../core/restore/continuity.ts';
 import {
@@ -40,7 +41,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
     const counts = { carried: 0, condensed: 0, dropped: held.conversation.historyCount };
-    const went = { rung: 'none', sessionId: null, before: 'none', counts, omitted: NOTHING_OMITTED } as const;
+    const nothing = { before: 'none', counts, omitted: NOTHING_OMITTED, unknown: null } as const;
+    const went = { rung: 'none', sessionId: null, ...nothing } as const;
     return { failure, receipt: receiptOf(request, started, { ...went, given: { ...NOTHING_DELIVERED, ...spent } }) };
   };
   const plan = await planFor(request);
@@ -59,7 +61,9 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
       const given = { ...taken.given, ...addSpent(spent, taken.given) };
       const counts = await countsOf(open, held);
       const { omitted } = open;
-      const went = { rung: step.rung, sessionId: open.session.id, before: proof, given, counts, omitted };
+      const unknown = await unknownTo(open, request);
+      const before = unknown === null ? proof : atMostCounted(proof);
+      const went = { rung: step.rung, sessionId: open.session.id, before, given, counts, omitted, unknown };
       const { leftOut, images } = open.made ?? {
         leftOut: given.dropped + given.omitted.shortened,
         images: given.images,
@@ -206,6 +210,7 @@ interface Went {
   readonly before: Proof;
   readonly given: Delivered;
   readonly counts: TurnCounts;
+  readonly unknown: number | null;
   readonly omitted: Omissions;
 }
 
@@ -217,9 +222,29 @@ async function countsOf({ condensedTo, watermark, dropped }: OpenSession, held: 
   return turnCounts(historyCount, dropped, historyCount - since);
 }
 
+/** The last turn before which something is missing that nobody could read, and that the session does not have; null: nothing is. */
+async function unknownTo({ session, origin, parent }: OpenSession, { held, agent }: RestoreRequest) {
+  const { owner, id } = held.conversation;
+  const parts = await held.parts.store.unknownParts(owner, id);
+  if (parts.length === 0) return null;
+  const lineage = new Map((await held.parts.store.sessions(owner, id)).map((row) => [row.ref, row]));
+  // An agent may call a new session as one that is gone.
+  const ids = session.id === null || origin === 'new' ? [] : [session.id];
+  for (let from = origin === 'rotated' ? parent : null; from !== null; ) {
+    const row = lineage.get(from);
+    if (row !== undefined) ids.push(row.id);
+    from = row?.origin === 'rotated' ? row.parent : null;
+  }
+  return unknownBefore(parts, agent.name, ids);
+}
+
+function atMostCounted(proof: Proof): Proof {
+  return proof === 'proved' || proof === 'consistent' ? 'counted' : proof;
+}
+
 function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
   const { held, agent, turn, attempt, tried, lock } = request;
-  const { rung, sessionId, before, given, counts, omitted } = went;
+  const { rung, sessionId, before, given, counts, omitted, unknown } = went;
   return {
     turn: turn?.n ?? null,
     attempt,
@@ -228,6 +253,7 @@ function receiptOf(request: RestoreRequest, started: number, went: Went): Receip
     sessionId,
     ...counts,
     ...omitted,
+    unknownBefore: unknown,
     delivered: given.turns,
     deliveredTokens: given.tokens,
     unsettled: given.unsettled,

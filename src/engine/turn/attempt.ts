@@ -234,6 +234,7 @@ class Attempt {
       watermark: 0,
       dropped: 0,
       condensedTo: this.#open.condensedTo,
+      unread: this.#open.unread ?? false,
       state: 'live',
       position: null,
       process: this.#session.process,
@@ -304,8 +305,9 @@ export function isUntaken(outcome: AttemptResult['outcome']): boolean {
 
 /**
  * How well it is proved, after the turn, that the session had its context. That the prompt arrived proves nothing about a history
- * that was deliberately left out.
+ * that was deliberately left out, or that nobody could read.
  */
-function finalProof({ rung, before }: Receipt, after: Proof | null): Proof {
-  return rung === 'fresh' && after === 'proved' ? before : (after ?? before);
+function finalProof({ rung, unknownBefore, before }: Receipt, after: Proof | null): Proof {
+  const lacks = rung === 'fresh' || unknownBefore !== null;
+  return lacks && after === 'proved' ? before : (after ?? before);
 }

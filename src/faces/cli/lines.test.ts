@@ -13,6 +13,7 @@ const RECEIPT: Receipt = {
   condensed: 0,
   dropped: 0,
   ...NOTHING_OMITTED,
+  unknownBefore: null,
   delivered: 3,
   deliveredTokens: 120,
   unsettled: false,
@@ -71,4 +72,10 @@ test('a context that could not be restored is shown with what would have been lo
 test('condensed turns are not called proved', () => {
   const line = receiptLine({ ...RECEIPT, rung: 'resume', carried: 2, condensed: 4, proof: 'proved', tried: [] });
   expect(line).toBe('restored by resume: 2 turns carried (proof proved), 4 condensed by the agent, 0 dropped');
+});
+
+test('a receipt says before which turn something is missing that nobody could read', () => {
+  expect(receiptLine({ ...RECEIPT, tried: [], unknownBefore: 2 })).toBe(
+    'restored by transcript: 3 turns carried, 0 dropped, proof counted, what was said before turn 2 is not known',
+  );
 });

@@ -34,6 +34,7 @@ export const TurnRecord = namedObject('TurnRecord', {
   startedAt: z.number(),
   endedAt: z.number(),
   recovered: z.exactOptional(z.literal(true)),
+  unknownBefore: z.exactOptional(z.literal(true)),
 }) satisfies z.ZodType<RecordValue>;
 
 export const ExportedConversation = namedObject('ExportedConversation', {

@@ -44,6 +44,7 @@ export const Receipt = namedObject('Receipt', {
   dropped: Count,
   shortened: Count,
   leftOut: z.strictObject({ outputs: Count, images: Count, files: Count }),
+  unknownBefore: Count.nullable(),
   delivered: Count,
   deliveredTokens: z.number(),
   unsettled: z.boolean(),

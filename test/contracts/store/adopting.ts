@@ -15,8 +15,10 @@ import {
   kinds,
   newConversation,
   newTurn,
+  opening,
   prompt,
   sending,
+  session,
   type World,
 } from './world.ts';
 
@@ -123,6 +125,25 @@ export function adopting(world: World): void {
     const fork = await store.fork(ANN, id, 2, { ...(await spec(id)), key: null });
     expect(await store.unknownParts(ANN, fork.id)).toEqual([part]);
     expect(await codeOf(store.unknownParts(BOB, id))).toBe('not_found');
+  });
+
+  test('the first turn of a session that was adopted unread follows something unknown, also when its worker died', async () => {
+    const { store } = world;
+    const conversation = await newConversation(store);
+    await enqueue(store, conversation);
+    await enqueue(store, conversation);
+    const { fence, turn } = await claim(store, { conversation });
+    const holder = new Holder(store, fence);
+    const unread = session({ origin: 'adopted', unread: true });
+    const sent = { session: unread.ref };
+    if (turn === null) throw new Error('nothing was begun');
+    await holder.write(opening(unread, turn.id), sending(turn.id, sent), ending(turn, sent));
+    const next = await store.begin(fence, [AGENT]);
+    if (next === null) throw new Error('nothing was begun');
+    await holder.write(sending(next.id, sent), ending(next, sent));
+    expect(await store.unknownParts(ANN, conversation)).toEqual([{ n: 1, agent: AGENT, sessionId: unread.id }]);
+    const [first, second] = await store.recordsAfter(ANN, conversation, { after: 0, limit: 2 });
+    expect([first?.unknownBefore, second?.unknownBefore]).toEqual([true, undefined]);
   });
 
   async function spec(id: string) {

@@ -232,6 +232,7 @@ export function receipt(set: Partial<Receipt> = {}): Receipt {
     condensed: 0,
     dropped: 0,
     ...NOTHING_OMITTED,
+    unknownBefore: null,
     delivered: 0,
     deliveredTokens: 0,
     unsettled: false,

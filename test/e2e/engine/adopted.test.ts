@@ -151,3 +151,39 @@ test('a prompt that somebody adds between reading and running is noticed', async
   // The conversation has what was read, and goes on without the session.
   expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
 });
+
+test('what nobody could read of an adopted session is unknown to every other session, and their receipts say so', async () => {
+  await using natives = new Natives();
+  // Its adapter shows nothing of its storage.
+  await using home = new Home({ a: { dir: natives.dir, position: false }, b: {} });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat', restore: { policy: 'auto' } });
+  await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
+  const id = await natives.session('birch');
+  const adopted = await run(engine, 'chat', WHICH, { session: id, agent: 'a' });
+  expect(known(adopted.reply)).toEqual(['birch', 'amber']);
+  expect(adopted.receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1, unknownBefore: null });
+  // The session itself has it.
+  expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ sessionId: id, unknownBefore: null });
+
+  const handed = await run(engine, 'chat', WHICH, { agent: 'b' });
+  expect(handed.receipt).toMatchObject({ carried: 3, dropped: 0, unknownBefore: 2, proof: 'counted' });
+  await engine.fork('chat', { key: 'forked' });
+  await engine.fork('chat', { key: 'before', turn: 1 });
+  await engine.import(JSON.parse(JSON.stringify(await engine.export('chat'))), { key: 'imported' });
+  const receipts = [];
+  for (const key of ['forked', 'imported', 'before'])
+    receipts.push((await run(engine, key, WHICH, { agent: 'b' })).receipt);
+  expect(receipts).toMatchObject([
+    { rung: 'transcript', unknownBefore: 2, proof: 'counted' },
+    { rung: 'transcript', unknownBefore: 2, proof: 'counted' },
+    { rung: 'transcript', unknownBefore: null, proof: 'proved' },
+  ]);
+  // It stays so for as long as the conversation lives.
+  expect((await run(engine, 'forked', WHICH)).receipt).toMatchObject({
+    rung: 'live',
+    unknownBefore: 2,
+    proof: 'counted',
+  });
+  await expectSound(engine, 'chat');
+});

@@ -53,6 +53,7 @@ function receiptOf({ turn, attempt }: { turn: string; attempt: number }, convers
     ...counts,
     ...NOTHING_OMITTED,
     ...proofs,
+    unknownBefore: null,
     unsettled: false,
     usage: NO_USAGE,
     toolsRan: [],

@@ -10,7 +10,7 @@ import { type RecordBody, TURN, type TurnRow, turnOf } from '../conversations/ro
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { withdrawOpen } from './permissions.ts';
-import { endUse } from './sessions.ts';
+import { endUse, isFirstOfUnread } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
 const END = `
@@ -29,7 +29,9 @@ const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 /** Ends a turn, with everything that depends on it (R4, R9). */
 export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
   const { tx, row } = ledger;
-  const { outcome, failure, record, session, usage } = end;
+  const { outcome, failure, session, usage } = end;
+  const unread = session !== null && isFirstOfUnread(ledger, session);
+  const record = end.record && unread ? ({ ...end.record, unknownBefore: true } as const) : end.record;
   checkRecord(turn, end);
   if (end.unsent) tx.db.run(TAKE_BACK, turn.no);
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);

@@ -121,6 +121,12 @@ export function endUse(ledger: Ledger, ref: string, agent: string, turns: number
   return session.id;
 }
 
+/** Whether it was adopted without its history, and no turn of it is recorded yet: before that turn, something is not known. */
+export function isFirstOfUnread(ledger: Ledger, ref: string): boolean {
+  const { unread, turns } = found<SessionRow>(ledger, BY_REF, ref);
+  return unread === 1 && turns === 0;
+}
+
 /** Adds what was spent outside its turns. */
 export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void {
   const session = found<SessionName>(ledger, NAME, ref);
