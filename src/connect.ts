@@ -18,23 +18,25 @@ export interface ServerOptions {
   readonly home?: string | undefined;
   /** Needs the token of the data home; left out: the owner of the token. */
   readonly owner?: string | undefined;
+  /** Called once whenever the server has not answered for a second and is still waited for. */
+  readonly onAway?: ((trouble: ThroughlineError) => void) | undefined;
 }
 
 /** Throws `unreachable` when there is no such server or it has another version, and `refused` when it rejects the token. */
-export async function connectTo({ server, token, home, owner }: ServerOptions): Promise<HttpEngine> {
+export async function connectTo({ server, token, home, owner, onAway }: ServerOptions): Promise<HttpEngine> {
   const address = parseAddress(server);
   const files = serverFiles(resolve(home ?? dataHome()));
   const given = token ?? (process.env.THROUGHLINE_TOKEN || tokenFor(address, files));
   const { connect, socketTransport, tcpTransport } = await client();
   const transport = address.socket === undefined ? tcpTransport(address.url) : socketTransport(address.socket);
-  return connect({ transport, token: given, owner });
+  return connect({ transport, token: given, owner, onAway });
 }
 
 /**
  * The engine of the data home's server; null: none runs. The cheap checks come first, because mostly none runs. A server
  * that runs and cannot be used is an error: nobody else should run turns beside it.
  */
-export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner'>) {
+export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' | 'onAway'>) {
   const files = serverFiles(resolve(options.home ?? dataHome()));
   if (!existsSync(files.socket ?? files.address)) return null;
   const token = readToken(files);
@@ -44,7 +46,7 @@ export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner'>
   const transport = url === null ? socketTransport(files.socket as string) : tcpTransport(url);
   try {
     // The owner is named, as it is without a server: the server may have been started for another owner.
-    return await connect({ transport, token, owner: options.owner ?? 'local' });
+    return await connect({ transport, token, owner: options.owner ?? 'local', onAway: options.onAway });
   } catch (error) {
     if (nothingListens(error)) return null; // a killed server left its socket behind
     throw error;
@@ -57,7 +59,7 @@ export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   return new HttpTasks(caller, () => process.cwd());
 }
 
-interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner'> {
+interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'> {
   /** Left out: $THROUGHLINE_SERVER, else the running server of the data home. */
   readonly server?: string | undefined;
   /** Use no server. */
@@ -67,13 +69,15 @@ interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner'> {
 
 /** The server that does the work of a command; null: this process does. */
 export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngine | null> {
-  const { server, embedded, home, config, owner } = options;
+  const { server, embedded, home, config, owner, onAway } = options;
   if (embedded) {
     if (server === undefined) return null;
     throw new ThroughlineError('invalid', '--server and --embedded cannot be used together.');
   }
   const named = server ?? (process.env.THROUGHLINE_SERVER || undefined);
-  const engine = await (named === undefined ? connectHome({ home, owner }) : connectTo({ server: named, home, owner }));
+  const engine = await (named === undefined
+    ? connectHome({ home, owner, onAway })
+    : connectTo({ server: named, home, owner, onAway }));
   if (engine === null || config === undefined) return engine;
   await engine.close();
   throw new ThroughlineError('refused', 'A server does the work, with its own settings, so --config cannot be used.', {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { ComposeOptions } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
-import type { GlobalOptions, Parts } from './faces/cli/cli.ts';
+import type { GlobalOptions, Parts, WhichEngine } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';
 import { reportBug } from './host/report.ts';
@@ -91,9 +91,9 @@ const parts: Parts = {
 };
 
 /** The server that does the work; null: this process does. */
-async function serverOf({ as: owner, ...options }: GlobalOptions) {
+async function serverOf({ as: owner, onTrouble: onAway, ...options }: GlobalOptions & Partial<WhichEngine>) {
   const { connectIfServed } = await import('./connect.ts');
-  return connectIfServed({ ...options, owner });
+  return connectIfServed({ ...options, owner, onAway });
 }
 
 async function composed({ home, config, as: owner }: GlobalOptions, more: ComposeOptions = {}) {

@@ -108,6 +108,19 @@ export function failureOf(error: ThroughlineError): Failure {
     : { code: error.code, message: error.message, hint: error.hint };
 }
 
+/** The server cannot be reached any more, and a turn was accepted before: it is not lost. `fate`: what is known of it. */
+export function lostSightOf(
+  lost: ThroughlineError,
+  { n, conversationId }: { readonly n: number; readonly conversationId: string },
+  fate?: string,
+): ThroughlineError {
+  const next = fate ?? 'It runs, or its end is recorded, when a server or a program of its data home starts.';
+  return new ThroughlineError('unreachable', `${lost.message} Turn ${n} was accepted and is stored.`, {
+    hint: `${next} "throughline show ${conversationId}" shows it.`,
+    cause: lost,
+  });
+}
+
 /** Ends a text of an agent or the system with a full stop, so that a hint can follow. */
 export function asSentence(text: string): string {
   const words = text.trim();

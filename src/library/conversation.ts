@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../core/errors.ts';
+import { lostSightOf, ThroughlineError } from '../core/errors.ts';
 import { checkOptions, given, type OptionNames } from '../core/input/arguments.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
@@ -202,6 +202,8 @@ export class ConversationHandle {
         if (event.kind === 'turn.ended') break;
       }
       if (answerer?.fault) throw answerer.fault.error;
+    } catch (error) {
+      throw error instanceof ThroughlineError && error.code === 'unreachable' ? lostSightOf(error, turn) : error;
     } finally {
       over.abort();
     }

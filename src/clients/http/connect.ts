@@ -11,12 +11,14 @@ export interface ConnectOptions {
   /** With the token of the data home: the owner to act for; left out: the owner of the credentials. */
   readonly owner?: string | undefined;
   readonly timing?: Partial<Timing> | undefined;
+  /** Called once whenever the server has not answered for a second and is still waited for. */
+  readonly onAway?: ((trouble: ThroughlineError) => void) | undefined;
 }
 
 /** Asks the server who we are. Throws `unreachable` when there is none or it has another interface, `refused` for invalid credentials. */
-export async function connect({ transport, token, owner, timing }: ConnectOptions): Promise<HttpEngine> {
+export async function connect({ transport, token, owner, timing, onAway }: ConnectOptions): Promise<HttpEngine> {
   checkToken(token);
-  const connection = new Connection(transport, { ...TIMING, ...timing });
+  const connection = new Connection(transport, { ...TIMING, ...timing }, onAway);
   try {
     const asking = { owner: owner?.toWellFormed() ?? '', token, forOthers: owner !== undefined };
     const me = await new Caller(connection, asking).ask('whoAmI', { within: 'firstAnswerMs' });

@@ -64,7 +64,7 @@ export interface Parts {
 }
 
 export interface WhichEngine extends GlobalOptions {
-  /** Called while accepted turns wait for the storage. */
+  /** Called while accepted turns wait for the storage, and while the server does not answer. */
   readonly onTrouble: (trouble: ThroughlineError) => void;
 }
 

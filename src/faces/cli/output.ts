@@ -98,6 +98,13 @@ export class Output {
     if (!this.#options.quiet && !this.json) this.#aside(pieces);
   }
 
+  /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */
+  waiting({ code, message, hint }: Failure): void {
+    if (this.json)
+      this.#write(this.#options.stderr, `${jsonLine({ waiting: { code, message, ...(hint && { hint }) } })}\n`);
+    else this.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
+  }
+
   /** What went wrong and what to do. Never left out. */
   failure(failure: Failure): void {
     if (this.json) {

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { asSentence, type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
+import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
 import { DONE, EXIT } from './exit-codes.ts';
@@ -57,8 +57,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
 
 function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options'>, exitWith: Cli['exitWith']): Cli {
   const { parts, output, options } = own;
-  const onTrouble = ({ message, hint }: ThroughlineError) =>
-    output.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
+  const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
   return {
     ...own,
     exitWith,

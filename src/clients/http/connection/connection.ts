@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
-import { checkAnswer, closed, lost, ServerAway, stoppedWaiting, unknownOutcome, unreachable } from './faults.ts';
+import { away, checkAnswer, closed, lost, ServerAway, stoppedWaiting, unknownOutcome, unreachable } from './faults.ts';
 import type { Incoming, Transport } from './transport.ts';
 
 export interface Timing extends BackoffSettings {
@@ -24,6 +24,9 @@ export const TIMING: Timing = {
   silenceMs: 45_000,
 };
 
+/** A restart is often shorter than this, and is not reported. */
+const AWAY_MS = 1_000;
+
 export interface Request {
   readonly method: string;
   readonly path: string;
@@ -45,12 +48,17 @@ export class Connection {
   readonly timing: Timing;
   readonly #active = new Set<Stop>();
   #closed = false;
+  readonly #onAway: (trouble: ThroughlineError) => void;
   /** The server has answered once. Before that we do not wait for it, so that a wrong address fails at once. */
   #hasAnswered = false;
+  /** Since when it does not answer, infinite once that was reported; null: it answers. */
+  #awaySince: number | null = null;
 
-  constructor(transport: Transport, timing: Timing) {
+  /** `onAway`: called once whenever the server has not answered for a second and is still waited for. */
+  constructor(transport: Transport, timing: Timing, onAway: (trouble: ThroughlineError) => void = () => {}) {
     this.transport = transport;
     this.timing = timing;
+    this.#onAway = onAway;
   }
 
   async ask(request: Request): Promise<unknown> {
@@ -74,6 +82,7 @@ export class Connection {
   async wait(backoff: Backoff, why: ServerAway, signal?: AbortSignal): Promise<void> {
     if (!this.#hasAnswered) throw unreachable(this.transport.where, why);
     const ms = backoff.next(why);
+    this.#reportAway(why);
     await this.stoppable(signal, (stop) => stop.sleep(ms));
     if (this.#closed) throw closed();
   }
@@ -109,6 +118,7 @@ export class Connection {
     const answer = await this.orAway(stop, () => this.transport.send({ ...request, signal: stop.signal }));
     await this.orAway(stop, () => checkAnswer(answer, this.transport));
     this.#hasAnswered = true;
+    this.#awaySince = null;
     return answer;
   }
 
@@ -128,6 +138,14 @@ export class Connection {
     this.#closed = true;
     for (const stop of this.#active) stop.abort(closed());
     this.transport.close();
+  }
+
+  #reportAway(why: ServerAway): void {
+    const now = performance.now();
+    this.#awaySince ??= now;
+    if (now - this.#awaySince < AWAY_MS) return;
+    this.#awaySince = Number.POSITIVE_INFINITY;
+    this.#onAway(away(this.transport.where, why, this.timing.giveUpMs));
   }
 
   #once(request: Request): Promise<unknown> {

@@ -71,6 +71,14 @@ export function unreachable(where: string, why: Error): ThroughlineError {
   });
 }
 
+/** The server does not answer now, and may be back soon. */
+export function away(where: string, why: Error, giveUpMs: number): ThroughlineError {
+  return new ThroughlineError('unreachable', `The connection to ${where} was lost (${causeOf(why)}).`, {
+    hint: `The server is tried again for ${Math.round(giveUpMs / 1000)} seconds; prompts that it has accepted are stored.`,
+    cause: why,
+  });
+}
+
 /** Whether a server is unreachable because nothing listens there. */
 export function nothingListens(error: unknown): boolean {
   return error instanceof ThroughlineError && error.cause instanceof ServerAway && error.cause.nothingDone;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import type { Cli, TaskDesk } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
@@ -32,12 +33,24 @@ export async function watchTasks(
     await showing.upTo(await desk.tasks.lastSeq());
     if (output.json) output.value({ kind: 'result', tasks: last });
     else for (const task of last) output.line(styled('bold', nameOf(task)), `  ${taskLine(task)}`);
+    over.abort();
+    await showing.done;
     return leaving.signal.aborted ? EXIT.interrupted : exitOf(last);
+  } catch (error) {
+    // What keeps us from waiting keeps us from showing as well.
+    showing.done.catch(() => {});
+    throw error instanceof ThroughlineError && error.code === 'unreachable' ? lostSightOfTasks(error) : error;
   } finally {
     over.abort();
     stopListening();
-    await showing.done;
   }
+}
+
+function lostSightOfTasks({ message, cause }: ThroughlineError): ThroughlineError {
+  return new ThroughlineError('unreachable', `${message} The tasks were accepted and are stored.`, {
+    hint: '"throughline serve" or "throughline task run" continues them; "throughline task list" shows them.',
+    cause,
+  });
 }
 
 /** The first Ctrl-C cancels the tasks, the second leaves at once. SIGTERM leaves the tasks to be continued. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { failureOf, lostSightOf, ThroughlineError } from '../../../../core/errors.ts';
 import { processLabel } from '../../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
@@ -21,17 +21,19 @@ const KILL_MS = 3_000;
 export async function watchTurn(
   engine: Engine,
   submitted: Submitted,
-  { output }: Cli,
+  cli: Cli,
   permissions: PermissionMode,
 ): Promise<number> {
   const { turn, seq } = submitted;
+  const { output } = cli;
+  const source = { engine, after: seq - 1 };
   const view = new TurnView(output);
   const clerk = new PermissionClerk(engine, output, permissions);
   const leaving = new AbortController();
   const stopListening = stopOnSignals(engine, turn, output, leaving);
   const started = noteWhenWaiting(engine, turn, output);
   try {
-    for await (const event of events(engine, turn, seq - 1, leaving.signal)) {
+    for await (const event of events(source, turn, cli, leaving.signal)) {
       // Earlier turns may still be running. A program gets their events, too, so that the numbers have no gaps.
       if (output.json) output.value(event);
       if (event.turnId !== turn.id) continue;
@@ -42,7 +44,7 @@ export async function watchTurn(
       const { outcome, failure, reply } = event.payload;
       if (output.json) {
         // A closing engine may not answer any more; then the turn is shown as it was accepted.
-        const now = await engine.turn(turn.id).catch(() => turn);
+        const now = await source.engine.turn(turn.id).catch(() => turn);
         output.value({ kind: 'result', turn: now, reply, receipt: view.receipt, denied: clerk.denied });
       }
       if (failure) output.failure({ ...failure, message: `Turn ${turn.n}: ${failure.message}` });
@@ -77,17 +79,54 @@ function stopOnSignals(engine: Engine, turn: PublicTurn, output: Output, leaving
   });
 }
 
+/** Where the events of a turn come from: another engine when the first one is gone. */
+interface Source {
+  engine: Engine;
+  /** The number of the last event that was shown. */
+  after: number;
+}
+
 /** Events until we leave. An engine that was closed because we leave is no error. */
-async function* events(
-  engine: Engine,
-  { conversationId }: PublicTurn,
-  after: number,
+async function* events(source: Source, turn: PublicTurn, cli: Cli, signal: AbortSignal): AsyncGenerator<PublicEvent> {
+  try {
+    yield* followed(source, turn, signal);
+  } catch (error) {
+    const code = error instanceof ThroughlineError ? error.code : null;
+    if (code === 'closed') return;
+    if (code !== 'unreachable') throw error;
+    yield* afterLoss(error as ThroughlineError, source, turn, cli, signal);
+  }
+}
+
+async function* followed(source: Source, { conversationId }: PublicTurn, signal: AbortSignal) {
+  for await (const event of source.engine.follow(conversationId, { after: source.after, signal })) {
+    source.after = event.seq;
+    yield event;
+  }
+}
+
+/**
+ * The server was away for too long. If the data home is on this machine, this process looks what has become of the turn. A turn that
+ * has ended, or that another process runs, is shown to its end; of any other one it says what can be done.
+ */
+async function* afterLoss(
+  lost: ThroughlineError,
+  source: Source,
+  turn: PublicTurn,
+  { parts, options, output }: Cli,
   signal: AbortSignal,
 ): AsyncGenerator<PublicEvent> {
+  const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
+  const engine = await parts.open({ ...options, onTrouble }).catch(() => null);
+  if (engine === null) throw lostSightOf(lost, turn);
   try {
-    yield* engine.follow(conversationId, { after, signal });
-  } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'closed')) throw error;
+    const { stranded } = await engine.turn(turn.id);
+    if (stranded !== null) throw lostSightOf(lost, turn, strandedLine(stranded));
+    output.note(`${lost.message} Looking at the data home itself.`);
+    source.engine = engine;
+    yield* followed(source, turn, signal);
+  } finally {
+    await engine.close();
   }
 }
 
