@@ -87,6 +87,29 @@ describe('an agent that loads sessions without their history', () => {
     home.expectCodewords('amber', 'birch');
   });
 
+  test('one that never answers a load is ended after a silence, and a new session gets the history', async () => {
+    await using home = await AcpHome.make({
+      agent: (model, root) => ownAgent(model, root, ['incomplete', 'silent'], { silentMs: 1_000 }),
+      pi: (model, root) => ownAgent(model, root, ['incomplete', 'silent'], { agent: 'pi' }),
+    });
+    const tl = await home.open();
+    for (const agent of ['agent', 'pi'])
+      await tl.conversation(agent).ask(`${codeword('amber')}\u2028${codeword('birch')}`, { agent });
+    await tl.close();
+    const again = await home.open();
+    const tried = { agent: /sent nothing for 1000 ms/, pi: /does not load one/ };
+    for (const [agent, failure] of Object.entries(tried)) {
+      const { receipt } = await again.conversation(agent).ask(THIRD);
+      expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, proof: 'counted' });
+      expect(receipt.tried).toMatchObject([{ rung: 'resume', failure: expect.stringMatching(failure) }]);
+      home.expectCodewords('amber', 'birch', 'cedar');
+    }
+    await again.close();
+    // The block that it got has no such characters.
+    const { receipt } = await (await home.open()).conversation('agent').ask(FOURTH);
+    expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
+  });
+
   test.each([
     ['honest', 'resume', 'consistent'],
     ['words', 'transcript', 'counted'],

@@ -23,6 +23,8 @@ export interface AcpOptions {
   readonly noTools: { readonly version: string; readonly mode: string } | null;
   /** How long the agent may take to open a session. */
   readonly openMs: number;
+  /** How long the agent may send nothing while it opens a session again. Then it is ended, and the next rung is used. */
+  readonly silentMs: number;
   /** After a load: how long without an update counts as the end. Only used while the repeated history is not complete. */
   readonly quietMs: number;
   /** After a load: how long to wait in total. */
@@ -41,6 +43,7 @@ export const ACP_DEFAULTS: AcpOptions = {
   window: null,
   noTools: null,
   openMs: 120_000,
+  silentMs: 60_000,
   quietMs: 2_000,
   lateMs: 30_000,
   cancelGraceMs: 5_000,
@@ -71,6 +74,7 @@ const RULES: {
     'an object with "version" and "mode"',
   ],
   openMs: MILLISECONDS,
+  silentMs: MILLISECONDS,
   quietMs: MILLISECONDS,
   lateMs: MILLISECONDS,
   cancelGraceMs: MILLISECONDS,

@@ -98,3 +98,18 @@ test('a broken pipe ends stderr', async () => {
   );
   expect(tail.text).toBe('before');
 });
+
+test('a message is one line for every reader of lines', async () => {
+  const lines: string[] = [];
+  const reader =
+    'for await (const line of require("readline").createInterface(process.stdin)) console.log(line.length)';
+  const sandbox = await sandboxes.sandbox();
+  const child = await sandbox.spawn([globalThis.process.execPath, '-e', `(async () => { ${reader} })()`], { env: {} });
+  const listener = { line: (line: string) => lines.push(line), tooLong: () => {}, gone: () => {} };
+  const process = new LineProcess(child, listener, { closeStepMs: 100 });
+  started.push(process);
+  process.send({ text: 'a\u2028b\u2029c' });
+  process.send({ text: 'the end' });
+  await until('both are read', () => lines.length === 2);
+  expect(lines).toEqual([String('{"text":"a\\u2028b\\u2029c"}'.length), String('{"text":"the end"}'.length)]);
+});

@@ -48,6 +48,7 @@ export class AcpConnection {
   #onAnswered: (() => void) | null = null;
   /** How much it has sent in this turn, or since the last one. */
   #said = 0;
+  #heardAt = performance.now();
   /** The first line that is no message of the protocol; null: there is none. */
   noise: string | null = null;
   /** Why we ended it, for people; null: we did not, or no reason is needed. */
@@ -91,6 +92,11 @@ export class AcpConnection {
   /** The process is gone and all that it sent was passed on. */
   get gone(): boolean {
     return this.#ending !== null;
+  }
+
+  /** How long it has sent nothing. */
+  get silentMs(): number {
+    return performance.now() - this.#heardAt;
   }
 
   /** Throws `AgentGone` when its process is gone. */
@@ -171,6 +177,7 @@ export class AcpConnection {
 
   #receive(line: string): void {
     this.#said += line.length;
+    this.#heardAt = performance.now();
     if (this.#said > MOST_AT_ONCE) {
       this.stop(`it sent more than ${MOST_AT_ONCE / 2 ** 20} MiB at once`);
       return;

@@ -43,6 +43,8 @@ export interface Quirks {
   readonly banner?: (response: Readonly<Record<string, unknown>>) => string | null;
   /** Whether the agent itself wrote this message of a repeated history: a summary, or a note in the person's place. */
   readonly ownWords?: (who: 'person' | 'agent', text: string) => 'summary' | 'note' | null;
+  /** Text in a session with which it never answers when it is asked to load the session. */
+  readonly hangsOn?: RegExp;
   /** Its answers count tokens since its process was started, not since the prompt. */
   readonly addsUpTokens?: true;
   /** How it says that nobody has set it up yet. */

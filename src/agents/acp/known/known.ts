@@ -121,6 +121,8 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
         const { startupInfo } = asObject(asObject(response._meta).piAcp);
         return typeof startupInfo === 'string' ? startupInfo : null;
       },
+      // Seen in 0.0.34: it takes these characters for the end of a line when it reads what pi answers.
+      hangsOn: /[\u2028\u2029]/,
     },
   },
   goose: {

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
+import { promptText } from '../../../core/turn/content.ts';
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
+import { refused } from '../connection/answers.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
@@ -27,6 +29,9 @@ export async function loadSession(
   { id, told }: Extract<OpenHow, { kind: 'resume' }>,
   { options, memory }: AgentProgram,
 ): Promise<Refusal | Answered> {
+  const { hangsOn } = session.quirks;
+  const hangs = hangsOn !== undefined && (await told?.())?.some((turn) => hangsOn.test(textOf(turn)));
+  if (hangs) return refused('the session has characters with which this agent does not load one');
   const history = new RepeatedHistory(session.quirks);
   session.state.repeat((update) => {
     history.add(update);
@@ -53,6 +58,10 @@ export async function loadSession(
   const shown = turns === null ? !history.empty : compared.found > 0;
   if (turns !== null && shown) memory.loadedWhole();
   return { response, proof: shown ? 'consistent' : 'none', condensed: compared.condensedTo };
+}
+
+function textOf({ prompt, reply }: ToldTurn): string {
+  return `${promptText(prompt)}\n${reply ?? ''}`;
 }
 
 export const OPENED_ANOTHER: Refusal = {

@@ -134,10 +134,35 @@ async function reopen(
   if (!trusted || !(can.load || can.resume)) return refused('this agent cannot open a session again');
   const why = (await session.quirks.whyNotOpened?.(how.id, can, program)) ?? null;
   if (why !== null) return refused(why);
-  if (can.load) return loadSession(session, place, how, program);
-  const response = asObject(await session.connection.request('session/resume', { ...place, sessionId: how.id }));
-  return isAnother(response, how.id) ? OPENED_ANOTHER : { response, proof: 'none' };
+  return unlessSilent(session, program.options, async () => {
+    if (can.load) return loadSession(session, place, how, program);
+    const response = asObject(await session.connection.request('session/resume', { ...place, sessionId: how.id }));
+    return isAnother(response, how.id) ? OPENED_ANOTHER : { response, proof: 'none' };
+  });
 }
+
+/** Ends an agent that sends nothing while it opens a session: it may have stumbled over something in it. */
+async function unlessSilent<T>(
+  { connection }: AcpSession,
+  { silentMs }: AcpOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const begun = performance.now();
+  const look = setInterval(
+    () => {
+      if (Math.min(connection.silentMs, performance.now() - begun) < silentMs) return;
+      connection.stop(`it sent nothing for ${silentMs} ms while it opened its session ("silentMs" in its options)`);
+    },
+    Math.min(SILENCE_LOOK_MS, silentMs),
+  );
+  try {
+    return await work();
+  } finally {
+    clearInterval(look);
+  }
+}
+
+const SILENCE_LOOK_MS = 500;
 
 /**
  * Sets the model, the config options and the mode that the settings name. Agents forget some of them when they load a session, so
