@@ -188,7 +188,7 @@ function matches(exchange: Exchange, { prompt, block, reply, certain, replayed }
   return reply === null || exchange.replies(reply);
 }
 
-/** Commands to the agent are not repeated as we sent them. */
+/** A prompt that begins with a slash may have been sent as a command, by an older version: those are not repeated as we sent them. */
 function mustBeThere({ prompt, certain }: ToldTurn): boolean {
   const hasContent = prompt.some((block) => isMedia(block) || fileText(block) !== null);
   return certain && (hasContent || textsOf(prompt).some(hasWords)) && !isCommand(prompt);

@@ -3,6 +3,7 @@ import type { RepeatedMessage } from '../../../core/restore/repeated-exchange.ts
 import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import type { Quirks } from '../known/description.ts';
+import { withoutMark } from '../session/literal.ts';
 
 const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
 /** The most blocks that are looked for in one message. We put one block before a prompt. */
@@ -55,7 +56,7 @@ export class RepeatedHistory {
 
   messages(): RepeatedMessage[] {
     return this.#messages.map(({ who, texts, media }) => {
-      const text = texts.join('');
+      const text = withoutMark(texts.join(''));
       const blocks = who === 'person' ? [...blocksIn(text)] : [];
       const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
       const speaker = who === 'summary' ? who : (this.#ownWords?.(who, text) ?? who);

@@ -10,6 +10,7 @@ import type { Quirks } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import { SandboxClient } from '../tools/client.ts';
 import { Questions } from '../tools/permissions.ts';
+import { literally } from './literal.ts';
 import { SessionState } from './state.ts';
 import { Updates } from './updates.ts';
 import { TokenMeter } from './usage.ts';
@@ -166,7 +167,7 @@ export class AcpSession implements AgentSession {
   }
 
   async #send(flight: Flight, { content }: PromptRequest): Promise<void> {
-    const params = { sessionId: this.id, prompt: content };
+    const params = { sessionId: this.id, prompt: literally(content) };
     try {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
