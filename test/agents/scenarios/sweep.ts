@@ -1,6 +1,6 @@
 // Any process of Claude deletes the transcripts that are older than its settings allow, some seconds after its start.
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { until } from '../../contracts/agent-sandbox.ts';
@@ -22,5 +22,19 @@ export function sweep(adapter: ClaudeAdapter): void {
     await (await home.open()).conversation('new').ask(SECOND);
     await until('it has swept', () => existsSync(join(home.config, '.last-cleanup')));
     expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  });
+
+  test('erasing a conversation with its sandbox ends the warm Claude, and names the transcript that stays in its own storage', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').ask(FIRST);
+    const sandbox = join(home.path, 'sandboxes', turn.conversationId);
+    expect(existsSync(sandbox)).toBe(true);
+    const { remains } = await tl.engine.erase('chat', { sandbox: true });
+    expect(remains).toEqual([
+      { what: 'session', where: realpathSync(home.config), agent: turn.agent, sessionId: turn.sessionId },
+    ]);
+    expect(existsSync(sandbox)).toBe(false);
+    expect(home.transcripts().filter((file) => file.endsWith(`${turn.sessionId}.jsonl`))).toHaveLength(1);
   });
 }
