@@ -58,7 +58,8 @@ async function firstTurn(
     throw noSuch(
       'conversation',
       key,
-      'It looks like an id, and the conversation may have been erased. To use it as the key of a new one, say so: create.',
+      'It looks like an id of ours, and the conversation may have been erased. Use another key for a new one, or say that this is a ' +
+        'key ("create": true).',
     );
   }
   const creates = await newConversation(by.parts, owner, given({ key, agent }));

@@ -80,7 +80,7 @@ describe('a conversation that does not exist', () => {
     const key = randomUUIDv7();
     await expect(tl.engine.submit(key, 'Hello.')).rejects.toMatchObject({
       code: 'not_found',
-      hint: expect.stringMatching(/looks like an id, and the conversation may have been erased/),
+      hint: expect.stringMatching(/looks like an id of ours, and the conversation may have been erased/),
     });
     expect(await tl.engine.list()).toEqual([]);
     await run(tl.engine, key, 'Hello.', { create: true });
