@@ -17,7 +17,7 @@ import { observed } from './engine/reading/observed-store.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, dataHome } from './host/data-home.ts';
 import { placeOf } from './host/place.ts';
-import { bootId, endMarked, identify, systemProcesses } from './host/processes.ts';
+import { bootId, processesAt } from './host/processes.ts';
 import { reportBug, reportTrouble, seldom } from './host/report.ts';
 import { readSettings } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
@@ -67,11 +67,12 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const { settings, home } = setup;
   const { agents, defaultAgent } = await composeAgents(setup, options.agents);
   const store = await openStore(setup);
+  const processes = processesAt(placeOf(home));
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents,
     sandboxes: sandboxesOf(setup),
-    processes: systemProcesses,
+    processes,
     clock: systemClock,
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
@@ -149,16 +150,16 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
   'claude-sdk': async (name, settings, setup) => {
     const { claudeSdkAgent } = await import('./agents/claude/sdk/adapter.ts');
-    return claudeSdkAgent({ name, ...programSettings(settings, setup), installed: installedClaude(setup.home) });
+    return claudeSdkAgent({ name, ...programSettings(settings, setup), ...claudeParts(setup) });
   },
   'claude-cli': async (name, settings, setup) => {
     const { claudeCliAgent } = await import('./agents/claude/cli/adapter.ts');
-    return claudeCliAgent({ name, ...programSettings(settings, setup), installed: installedClaude(setup.home) });
+    return claudeCliAgent({ name, ...programSettings(settings, setup), ...claudeParts(setup) });
   },
   acp: async (name, settings, setup) => {
     const { acpAgent } = await import('./agents/acp/adapter.ts');
     const start: AcpSettings['start'] = (command, options) =>
-      spawnInGroup(command, { ...options, identify, endMarked });
+      spawnInGroup(command, { ...options, ...processesAt(placeOf(setup.home)) });
     return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), start });
   },
 };
@@ -171,6 +172,10 @@ function programSettings(given: AgentSettings, { base }: Setup) {
     ...(folder === undefined ? {} : { package: resolve(base, folder) }),
     ...(program === '' ? {} : { command: [/[/\\]/.test(program) ? resolve(base, program) : program, ...args] }),
   };
+}
+
+function claudeParts({ home }: Setup) {
+  return { installed: installedClaude(home), newMark: () => processesAt(placeOf(home)).newMark() };
 }
 
 /** The folder that `throughline agents install claude` fills. */
@@ -230,7 +235,8 @@ async function openStore({ settings, base, home }: Setup): Promise<Store> {
 
 function sandboxesOf(setup: Setup): Sandboxes {
   const { home } = setup;
-  return directorySandboxes({ root: sandboxRoot(setup), home, place: placeOf(home), identify, endMarked });
+  const place = placeOf(home);
+  return directorySandboxes({ root: sandboxRoot(setup), home, place, ...processesAt(place) });
 }
 
 function sandboxRoot({ settings, base, home }: Setup): string {
@@ -256,17 +262,19 @@ export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
   const setup = createSetup(options);
   const { settings, home } = setup;
   const [store, { examine }] = await Promise.all([openStore(setup), import('./doctor/doctor.ts')]);
+  const place = placeOf(home);
+  const processes = processesAt(place);
   const parts = {
     store,
-    processes: systemProcesses,
-    place: placeOf(home),
+    processes,
+    place,
     sandboxes: {
       root: sandboxRoot(setup),
       isOurs: settings.sandbox.root === undefined,
       aside: join(home, 'aside'),
       ...sandboxesOf(setup),
     },
-    reap: () => freeDead(conversationLeases(store), systemProcesses),
+    reap: () => freeDead(conversationLeases(store), processes),
     agentNames: async () => new Set((await composeAgents(setup)).agents.keys()),
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };

@@ -114,21 +114,20 @@ async function checkTasks({ store, processes }: DoctorParts, census: Census): Pr
   return [...held, ...blocked];
 }
 
-/** Agents and gates that still run although nobody is left to read their output. */
+/** Programs that still run although nobody is left to read their output: agents, gates, and whatever nobody could record. */
 async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
+  const left = (process: ProcessIdentity, problem: string): Finding => ({
+    check: 'processes',
+    subject: `process ${process.pid}`,
+    problem,
+    remedy: 'End it, with everything that it started.',
+    repair: async () => {
+      await processes.end(process);
+    },
+  });
   const orphan = (process: ProcessIdentity | null, what: string): Finding[] => {
     if (process === null || processes.status(process) !== 'alive') return [];
-    return [
-      {
-        check: 'processes',
-        subject: `process ${process.pid}`,
-        problem: `It is ${what}, and no worker holds it any more.`,
-        remedy: 'End it, with everything that it started.',
-        repair: async () => {
-          await processes.end(process);
-        },
-      },
-    ];
+    return [left(process, `It is ${what}, and no worker holds it any more.`)];
   };
   const agents = sessions
     .filter(({ held }) => !held)
@@ -136,7 +135,13 @@ async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: C
   const gates = tasks
     .filter(({ state }) => state !== 'running')
     .flatMap(({ gate, id }) => orphan(gate, `the gate of task ${id}`));
-  return [...agents, ...gates];
+  const recorded = [...agents, ...gates];
+  const subjects = new Set(recorded.map(({ subject }) => subject));
+  const others = processes
+    .orphans()
+    .map((process) => left(process, 'The process of this data home that started it has ended.'))
+    .filter(({ subject }) => !subjects.has(subject));
+  return [...recorded, ...others];
 }
 
 /**

@@ -17,8 +17,8 @@ export interface ProcessEntry {
 export interface ProcessTable {
   /** Null: there is no such process, or it is hidden from us. */
   look(pid: number): ProcessEntry | null;
-  /** Those whose environment has one of these marks, as far as it is shown to us; empty where the system shows none. */
-  marked(marks: ReadonlySet<string>): number[];
+  /** Those whose environment has a mark, as far as it is shown to us; empty where the system shows none. */
+  marked(): { readonly pid: number; readonly mark: string }[];
   /** This boot of this machine. */
   boot(): string;
   /** The pid namespace that we live in. */
@@ -36,9 +36,12 @@ export const procfs: ProcessTable = {
       return null;
     }
   },
-  marked(marks) {
+  marked() {
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.filter((pid) => marks.has(markOf(pid) ?? '')).map(Number);
+    return pids.flatMap((pid) => {
+      const mark = markOf(pid);
+      return mark === null ? [] : [{ pid: Number(pid), mark }];
+    });
   },
   boot: () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   namespace: () => readlinkSync('/proc/self/ns/pid'),

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ProcessIdentity } from '../core/process.ts';
+import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
 import { type ProcessEntry, type ProcessTable, parsePs, parseStat, ps } from './process-table.ts';
 import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
 
@@ -143,7 +143,7 @@ describe('ps', () => {
 });
 
 test('what has the mark of a process ends with it, also when that process is long dead, and what it starts meanwhile', async () => {
-  const found = [[11, 12], [12, 13], [13]];
+  const found = [[11, 12], [12, 13], [13]].map((pids) => pids.map((pid) => ({ pid, mark: 'm' })));
   const killed: number[] = [];
   const table: ProcessTable = {
     look: () => null,
@@ -151,15 +151,17 @@ test('what has the mark of a process ends with it, also when that process is lon
     boot: () => 'b',
     namespace: () => 'n',
   };
-  const processes = processesOf(table, (pid, signal) => {
-    if (signal === 0) throw Object.assign(new Error('kill'), { code: 'ESRCH' });
-    killed.push(pid);
+  const processes = processesOf(table, {
+    kill: (pid, signal) => {
+      if (signal === 0) throw Object.assign(new Error('kill'), { code: 'ESRCH' });
+      killed.push(pid);
+    },
   });
   const dead = { pid: 1, started: '1', boot: 'b', namespace: 'n', mark: 'm' };
   expect(await processes.end(dead)).toBe('ended');
   expect(killed).toEqual([11, 12, 13]);
   // Nothing of another boot, or another namespace, can be meant.
-  found.push([14], [15]);
+  found.push([{ pid: 14, mark: 'm' }], [{ pid: 15, mark: 'm' }]);
   expect(await processes.end({ ...dead, boot: 'before' })).toBe('ended');
   expect(await processes.end({ ...dead, namespace: 'other' })).toBe('unknown');
   expect(killed).toHaveLength(3);
@@ -169,9 +171,62 @@ test('a process that the table does not show is dead only when it cannot be sign
   const look = (): ProcessEntry | null => null;
   const blind: ProcessTable = { look, marked: () => [], boot: () => 'b', namespace: () => 'n' };
   const answers: Record<number, string> = { 1: 'EPERM', 2: 'ESRCH' };
-  const processes = processesOf(blind, (pid) => {
-    if (answers[pid] !== undefined) throw Object.assign(new Error('kill'), { code: answers[pid] });
+  const processes = processesOf(blind, {
+    kill: (pid) => {
+      if (answers[pid] !== undefined) throw Object.assign(new Error('kill'), { code: answers[pid] });
+    },
   });
   const status = (pid: number) => processes.status({ pid, started: '1', boot: 'b', namespace: 'n' });
   expect([status(1), status(2), status(3)]).toEqual(['unknown', 'dead', 'unknown']);
+});
+
+test('a program is an orphan when its starter is provably dead, and only for the data home that it was started for', () => {
+  const entry = { group: 1, zombie: false };
+  const alive = new Map<number, ProcessEntry>([
+    [process.pid, { ...entry, started: 'now' }],
+    [20, { ...entry, started: '20', group: 20 }],
+    [21, { ...entry, started: '21', group: 20 }],
+    [22, { ...entry, started: '22', group: 22 }],
+  ]);
+  const mark = (id: string, place: string, pid: number, started: string, namespace = 'n') =>
+    formatMark(id, { place, process: { pid, started, boot: 'b', namespace } });
+  const lost = mark('1', 'here', 9, '9');
+  const marks: Record<number, string> = {
+    21: lost,
+    20: lost,
+    // Its starter lives, is of another home, is of another namespace, or is not known.
+    22: mark('2', 'here', process.pid, 'now'),
+    23: mark('3', 'elsewhere', 9, '9'),
+    24: mark('4', 'here', 9, '9', 'other'),
+    25: 'an older mark',
+  };
+  const table: ProcessTable = {
+    look: (pid) => alive.get(pid) ?? null,
+    marked: () => Object.entries(marks).map(([pid, mark]) => ({ pid: Number(pid), mark })),
+    boot: () => 'b',
+    namespace: () => 'n',
+  };
+  const kill = () => {
+    throw Object.assign(new Error('kill'), { code: 'ESRCH' });
+  };
+  const here = processesOf(table, { place: 'here', kill });
+  expect(here.orphans()).toEqual([{ pid: 20, started: '20', boot: 'b', namespace: 'n', mark: lost }]);
+  expect(starterOf(here.newMark())).toEqual({ place: 'here', process: here.self() });
+  expect(here.newMark()).not.toBe(here.newMark());
+  expect(processesOf(table, { place: 'nowhere', kill }).orphans()).toEqual([]);
+});
+
+test.each(['', 'x', '1:2:3', '::::::', '1:p:x:s:b:n', '1:p:%:s:b:n', '%E0%A4%A:p:1:s:b:n'])(
+  '%j names no starter',
+  (mark) => {
+    expect(starterOf(mark)).toBeNull();
+  },
+);
+
+test('a mark names its starter, whatever characters that has', () => {
+  const starter = {
+    place: 'p',
+    process: { pid: 7, started: 'Tue Mar 4 05:06:07 2025', boot: 'b', namespace: 'pid:[1]' },
+  };
+  expect(starterOf(formatMark('id', starter))).toEqual(starter);
 });

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
-import type { ProcessIdentity } from '../core/process.ts';
+import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
 import { type ProcessTable, procfs, ps } from './process-table.ts';
@@ -8,16 +9,62 @@ const END_WAIT_MS = 5_000;
 
 type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 
-/** Processes as one process table shows them. */
+/** The operating system's processes, and what starting a program needs. */
+export interface HostProcesses extends Processes {
+  /** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
+  identify(pid: number): ProcessIdentity | null;
+  /** Ends every process that has the mark. */
+  endMarked(mark: string): void;
+  /** A mark for a program that we start. */
+  newMark(): string;
+}
+
+/** Processes as one process table shows them. `place`: the data home that programs are started for. */
 export function processesOf(
   table: ProcessTable,
-  kill: Kill = (pid, signal) => process.kill(pid, signal),
-): Processes & { identify(pid: number): ProcessIdentity | null; endMarked(mark: string): void } {
+  { place = 'none', kill = (pid, signal) => process.kill(pid, signal) }: { place?: string; kill?: Kill } = {},
+): HostProcesses {
+  const seen = lookingAt(table, kill);
+  const marked = markedProcesses(table, kill);
+
+  function isOrphan(mark: string): boolean {
+    const starter = starterOf(mark);
+    return starter !== null && starter.place === place && seen.status(starter.process) === 'dead';
+  }
+
+  return {
+    ...seen,
+    endMarked: (mark) => marked.end(new Set([mark])),
+    newMark: () => formatMark(randomUUID(), { place, process: seen.self() }),
+    orphans: () =>
+      leadersOf(table, isOrphan).flatMap(({ pid, mark }) => {
+        const identity = seen.identify(pid);
+        return identity ? [{ ...identity, mark }] : [];
+      }),
+    async end(identity) {
+      const before = seen.status(identity);
+      if (before === 'unknown') return before;
+      const { mark } = identity;
+      if (before === 'dead') {
+        if (mark !== undefined && identity.boot === table.boot()) await marked.endTogether(mark);
+        return 'ended';
+      }
+      // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
+      if (identity.pid === process.pid) return 'unknown';
+      const leadsGroup = table.look(identity.pid)?.group === identity.pid;
+      if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
+      if (mark !== undefined) await marked.endTogether(mark);
+      return (await gone(() => seen.status(identity) === 'dead')) ? 'ended' : 'unknown';
+    },
+  };
+}
+
+/** What a process table shows of single processes. */
+function lookingAt(table: ProcessTable, kill: Kill): Pick<HostProcesses, 'identify' | 'status' | 'self'> {
   // None of these changes while we live, and reading them costs a system call or even a program.
   let boot: string | undefined;
   let namespace: string | undefined;
   let self: ProcessIdentity | undefined;
-  const marked = markedProcesses(table, kill);
   const thisBoot = () => (boot ??= table.boot());
   const thisNamespace = () => (namespace ??= table.namespace());
 
@@ -26,41 +73,32 @@ export function processesOf(
     return entry && { pid, started: entry.started, boot: thisBoot(), namespace: thisNamespace() };
   }
 
-  function status(identity: ProcessIdentity): 'alive' | 'dead' | 'unknown' {
-    if (identity.boot !== thisBoot()) return 'dead';
-    if (identity.namespace !== thisNamespace()) return 'unknown';
-    const entry = table.look(identity.pid);
-    // /proc may hide other users' processes, and reading it fails without free file numbers. Declaring a living owner dead
-    // would be the worst mistake here, so the signal 0 has to agree that there is nobody.
-    if (entry === null) return signal(kill, identity.pid, 0) === 'gone' ? 'dead' : 'unknown';
-    return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
-  }
-
   return {
     identify,
-    status,
-    endMarked: (mark) => marked.end(new Set([mark])),
     self() {
       self ??= identify(process.pid) ?? undefined;
       if (self === undefined) throw new Error('the operating system does not show us our own process');
       return self;
     },
-    async end(identity) {
-      const before = status(identity);
-      if (before === 'unknown') return before;
-      const { mark } = identity;
-      if (before === 'dead') {
-        if (mark !== undefined && identity.boot === thisBoot()) await marked.endTogether(mark);
-        return 'ended';
-      }
-      // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
-      if (identity.pid === process.pid) return 'unknown';
-      const leadsGroup = table.look(identity.pid)?.group === identity.pid;
-      if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
-      if (mark !== undefined) await marked.endTogether(mark);
-      return (await gone(() => status(identity) === 'dead')) ? 'ended' : 'unknown';
+    status(identity) {
+      if (identity.boot !== thisBoot()) return 'dead';
+      if (identity.namespace !== thisNamespace()) return 'unknown';
+      const entry = table.look(identity.pid);
+      // /proc may hide other users' processes, and reading it fails without free file numbers. Declaring a living owner dead
+      // would be the worst mistake here, so the signal 0 has to agree that there is nobody.
+      if (entry === null) return signal(kill, identity.pid, 0) === 'gone' ? 'dead' : 'unknown';
+      return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
     },
   };
+}
+
+/** One process for each mark that is wanted: the program itself, which leads its group, or something that outlived it. */
+function leadersOf(table: ProcessTable, isWanted: (mark: string) => boolean): { pid: number; mark: string }[] {
+  const found = Map.groupBy(table.marked(), ({ mark }) => mark);
+  return [...found].flatMap(([mark, all]) => {
+    if (!isWanted(mark)) return [];
+    return all.find(({ pid }) => table.look(pid)?.group === pid) ?? all[0] ?? [];
+  });
 }
 
 /** Ends the processes that have a mark in their environment. */
@@ -69,9 +107,9 @@ function markedProcesses(table: ProcessTable, kill: Kill) {
   function end(marks: ReadonlySet<string>): void {
     const ended = new Set<number>([process.pid]);
     for (;;) {
-      const found = table.marked(marks).filter((pid) => !ended.has(pid));
+      const found = table.marked().filter(({ pid, mark }) => marks.has(mark) && !ended.has(pid));
       if (found.length === 0) return;
-      for (const pid of found) {
+      for (const { pid } of found) {
         ended.add(pid);
         signal(kill, pid, 'SIGKILL');
       }
@@ -96,14 +134,17 @@ function markedProcesses(table: ProcessTable, kill: Kill) {
   return { end, endTogether };
 }
 
-/** This machine's processes. */
-export const systemProcesses = processesOf(process.platform === 'linux' ? procfs : ps);
+const thisTable = process.platform === 'linux' ? procfs : ps;
 
-/**
- * `identify`: the process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always
- * is. `endMarked`: ends every process that has the mark.
- */
+/** This machine's processes, for whoever starts no programs. */
+export const systemProcesses = processesOf(thisTable);
+
 export const { identify, endMarked } = systemProcesses;
+
+/** This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. */
+export function processesAt(place: string): HostProcesses {
+  return processesOf(thisTable, { place });
+}
 
 /** This boot of this machine. */
 export function bootId(): string {

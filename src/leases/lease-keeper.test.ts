@@ -18,6 +18,7 @@ function world() {
   const store = {
     holders: [] as { id: string; process: ProcessIdentity }[],
     lost: [] as string[],
+    orphans: [] as ProcessIdentity[],
     fault: null as Error | null,
   };
   const kind: LeaseKind<string> = {
@@ -44,6 +45,7 @@ function world() {
       did.push(`end ${pid}`);
       return 'ended';
     },
+    orphans: () => store.orphans,
   };
   const parts = { processes, clock: { now: () => 0, monotonic: () => time }, settings: { leaseMs: 30 } };
   const holder = {
@@ -68,6 +70,24 @@ test('processes that a dead holder left are ended before its leases are free; ot
   expect(await freeDead(kind, parts.processes)).toBe(true);
   expect(did).toEqual(['look', `end ${LEFT.pid}`, 'forget dead']);
   expect(await freeDead(kind, parts.processes)).toBe(false);
+});
+
+test('what nobody recorded is ended by the first look, by one that finds a dead holder, and by the one after that', async () => {
+  const { did, store, kind, parts, holder, pass } = world();
+  const keeper = new LeaseKeeper(kind, holder, parts);
+  const look = async () => {
+    did.length = 0;
+    pass(100);
+    await keeper.freeDead();
+    return [...did];
+  };
+  store.orphans = [processOf(5)];
+  expect(await look()).toEqual(['look', 'end 5']);
+  expect(await look()).toEqual(['look']);
+  store.holders = [{ id: 'dead', process: DEAD }];
+  expect(await look()).toEqual(['look', 'end 5', `end ${LEFT.pid}`, 'forget dead']);
+  expect(await look()).toEqual(['look', 'end 5']);
+  expect(await look()).toEqual(['look']);
 });
 
 test('the keeper looks for dead holders at most ten times a second', async () => {

@@ -12,6 +12,9 @@ import type { Store } from '../ports/store.ts';
  *   every leaseMs / 3         heartbeat: renews what is held, and tells the holder what it has lost
  *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim
  *
+ * The first look, and the one after a dead holder was found, also end the programs that nobody recorded. A program that was just being
+ * started when its holder was killed may not have its mark yet when we look for the first time.
+ *
  * A fault in either goes to `onFault`; the next heartbeat or look tries again.
  */
 export class LeaseKeeper<F> {
@@ -21,6 +24,7 @@ export class LeaseKeeper<F> {
   #timers: NodeJS.Timeout[] = [];
   #lookedAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<boolean> | null = null;
+  #orphansDue = true;
 
   constructor(kind: LeaseKind<F>, holder: LeaseHolder<F>, parts: KeeperParts) {
     this.#kind = kind;
@@ -56,10 +60,18 @@ export class LeaseKeeper<F> {
     const now = this.#parts.clock.monotonic();
     if (now - this.#lookedAt < LOOK_AGAIN_MS) return false;
     this.#lookedAt = now;
-    this.#looking = freeDead(this.#kind, this.#parts.processes).finally(() => {
+    this.#looking = this.#free().finally(() => {
       this.#looking = null;
     });
     return this.#looking;
+  }
+
+  async #free(): Promise<boolean> {
+    const { processes } = this.#parts;
+    const found = await freeDead(this.#kind, processes);
+    if (this.#orphansDue) await endOrphans(processes);
+    this.#orphansDue = found;
+    return found;
   }
 
   #beat(): Promise<void> {
@@ -85,12 +97,18 @@ export class LeaseKeeper<F> {
  */
 export async function freeDead<F>(kind: LeaseKind<F>, processes: Processes): Promise<boolean> {
   const dead = (await kind.holders()).filter((holder) => processes.status(holder.process) === 'dead');
+  if (dead.length > 0) await endOrphans(processes);
   for (const { id } of dead) {
     const left = await kind.leftBy(id);
     await Promise.all(left.map((process) => processes.end(process)));
     await kind.forget(id);
   }
   return dead.length > 0;
+}
+
+/** Ends what dead processes of this data home have started, whether it was recorded or not. */
+async function endOrphans(processes: Processes): Promise<void> {
+  await Promise.all(processes.orphans().map((process) => processes.end(process)));
 }
 
 /** What the store can do with one kind of lease. */

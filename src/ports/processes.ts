@@ -11,4 +11,9 @@ export interface Processes {
    * was killed.
    */
   end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
+  /**
+   * Programs that processes of this data home started and that run although their starter is provably dead. They are found by
+   * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process.
+   */
+  orphans(): ProcessIdentity[];
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Prompt } from '../../src/core/turn/content.ts';
 import { chunkText } from '../../src/core/turn/update.ts';
-import { endMarked, identify } from '../../src/host/processes.ts';
+import { processesAt } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
 import type { Child, OpenSandbox } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
@@ -14,12 +14,12 @@ import { spawnInGroup } from '../../src/sandboxes/directory/spawn.ts';
 export const start = (
   command: readonly string[],
   options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-): Promise<Child> => spawnInGroup(command, { ...options, identify, endMarked });
+): Promise<Child> => spawnInGroup(command, { ...options, ...processesAt('test') });
 
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
 export class TestSandboxes {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
-  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', identify, endMarked });
+  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', ...processesAt('test') });
   readonly #sessions: AgentSession[] = [];
   #counter = 0;
 

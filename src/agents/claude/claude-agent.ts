@@ -5,6 +5,7 @@ import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../por
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
+import type { FindSettings } from './find/find.ts';
 import { loginOf } from './find/login.ts';
 import { Questions } from './session/questions.ts';
 import { canRewind, goBack } from './session/rewind.ts';
@@ -38,6 +39,7 @@ export interface ClaudeAgentParts {
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
   readonly model: string | null;
+  readonly newMark?: FindSettings['newMark'];
 }
 
 interface InstalledClaude {
@@ -54,10 +56,9 @@ const WINDOW = 200_000;
 const LONG_WINDOW = 1_000_000;
 
 /**
- * Does not look for processes that a killed worker left behind. One that works on a turn was recorded before the first byte left
- * (`turn.sent`), and the engine ends it. One that was never prompted ends by itself, because its input ended with us. Claude's
- * own list of processes (`sessions/<pid>.json`) would only add those that a person has started, which we must not end: what they
- * write is noticed as a position that is not ours (R10).
+ * Does not look for processes that a killed worker left behind. The engine ends them: one that works on a turn was recorded before
+ * the first byte left (`turn.sent`), and any other is found by its mark. Claude's own list of processes (`sessions/<pid>.json`) would
+ * only add those that a person has started, which we must not end: what they write is noticed as a position that is not ours (R10).
  */
 export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
@@ -67,7 +68,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     where: async () => (await parts.find()).where,
     login: async (signal) => {
       const { command } = await parts.find();
-      return loginOf({ command, env: environmentOutside(process.env, parts.env), signal });
+      return loginOf({ command, env: environmentOutside(process.env, parts.env), signal, newMark: parts.newMark });
     },
     async list(cwd) {
       // With a config directory in the sandbox, each conversation sees only its own session.

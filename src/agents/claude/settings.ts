@@ -13,6 +13,7 @@ export interface ClaudeSettings {
   readonly options: Readonly<Record<string, unknown>>;
   /** The folder filled by `throughline agents install claude`. */
   readonly installed: string;
+  readonly newMark?: FindSettings['newMark'];
 }
 
 /** What `options` of the settings may hold. */
@@ -51,7 +52,7 @@ export function readClaudeSettings<T>(
     found.catch(() => remembered.delete(key));
     return found;
   };
-  return { parts: { name, env, options, model: model ?? null }, find };
+  return { parts: { name, env, options, model: model ?? null, newMark: places.newMark }, find };
 }
 
 type PlainOptions = Omit<ClaudeOptions, 'mcpServers'>;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -15,6 +16,8 @@ export interface DirectorySettings {
   readonly identify: (pid: number) => ProcessIdentity | null;
   /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
   readonly endMarked?: (mark: string) => void;
+  /** Makes the marks of programs. Left out: they do not say who started them. */
+  readonly newMark?: () => string;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface DirectorySettings {
  * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
-  const { root, place, home = root, identify, endMarked = () => {} } = settings;
+  const { root, place, home = root, identify, endMarked = () => {}, newMark = randomUUID } = settings;
   return {
     place,
     home,
@@ -34,7 +37,9 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
         id,
         work,
         state,
-        spawn: (command, options) => spawnInGroup(command, { cwd: work, env: options.env, identify, endMarked }),
+        spawn: (command, options) => {
+          return spawnInGroup(command, { cwd: work, env: options.env, identify, endMarked, newMark });
+        },
       };
       return sandbox;
     },

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
@@ -12,6 +11,8 @@ export interface SpawnSettings {
   readonly env: Readonly<Record<string, string>>;
   readonly identify: (pid: number) => ProcessIdentity | null;
   readonly endMarked: (mark: string) => void;
+  /** A mark that names us as the starter. */
+  readonly newMark: () => string;
 }
 
 /** How often we look for more output after a process has ended: a process that it left behind can hold the pipe open for ever. */
@@ -26,7 +27,8 @@ const MOST_IN_PIPE_BYTES = 2 ** 20;
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
 export async function spawnInGroup(command: readonly string[], settings: SpawnSettings): Promise<Child> {
   const [program = '', ...args] = command;
-  const mark = randomUUID();
+  // In the environment before anything can be stored: if we are killed now, the mark alone shows whose program this was.
+  const mark = settings.newMark();
   const child = spawnChild(program, args, { ...settings, env: { ...settings.env, [MARK]: mark } });
   // In this tick: a child that ends at once stays visible as a zombie until the event loop reaps it.
   const identity = child.pid === undefined ? null : settings.identify(child.pid);

@@ -10,7 +10,7 @@ import {
 } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { placeOf } from '../../../src/host/place.ts';
-import { bootId, endMarked, identify, systemProcesses } from '../../../src/host/processes.ts';
+import { bootId, processesAt } from '../../../src/host/processes.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -47,12 +47,14 @@ async function assembleParts({ home, mark, engine, clock = systemClock, around }
   for (const [name, { options, env }] of Object.entries(settings)) {
     agents.set(name, { agent: scriptedAgent({ name, options, env }), adapter: 'scripted' });
   }
+  const place = placeOf(home);
+  const processes = processesAt(place);
   const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock, boot: bootId() });
   return {
     store: around ? around(store) : store,
     agents,
-    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place: placeOf(home), identify, endMarked }),
-    processes: systemProcesses,
+    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place, ...processes }),
+    processes,
     clock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },
     onTrouble: () => {},

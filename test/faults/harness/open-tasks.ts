@@ -6,7 +6,7 @@ import { createEngine } from '../../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { placeOf } from '../../../src/host/place.ts';
-import { bootId, identify, systemProcesses } from '../../../src/host/processes.ts';
+import { bootId, processesAt } from '../../../src/host/processes.ts';
 import { reportBug } from '../../../src/host/report.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
@@ -18,12 +18,14 @@ export async function openTasks(folder: string, { claims, parallel }: { claims: 
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'throughline.db');
   const store = await openSqliteStore({ file, clock: systemClock, boot: bootId() });
+  const place = placeOf(folder);
+  const processes = processesAt(place);
   const agent = inProcessAgent(() => [said('Done.')]);
   const parts: EngineParts = {
     store,
     agents: new Map([[agent.name, { agent, adapter: 'double' }]]),
-    sandboxes: directorySandboxes({ root: join(folder, 'sandboxes'), place: placeOf(folder), identify }),
-    processes: systemProcesses,
+    sandboxes: directorySandboxes({ root: join(folder, 'sandboxes'), place, ...processes }),
+    processes,
     clock: systemClock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, maxWarm: 0, restore: DEFAULT_RESTORE, defaultAgent: agent.name },
     onTrouble: () => {},

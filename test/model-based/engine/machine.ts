@@ -48,6 +48,8 @@ export class Machine {
           this.kill(process);
           return 'ended' as const;
         }),
+      // Every process of this machine is recorded before it is killed.
+      orphans: () => [],
     };
   }
 

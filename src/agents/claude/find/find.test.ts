@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -123,8 +123,19 @@ test('only the program that was chosen is run, once', async () => {
   sdkIn('work', { cli: '6.6.6' });
   program(join(folder('bin'), 'claude'), '6.6.6');
   await findClaude({ installed: sdkIn('installed'), path: folder('bin') }, folder('work'));
-  const { readFileSync } = await import('node:fs');
   expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('ran\n');
+});
+
+test('a program that is asked for its version has a mark', async () => {
+  const claude = join(folder('bin'), 'claude');
+  mkdirSync(dirname(claude));
+  writeFileSync(
+    claude,
+    `#!/bin/sh\necho "2.1.300 $THROUGHLINE_MARK"; echo "2.1.300 $THROUGHLINE_MARK" > '${root}/said'\n`,
+  );
+  chmodSync(claude, 0o755);
+  await findClaude({ ...nowhere(), path: folder('bin'), newMark: () => 'ours' }, null);
+  expect(readFileSync(join(root, 'said'), 'utf8')).toBe('2.1.300 ours\n');
 });
 
 test.each(['1.0.30', '2.0.76', '2.1.99', '2.1.247'])(

@@ -1,6 +1,7 @@
 import { type ExecFileOptions, execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
+import { MARK } from '../../../core/process.ts';
 import { onPath, runnable } from '../../shared/paths.ts';
 import { packageIn, packageOfOurs, type SdkPackage } from './package.ts';
 
@@ -25,6 +26,8 @@ export interface FindSettings {
   readonly installed: string;
   /** Where programs are looked for: a value of PATH. */
   readonly path: string;
+  /** Makes the mark of a program that we start; left out: it has none. */
+  readonly newMark?: (() => string) | undefined;
 }
 
 export interface FoundClaude {
@@ -62,7 +65,7 @@ export async function findClaude(settings: FindSettings, cwd: string | null): Pr
   const program = command ?? withProgram?.package?.program ?? onPath('claude', settings.path);
   const from = command !== null ? 'the setting "command"' : (withProgram?.name ?? 'PATH');
   const whole = program === null ? [] : [program, ...(command === null ? [] : (settings.command ?? []).slice(1))];
-  const version = program === null ? null : await versionOf(whole, settings.path);
+  const version = program === null ? null : await versionOf(whole, settings);
   return {
     sdk: withSdk?.package?.sdk ?? null,
     command: whole,
@@ -110,9 +113,16 @@ function notFound(problem: string): FoundClaude {
 const VERSION_TIMEOUT_MS = 10_000;
 
 /** Runs without our environment. Null: the program failed, or printed no version. */
-async function versionOf(command: readonly string[], path: string): Promise<string | null> {
+async function versionOf(
+  command: readonly string[],
+  { path, newMark }: Pick<FindSettings, 'path' | 'newMark'>,
+): Promise<string | null> {
   const env = { PATH: path, DISABLE_AUTOUPDATER: '1' };
-  const { failed, output } = await askProgram(command, ['--version'], { env, timeout: VERSION_TIMEOUT_MS });
+  const { failed, output } = await askProgram(command, ['--version'], {
+    env,
+    timeout: VERSION_TIMEOUT_MS,
+    newMark,
+  });
   return failed ? null : (/\d+\.\d+\.\d+/.exec(output)?.[0] ?? null);
 }
 
@@ -123,9 +133,10 @@ const NEUTRAL_FOLDER = '/';
 export function askProgram(
   [program = '', ...first]: readonly string[],
   args: readonly string[],
-  { env, ...limits }: Pick<ExecFileOptions, 'env' | 'timeout' | 'signal'>,
+  { env, newMark, ...limits }: Pick<ExecFileOptions, 'env' | 'timeout' | 'signal'> & Pick<FindSettings, 'newMark'>,
 ): Promise<{ readonly failed: boolean; readonly output: string }> {
-  const whole = { HOME: homedir(), NO_COLOR: '1', ...env };
+  // With the mark it is found and ended if we are killed before it has answered.
+  const whole = { HOME: homedir(), NO_COLOR: '1', ...env, ...(newMark && { [MARK]: newMark() }) };
   const options = { ...limits, cwd: NEUTRAL_FOLDER, env: whole, killSignal: 'SIGKILL' } as const;
   return new Promise((done) => {
     const child = execFile(program, [...first, ...args], options, (error, output) => {

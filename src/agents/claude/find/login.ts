@@ -1,19 +1,20 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Login } from '../../../ports/agent.ts';
 import { onPath } from '../../shared/paths.ts';
-import { askProgram } from './find.ts';
+import { askProgram, type FindSettings } from './find.ts';
 
 export interface LoginRequest {
   readonly command: readonly string[];
   /** What Claude is started with beyond PATH and HOME. */
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  readonly newMark?: FindSettings['newMark'];
 }
 
 /** Asks Claude itself, which asks no model. Whether a key is still valid only its API knows. */
 export async function loginOf(request: LoginRequest): Promise<Login> {
-  const { command, env, signal } = request;
-  const options = { env: { PATH: process.env.PATH, ...env }, signal };
+  const { command, env, signal, newMark } = request;
+  const options = { env: { PATH: process.env.PATH, ...env }, signal, newMark };
   // Without a login it prints its answer and fails.
   const { output } = await askProgram(command, ['auth', 'status', '--json'], options);
   const loggedIn = loggedInOf(output);
