@@ -122,13 +122,16 @@ class EmbeddedEngine implements Engine {
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
   }
 
-  erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
+  async erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
+    await this.#settleIn(conversation);
     return erase(this.#parts, this.owner, conversation, options);
   }
 
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
+    // An open turn is in the way of adopting a session.
+    if (options.session !== undefined) await this.#settleIn(conversation);
     return toSubmitted(await submit(this.#machinery, this.owner, conversation, prompt, options));
   }
 
@@ -290,6 +293,12 @@ class EmbeddedEngine implements Engine {
     const { id } = found;
     const { changed, stranded } = await this.#lookAt(found.open > 0 ? [id] : []);
     return { id, conversation: changed ? await this.#find(id) : found, stranded: stranded.get(id) ?? null };
+  }
+
+  /** For what an open turn is in the way of: one that a dead process left must not be. */
+  async #settleIn(idOrKey: string): Promise<void> {
+    const found = await this.#store.findConversation(this.owner, idOrKey);
+    if (found !== null && found.open > 0) await this.#lookAt([found.id]);
   }
 
   async #shown(found: Conversation): Promise<PublicConversation> {

@@ -46,7 +46,9 @@ export interface Attendance {
 
 /** Null: it is run, or about to be. The turns behind the oldest open one wait for the same. */
 export function whyStranded(standing: Standing, { held, taken, here, known }: Attendance): Stranded | null {
-  if (standing.driver === 'tracker' || held || taken) return null;
+  if (held) return null;
+  if (standing.driver === 'tracker') return standing.turn.state === 'queued' ? null : untracked(standing);
+  if (taken) return null;
   if (!here) return otherHome(standing);
   return known ? noProcess(standing) : noAgent(standing);
 }
@@ -96,6 +98,15 @@ export function runsOnlyAt(what: string, home: string | null, place: string): { 
   return {
     message: `${what} runs only at ${where}, and no process takes it up there.`,
     hint: `Start ${serve}${home === null ? ' there' : ''}. To continue here, fork the conversation.`,
+  };
+}
+
+/** Only the program that drives the agent itself knows how the request went. */
+function untracked({ turn }: Standing): Stranded {
+  return {
+    reason: 'no_process',
+    message: `The program that tracks turn ${turn.n} has ended or closed its tracker.`,
+    hint: 'The turn ends when that program continues it, or as interrupted when it tracks the next request of this conversation.',
   };
 }
 

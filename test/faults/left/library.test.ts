@@ -114,6 +114,33 @@ test('a process that runs follows the death of another, and what that one did co
   expect((await reader.engine.retry(turn.id)).turn.retryOf).toBe(turn.id);
 });
 
+test('a turn that a dead process left is not in the way of erasing, forking or exporting its conversation', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  for (const key of ['fork', 'export', 'erase']) {
+    await host.engine.ensure({ key });
+    await host.engine.submit(key, `The codeword is ${key}.\n${ENDLESS}`);
+    await host.calls.followUntil(key, 0, 'turn.update');
+  }
+  await host.kill();
+  const { engine } = await home.open({}, { takeUp: false });
+  expect(await engine.fork('fork')).toMatchObject({ head: 1 });
+  expect((await engine.export('export')).records).toMatchObject([{ n: 1, outcome: 'interrupted' }]);
+  await engine.erase('erase');
+  await refusedWith('not_found', engine.conversation('erase'));
+});
+
+test('a request of a program that tracks its agent itself says that the program is gone', async () => {
+  await using home = new Home();
+  const host = await home.host();
+  await host.tracker.trackRequest('r-1', 'agent-1', 's-1');
+  const tl = await home.open();
+  expect((await tl.engine.turns('agent-1'))[0]).toMatchObject({ state: 'running', stranded: null });
+  await host.kill();
+  const stranded = { reason: 'no_process', message: 'The program that tracks turn 1 has ended or closed its tracker.' };
+  expect((await tl.engine.turns('agent-1'))[0]).toMatchObject({ state: 'running', stranded });
+});
+
 test('a question of a dead process is withdrawn for whoever lists the questions or answers it', async () => {
   await using home = new Home();
   const host = await home.host();
