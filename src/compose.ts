@@ -2,8 +2,9 @@ import { join, resolve } from 'node:path';
 import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, SCRIPTED, ThroughlineError, whileWaiting } from './core/errors.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
+import { NO_BUDGET } from './core/limits/budget.ts';
+import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
-import { DEFAULT_TIME_LIMITS } from './core/turn/limits.ts';
 import { hasEnded, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import {
@@ -77,7 +78,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
-      times: { ...DEFAULT_TIME_LIMITS, ...settings.limits },
+      ...limitsOf(settings),
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
       ...withinTimers({ ...permissionWait(settings), ...options.engine }),
       defaultAgent,
@@ -93,6 +94,14 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+function limitsOf({ limits }: Settings): Pick<EngineSettings, 'times' | 'spending'> {
+  const { conversationPerDay = NO_BUDGET, ownerPerDay = NO_BUDGET, owners = {}, ...times } = limits;
+  return {
+    times: { ...DEFAULT_TIME_LIMITS, ...times },
+    spending: { conversationPerDay, ownerPerDay, owners: new Map(Object.entries(owners)) },
+  };
 }
 
 function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<EngineSettings> {

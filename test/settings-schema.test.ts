@@ -14,6 +14,8 @@ interface Schema {
   readonly exclusiveMinimum?: number;
   readonly minItems?: number;
   readonly items?: Schema;
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly required?: readonly string[];
@@ -24,11 +26,15 @@ const schema: Schema = JSON.parse(readFileSync(new URL('../throughline.schema.js
 /** The part of JSON Schema that ours uses; a word that it does not know is a fault of the test. */
 const SAYS: Record<string, (value: never, said: never) => boolean> = {
   type: (value: unknown, said: string | string[]) => [said].flat().some((type) => isOf(type, value)),
+  anyOf: (value: unknown, said: Schema[]) => said.some((one) => takes(one, value)),
   enum: (value: unknown, said: unknown[]) => said.includes(value),
   pattern: (value: unknown, said: string) => typeof value !== 'string' || new RegExp(said).test(value),
   minLength: (value: unknown, said: number) => typeof value !== 'string' || value.length >= said,
   minimum: (value: unknown, said: number) => typeof value !== 'number' || value >= said,
   exclusiveMinimum: (value: unknown, said: number) => typeof value !== 'number' || value > said,
+  minProperties: (value: unknown, said: number) =>
+    !isOf('object', value) || Object.keys(value as object).length >= said,
+  $ref: (value: unknown, said: string) => takes(schema.$defs?.[said.replace('#/$defs/', '')] as Schema, value),
   minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
   items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
   required: (value: object, said: string[]) =>
@@ -40,7 +46,7 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
 
 function takes(part: Schema, value: unknown): boolean {
   return Object.entries(part).every(([word, said]) => {
-    if (['$schema', 'title', 'description'].includes(word)) return true;
+    if (['$schema', '$defs', 'title', 'description'].includes(word)) return true;
     if (word === 'additionalProperties') return takesOthers(part, value);
     const says = SAYS[word];
     if (says === undefined) throw new Error(`this test does not know "${word}"`);
@@ -61,6 +67,9 @@ function isOf(type: string, value: unknown): boolean {
   if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value);
   return typeof value === type;
 }
+
+/** How spending is limited, rightly and wrongly. */
+const AMOUNTS = ['5 USD', '$2.50', '200k tokens', '7', '1 EUR', { usd: 2.5 }, { tokens: 9 }, { usd: 0 }, { eur: 1 }];
 
 const agentSchema = schema.properties?.agents?.additionalProperties as Schema;
 const TEXT = 'sqlite:a'; // also the name of an agent, so that it may be the default one
@@ -96,10 +105,26 @@ describe.each(PLACES)('of %s', (_, part, put) => {
   });
 
   test('the schema and the program take the same values', () => {
-    const samples = [TEXT, '', 0, 1.5, -1, true, false, null, [], [TEXT], [1], {}, { a: TEXT }, { a: 1 }];
+    const samples = [
+      TEXT,
+      '',
+      0,
+      1.5,
+      -1,
+      true,
+      false,
+      null,
+      [],
+      [TEXT],
+      [1],
+      {},
+      { a: TEXT },
+      { a: 1 },
+      { a: '5 USD' },
+    ];
     for (const [name, property] of properties) {
       if (name === '$schema' || name === 'agents') continue; // one for editors, the other is a place of its own
-      for (const value of [...samples, ...(property.enum ?? [])]) {
+      for (const value of [...samples, ...(property.enum ?? []), ...(property.$ref ? AMOUNTS : [])]) {
         // Null leaves a whole object out; whatever is in one is looked at in its own place.
         const whole = property.type === 'object' && (value === null || property.properties !== undefined);
         const ours = faultOf(() => parseSettings(put({ [name]: value }))) === null;

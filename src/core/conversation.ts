@@ -1,3 +1,4 @@
+import type { Budget } from './limits/budget.ts';
 import type { RestoreOverride } from './restore/restore-settings.ts';
 
 /** Where a title came from, in rising order: a higher source replaces a lower one, never the reverse. */
@@ -24,6 +25,8 @@ export interface Conversation {
   readonly place: string;
   /** What was set for this conversation alone; the rest comes from the current settings. */
   readonly restore: RestoreOverride;
+  /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
+  readonly limitPerDay: Budget | null;
   readonly parent: Parent | null;
   /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
   readonly head: number;

@@ -1,6 +1,7 @@
 import type { ThroughlineError } from '../core/errors.ts';
+import { type Budget, NO_BUDGET } from '../core/limits/budget.ts';
+import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/limits/time-limits.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
-import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/turn/limits.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -55,12 +56,23 @@ export interface EngineSettings {
   readonly permissionMs: number;
   /** How long a turn may take when neither it nor its agent says so. */
   readonly times: TimeLimits;
+  /** How much may be spent on a day (UTC). */
+  readonly spending: SpendingSettings;
   /** Text is collected for at most this time before it is stored. */
   readonly flushMs: number;
   /** How long a running turn waits for a full or busy disk. */
   readonly storageMs: number;
   /** How often a reader looks by itself, in case every notification is lost. */
   readonly pollMs: number;
+}
+
+export interface SpendingSettings {
+  /** In one conversation. */
+  readonly conversationPerDay: Budget;
+  /** In all conversations of an owner together. */
+  readonly ownerPerDay: Budget;
+  /** Owners with another limit. */
+  readonly owners: ReadonlyMap<string, Budget>;
 }
 
 export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'restore'> = {
@@ -75,6 +87,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   permissions: 'deny',
   permissionMs: 600_000,
   times: DEFAULT_TIME_LIMITS,
+  spending: { conversationPerDay: NO_BUDGET, ownerPerDay: NO_BUDGET, owners: new Map() },
   flushMs: 50,
   storageMs: 60_000,
   pollMs: 2_000,

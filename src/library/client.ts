@@ -10,6 +10,7 @@ const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
   cwd: true,
   sandbox: true,
   restore: true,
+  limitPerDay: true,
 };
 
 /** A turn that another process left may run here without the caller's knowledge, and cutting it off would lose it. */

@@ -1,5 +1,7 @@
 import type { ChainCheck } from '../core/event.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
+import type { BudgetInput } from '../core/limits/budget.ts';
+import type { TimeOverride } from '../core/limits/time-limits.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
@@ -8,7 +10,6 @@ import type { PublicPermission, PublicTurn } from '../core/public/turn.ts';
 import type { RestoreOverride } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { Prompt } from '../core/turn/content.ts';
-import type { TimeOverride } from '../core/turn/limits.ts';
 import type { Denial } from '../core/turn/permission.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
@@ -139,6 +140,11 @@ export interface ConversationSpec {
   /** A name, unique per owner, of a sandbox that several conversations share; left out: one of its own. */
   readonly sandbox?: string;
   readonly restore?: RestoreOverride;
+  /**
+   * How much may be spent in it on a day (UTC): `2 USD`, `50k tokens`. It can only lower what the settings allow. Also changes that
+   * of a conversation that exists; null removes it.
+   */
+  readonly limitPerDay?: BudgetInput | null;
 }
 
 export interface EraseOptions {

@@ -1,4 +1,6 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
+import { type Budget, isUnpriced, tokensOf } from '../core/limits/budget.ts';
+import { BudgetWatch } from '../core/limits/budget-watch.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { toPublicTurn } from '../core/public/turn.ts';
 import type { Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
@@ -13,8 +15,6 @@ import {
 import type { GateResult } from '../core/tasks/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/tasks/task-progress.ts';
 import { taskPrompt } from '../core/tasks/task-prompt.ts';
-import { type Budget, isUnpriced, tokensOf } from '../core/turn/budget.ts';
-import { BudgetWatch } from '../core/turn/budget-watch.ts';
 import type { Turn } from '../core/turn/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';

@@ -103,6 +103,15 @@ test('7: the agent hangs, and a limit ends the turn', async () => {
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' }, reply: 'half an answer' });
 });
 
+test('1: the limit of the day is reached', async () => {
+  await home.ok('send', 'spent', '/usage 100 0', '--limit-per-day', '100 tokens');
+  const { code, stderr } = await home.run('send', 'spent', 'Hello.');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/this conversation .* is reached: 100 of 100 tokens spent.*00:00 UTC/s);
+  expect((await home.run('send', 'spent', 'Hello.', '--limit-per-day', '7')).code).toBe(2);
+  expect((await home.show('spent')).turns).toHaveLength(1);
+});
+
 test('130: cancelled', async () => {
   const running = home.start(['send', 'cancelled', '/say begun\n/hang', '--json']);
   await running.until('stdout', /agent_message_chunk/);

@@ -178,6 +178,9 @@ describe('what it does', () => {
       type: 'usage',
       usage: { inputTokens: 120, outputTokens: 34, modelCalls: 1 },
     });
+    expect((await usageOf('/usage 1 2 50'))?.usage).toMatchObject({ inputTokens: 1, costMicros: 50 });
+    const spent = (await ask(session, '/spent 77')).events.find((event) => event.type === 'update');
+    expect(spent?.update).toEqual({ sessionUpdate: '_throughline/spent', inputTokens: 77 });
     const usage = (await usageOf('x'.repeat(3_000)))?.usage;
     expect(usage?.inputTokens).toBeGreaterThan(1_000);
     expect(usage?.modelCalls).toBe(1);

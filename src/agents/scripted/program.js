@@ -29,7 +29,8 @@
 //   /garbage                     prints lines that are not messages, and one of many megabytes; continues
 //   /stderr [TEXT]               prints to stderr, with control characters
 //   /hang   /hang!               never ends until cancelled; not even then
-//   /usage IN OUT                reports these tokens
+//   /usage IN OUT [MICROS]       reports these tokens, and this cost in millionths of a US dollar
+//   /spent TOKENS                reports during the turn that it has used so many
 //
 // Its options are in options.ts, its messages in protocol.ts.
 

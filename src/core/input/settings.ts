@@ -1,7 +1,8 @@
 import { ThroughlineError } from '../errors.ts';
+import { type Budget, NO_BUDGET, parseBudget } from '../limits/budget.ts';
+import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../limits/time-limits.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
 import { isObject } from '../turn/content.ts';
-import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../turn/limits.ts';
 import type { PermissionMode } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
@@ -17,7 +18,7 @@ export interface Settings {
   readonly sandbox: { readonly root?: string };
   readonly lock: LockSettings;
   readonly permissions: PermissionSettings;
-  readonly limits: TimeOverride;
+  readonly limits: LimitSettings;
   /** `parallel`: how many tasks of a data home may run at once. */
   readonly tasks: { readonly parallel?: number };
 }
@@ -39,6 +40,15 @@ export interface PermissionSettings {
   readonly waitSeconds?: number;
 }
 
+/** How long a turn may take, and how much may be spent on a day (UTC). */
+export type LimitSettings = TimeOverride & {
+  readonly conversationPerDay?: Budget;
+  readonly ownerPerDay?: Budget;
+  /** Owners with another limit, by name. */
+  readonly owners?: Readonly<Record<string, Budget>>;
+};
+
+const SPENDING = ['conversationPerDay', 'ownerPerDay', 'owners'];
 const LOCK = ['firstMs', 'longestMs', 'totalMs'] as const;
 
 export const ADAPTERS = ['scripted', 'claude-sdk', 'claude-cli', 'acp'] as const;
@@ -101,7 +111,7 @@ export function parseSettings(input: unknown): Settings {
     restore: parseRestore(input.restore),
     sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
     lock: parseLock(object(input.lock, 'lock', LOCK)),
-    limits: parseLimits(input.limits, 'limits'),
+    limits: parseLimits(object(input.limits, 'limits', [...TIME_LIMITS, ...SPENDING])),
     permissions: parsePermissions(object(input.permissions, 'permissions', ['mode', 'waitSeconds'])),
     tasks: parseTasks(object(input.tasks, 'tasks', ['parallel'])),
   };
@@ -125,13 +135,34 @@ function parsePermissions(input: Record<string, unknown>): PermissionSettings {
   return input;
 }
 
-function parseLimits(input: unknown, where: string): TimeOverride {
-  const limits = object(input, where, TIME_LIMITS);
+function parseLimits({ conversationPerDay, ownerPerDay, owners, ...times }: Record<string, unknown>): LimitSettings {
+  const others = Object.entries(object(owners, 'limits.owners'));
+  return {
+    ...parseTimes(times, 'limits'),
+    ...(conversationPerDay === undefined
+      ? {}
+      : { conversationPerDay: perDay(conversationPerDay, 'conversationPerDay') }),
+    ...(ownerPerDay === undefined ? {} : { ownerPerDay: perDay(ownerPerDay, 'ownerPerDay') }),
+    ...(others.length === 0
+      ? {}
+      : { owners: Object.fromEntries(others.map(([name, value]) => [name, perDay(value, `owners.${name}`)])) }),
+  };
+}
+
+function parseTimes(limits: Record<string, unknown>, where: string): TimeOverride {
   for (const [name, value] of Object.entries(limits)) {
     if (isTimeLimit(value)) continue;
     throw fault(`"${where}.${name}" must be a number of seconds above 0, or null for none, not ${shown(value)}`);
   }
   return limits;
+}
+
+function perDay(value: unknown, name: string): Budget {
+  const budget = value === null ? NO_BUDGET : parseBudget(value);
+  if (budget !== null) return budget;
+  throw fault(
+    `"limits.${name}" must be an amount such as "5 USD" or "200k tokens", or null for none, not ${shown(value)}`,
+  );
 }
 
 function seconds(value: unknown, where: string): number {
@@ -166,7 +197,9 @@ function parseAgent(name: string, input: unknown): AgentSettings {
     ...(folder === undefined ? {} : { package: text(folder, `${at}.package`) }),
     ...(model === undefined ? {} : { model: text(model, `${at}.model`) }),
     env: env as Record<string, string>,
-    ...(input.limits === undefined ? {} : { limits: parseLimits(input.limits, `${at}.limits`) }),
+    ...(input.limits === undefined
+      ? {}
+      : { limits: parseTimes(object(input.limits, `${at}.limits`, TIME_LIMITS), `${at}.limits`) }),
     options: object(input.options, `${at}.options`),
   };
 }

@@ -1,4 +1,5 @@
 import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
+import type { Budget } from '../limits/budget.ts';
 import type { RestoreOverride } from '../restore/restore-settings.ts';
 import type { Lock, Summary } from '../summary.ts';
 import type { Stranded } from '../turn/standing.ts';
@@ -21,6 +22,8 @@ export interface PublicConversation {
   readonly cwd: string | null;
   /** What was set for this conversation alone. */
   readonly restore: RestoreOverride;
+  /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
+  readonly limitPerDay: Budget | null;
   /** The conversation that it was forked from; null: none. */
   readonly parent: PublicParent | null;
   /** The number of the last turn that was sent and has ended; 0: none. */
@@ -74,10 +77,10 @@ export interface PublicLock {
 }
 
 export function toPublicConversation(stored: Conversation, stranded: Stranded | null): PublicConversation {
-  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, parent } = stored;
+  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, parent } = stored;
   const { head, historyCount, lastSeq, open, createdAt, updatedAt } = stored;
   return {
-    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore },
+    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay },
     parent: parent && toPublicParent(parent),
     ...{ head, historyCount, lastSeq, open, stranded, createdAt, updatedAt },
   };

@@ -1,4 +1,5 @@
 import type { Failure } from '../errors.ts';
+import type { Budget } from '../limits/budget.ts';
 import type {
   Decision,
   Gate,
@@ -11,7 +12,6 @@ import type {
   TaskTurn,
   TurnPurpose,
 } from '../tasks/task.ts';
-import type { Budget } from '../turn/budget.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';

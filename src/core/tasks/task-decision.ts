@@ -1,6 +1,6 @@
 import { asSentence, type Failure, ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
-import { type Budget, isUnpriced, tokensOf, usd } from '../turn/budget.ts';
+import { type Budget, isUnpriced, tokensOf, usd } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { TurnEnd } from '../turn/turn.ts';

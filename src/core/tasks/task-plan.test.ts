@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { parseBudget } from '../turn/budget.ts';
+import { parseBudget } from '../limits/budget.ts';
 import { parsePlan } from './task-plan.ts';
 
 const codeAndMessage = (input: unknown) => {

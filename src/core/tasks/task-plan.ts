@@ -2,7 +2,7 @@ import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkName } from '../input/names.ts';
 import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
-import { NO_BUDGET, parseBudget } from '../turn/budget.ts';
+import { NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { checkTogether } from './task-together.ts';

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
-import { type Budget, parseBudget } from '../turn/budget.ts';
+import { type Budget, parseBudget } from '../limits/budget.ts';
 
 /** Checked options of `retry`. */
 export interface CheckedRetry {

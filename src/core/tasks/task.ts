@@ -1,5 +1,5 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
-import type { Budget } from '../turn/budget.ts';
+import type { Budget } from '../limits/budget.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';

@@ -1,8 +1,8 @@
 import type { Failure } from '../errors.ts';
+import type { TimeOverride } from '../limits/time-limits.ts';
 import type { ProcessIdentity } from '../process.ts';
 import type { ReceiptRung, RestoreOverride } from '../restore/restore-settings.ts';
 import type { Prompt } from './content.ts';
-import type { TimeOverride } from './limits.ts';
 import type { Usage } from './usage.ts';
 
 /*

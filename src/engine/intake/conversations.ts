@@ -1,9 +1,10 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
-import { given } from '../../core/input/arguments.ts';
+import { given, shown } from '../../core/input/arguments.ts';
 import { checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
+import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
@@ -36,7 +37,9 @@ export async function ensureConversation(
     known === null ? await store.ensureConversation(owner, fresh) : { conversation: known, created: false };
   if (created) return conversation;
   refuseOtherwisePinned(conversation, spec, fresh);
-  return fresh.title === null ? conversation : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
+  const limit = fresh.limitPerDay ?? null;
+  const now = spec.limitPerDay === undefined ? conversation : await store.setLimitPerDay(owner, conversation.id, limit);
+  return fresh.title === null ? now : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
 }
 
 /** Copies the records up to a turn into a new conversation. No turn named: up to the last one. */
@@ -55,7 +58,9 @@ export async function forkConversation(
   const agent = source.agent ?? undefined;
   const spec = given({ agent, key, title, cwd: cwd ?? source.cwd ?? undefined, restore });
   await checkFreeKey(parts.store, owner, key);
-  return parts.store.fork(owner, id, n, await newConversation(parts, owner, spec));
+  // Its own limit goes along: a fork is no way around it.
+  const fresh = { ...(await newConversation(parts, owner, spec)), limitPerDay: source.limitPerDay };
+  return parts.store.fork(owner, id, n, fresh);
 }
 
 /** A key that looks like the id of another conversation would hide one of them. */
@@ -106,7 +111,15 @@ export async function newConversation(
     cwd: spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd),
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
+    limitPerDay: parseLimitPerDay(spec.limitPerDay),
   };
+}
+
+function parseLimitPerDay(input: ConversationSpec['limitPerDay']): Budget | null {
+  if (input === undefined || input === null) return null;
+  const budget = parseBudget(input);
+  if (budget !== null) return budget;
+  throw new ThroughlineError('invalid', `A limit per day is like "2 USD" or "50k tokens", not ${shown(input)}.`);
 }
 
 /** The path of a sandbox is made from an id, not from its name, so that no name leads outside of the root. */

@@ -3,15 +3,16 @@ import type { Conversation } from '../../core/conversation.ts';
 import { noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { looksLikeId } from '../../core/input/names.ts';
+import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
-import { parseTimes } from '../../core/turn/limits.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
+import { checkSpending } from '../turn/spending.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent, checkDriver, findConversation, newConversation } from './conversations.ts';
 
@@ -35,6 +36,7 @@ export async function submit(
     by.worker.heldConversation(owner, conversation) ?? (await by.parts.store.findConversation(owner, conversation));
   const { requestId = null, agent = null } = options;
   const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
+  await checkSpending(by.parts, { owner, id: known?.id ?? null }, requestId);
   const turn = await (known === null
     ? firstTurn(by, owner, conversation, asked, options)
     : laterTurn(by, owner, known, asked));
@@ -94,6 +96,7 @@ export async function retry(
   await by.attendance.checkRuns(found);
   const { session: _, ...options } = ended.options;
   const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
+  await checkSpending(by.parts, found, requestId);
   const submitted = await by.parts.store.enqueue(owner, turn);
   waitFor(by.worker, owner, submitted);
   return submitted;

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { asSentence, type Failure, ThroughlineError } from '../../core/errors.ts';
+import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
+import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Condensed, RecordPart } from '../../core/turn/record.ts';
 import type { Sent, Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
+import type { Update } from '../../core/turn/update.ts';
 import { addUsage, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/agent.ts';
 import type { NewSession } from '../../ports/store/sessions.ts';
@@ -23,6 +26,8 @@ export interface AttemptRequest {
   readonly turn: Turn;
   readonly signal: TurnSignal;
   readonly restored: Restored;
+  /** How much may be spent today. */
+  readonly limits: readonly DayLimit[];
   /** Whether only a session that provably has the context may answer. */
   readonly required: boolean;
   /** What earlier attempts of the turn have cost. */
@@ -69,6 +74,8 @@ class Attempt {
   readonly #open: OpenSession;
   readonly #writer: EventWriter;
   readonly #desk: PermissionDesk;
+  /** Null: there is no limit of spending. */
+  readonly #watch: BudgetWatch | null;
   /** Aborts the prompt: by the turn's signal, or because the context was refuted. */
   readonly #abort = new AbortController();
   #ref: string | null;
@@ -87,6 +94,7 @@ class Attempt {
     this.#usage = request.spent;
     this.#sessionId = restored.open.session.id;
     this.#writer = new EventWriter(held.lease, turn.id, held.parts.clock, settings.flushMs);
+    this.#watch = watchOf(request);
     const mode = turn.options.permissions ?? settings.permissions;
     this.#desk = new PermissionDesk(held.lease, signal, turn, mode, settings.permissionMs);
   }
@@ -162,6 +170,7 @@ class Attempt {
   async #handle(event: Exclude<AgentEvent, { type: 'ended' }>): Promise<void> {
     switch (event.type) {
       case 'update':
+        this.#count(event.update);
         return this.#writer.add(event.update);
       case 'session':
         return this.#named(event.id);
@@ -176,6 +185,13 @@ class Attempt {
         if (event.proof === 'refuted') this.#stopBecause({ code: 'context_refuted', message: event.detail });
         return;
     }
+  }
+
+  /** An agent that reports its spending during the turn is stopped when nothing is left. */
+  #count(update: Update): void {
+    if (!this.#watch?.see(update)) return;
+    const { signal, limits, held } = this.#request;
+    signal.stopFor(overspent(limits, held.parts.clock.now()));
   }
 
   /** The agent names its session, or has moved to another: recorded when seen (R1). */
@@ -278,6 +294,13 @@ class Attempt {
       endedAt: this.#request.held.parts.clock.now(),
     };
   }
+}
+
+function watchOf({ held, agent, restored, limits }: AttemptRequest): BudgetWatch | null {
+  if (limits.length === 0) return null;
+  const watch = held.watchOf(agent.name, restored.open.origin === 'new');
+  watch.begin(leftOf(limits));
+  return watch;
 }
 
 /** Why the turn did not complete, in words for people; null: it completed. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
+import { type DayLimit, judgeSpending } from '../../core/limits/spending.ts';
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -15,6 +16,7 @@ import { restore } from '../restore/restore.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
+import { dayLimits } from './spending.ts';
 import { type Stops, TurnSignal } from './turn-signal.ts';
 
 /**
@@ -28,9 +30,12 @@ import { type Stops, TurnSignal } from './turn-signal.ts';
 export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: Stops): Promise<void> {
   const signal = new TurnSignal(held, turn, changes, stops);
   try {
+    const limits = await dayLimits(held.parts, held.conversation);
+    const over = judgeSpending(limits, held.parts.clock.now());
+    if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn);
     if ('failure' in agent) return await endUnsent(held, turn, agent.failure, null);
-    const run = await prepare(held, turn, agent, signal);
+    const run = await prepare(held, turn, agent, signal, limits);
     for (let course = run.first; ; ) {
       const attempted = await makeAttempt(run, course);
       held.lease.lost.throwIfAborted();
@@ -52,6 +57,7 @@ interface Run {
   readonly traits: AgentTraits;
   readonly restoring: RestoreSettings;
   readonly signal: TurnSignal;
+  readonly limits: readonly DayLimit[];
   readonly lock: LockWait;
   readonly tried: Tried[];
   readonly first: Course;
@@ -91,17 +97,18 @@ async function prepare(
   turn: Turn,
   { agent, traits }: { agent: Agent; traits: AgentTraits },
   signal: TurnSignal,
+  limits: readonly DayLimit[],
 ): Promise<Run> {
   const { settings } = held.parts;
   const restoring = effectiveRestore(settings.restore, held.conversation.restore, turn.options.restore);
   const rewind = await rewindAtFirst(held, turn, traits, restoring);
   const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, last: null };
-  return { held, turn, agent, traits, restoring, signal, lock: new LockWait(settings.lock), tried: [], first };
+  return { held, turn, agent, traits, restoring, signal, limits, lock: new LockWait(settings.lock), tried: [], first };
 }
 
 /** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
 async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
-  const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
+  const { held, turn, agent, traits, restoring, signal, limits, lock, tried } = run;
   // The sessions belong to the next holder then: a restore would end its processes.
   held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
@@ -125,6 +132,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     agent,
     traits,
     signal,
+    limits,
     required,
     restored,
     spent,

@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
-import { judgeTime, type TimeLimits } from '../../core/turn/limits.ts';
+import { judgeTime, type TimeLimits } from '../../core/limits/time-limits.ts';
 import type { ToolCallFields, Update } from '../../core/turn/update.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { LONGEST_TIMER_MS } from '../parts.ts';

@@ -1,6 +1,6 @@
 import type { Failure } from '../../core/errors.ts';
 import type { EventPayloads } from '../../core/event.ts';
-import { effectiveTimes, type TimeLimits } from '../../core/turn/limits.ts';
+import { effectiveTimes, type TimeLimits } from '../../core/limits/time-limits.ts';
 import type { Permission } from '../../core/turn/permission.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts';
+import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { SessionState } from '../../core/restore/session.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
@@ -63,6 +64,7 @@ export class Held {
   /** It is held only to end what an earlier holder left. */
   readonly settling: boolean;
   #state: HeldState = WORKING;
+  readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
 
   constructor(parts: EngineParts, lease: Lease, conversation: Conversation, settling = false) {
@@ -85,6 +87,13 @@ export class Held {
   async readAgain(): Promise<void> {
     const { owner, id } = this.conversation;
     this.conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
+  }
+
+  /** What an agent reports about its spending, compared with what may be spent. Its sessions count on from turn to turn. */
+  watchOf(agent: string, isNew: boolean): BudgetWatch {
+    const watch = this.#watches.get(agent) ?? new BudgetWatch(isNew);
+    this.#watches.set(agent, watch);
+    return watch;
   }
 
   openSandbox(): Promise<OpenSandbox> {

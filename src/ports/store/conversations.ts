@@ -1,4 +1,5 @@
 import type { Conversation, TitleSource } from '../../core/conversation.ts';
+import type { Budget } from '../../core/limits/budget.ts';
 import type { ExportedConversation } from '../../core/portable.ts';
 import type { Session } from '../../core/restore/session.ts';
 
@@ -15,6 +16,8 @@ export interface ConversationStore {
   ): Promise<Conversation[]>;
   /** Sets the title unless one from a higher source is there (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
+  /** Sets how much may be spent in it on a day; null: as much as the settings allow. */
+  setLimitPerDay(owner: string, conversation: string, limit: Budget | null): Promise<Conversation>;
   /**
    * Copies the records up to turn `n` into a new conversation, whose turn numbers continue and whose `seq` starts at 1. Without a
    * title it takes the source's. `parent.hash` is the SHA-256 of the records' JSON, each followed by a newline. Throws
@@ -50,6 +53,8 @@ export interface NewConversation
   extends Pick<Conversation, 'id' | 'key' | 'agent' | 'driver' | 'sandbox' | 'cwd' | 'place' | 'restore'> {
   /** Null: it is named after its first prompt, a fork after its source. */
   readonly title: string | null;
+  /** Null or left out: none of its own. */
+  readonly limitPerDay?: Budget | null;
 }
 
 /** Its sessions are stored as closed, for information only: a native session from elsewhere is never used here. */

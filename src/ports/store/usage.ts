@@ -1,10 +1,24 @@
 import type { UsagePage } from '../../core/input/usage-page.ts';
+import type { Budget } from '../../core/limits/budget.ts';
+import type { Spent } from '../../core/limits/spending.ts';
 import type { Usage } from '../../core/turn/usage.ts';
 
 /** What was spent. */
 export interface UsageStore {
   /** Sums per day (UTC) and agent, newest day first, and in a day by the agent's name; a page. */
   usage(owner: string, page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
+  /**
+   * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended, and the conversation's own
+   * limit. Null: a conversation that is about to be made. Costs the same at any length. Throws `not_found`.
+   */
+  spending(owner: string, conversation: string | null): Promise<Spending>;
+}
+
+export interface Spending {
+  readonly conversation: Spent;
+  readonly owner: Spent;
+  /** Null: it has none. */
+  readonly limitPerDay: Budget | null;
 }
 
 export interface UsageRow {

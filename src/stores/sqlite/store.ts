@@ -16,6 +16,7 @@ import {
   findByKey,
   findConversation,
   listConversations,
+  setLimitPerDay,
   setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
@@ -49,7 +50,7 @@ import {
 import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
 import { transcript } from './turns/sessions.ts';
-import { summary, usageDays } from './turns/totals.ts';
+import { spending, summary, usageDays } from './turns/totals.ts';
 
 /*
  * The Store port on one SQLite file. This file says which function serves which verb. The few for keys are at its end; all
@@ -113,6 +114,7 @@ function conversations(access: Access): ConversationStore {
     findConversation: access.reading(findConversation),
     listConversations: access.reading(listConversations),
     setTitle: access.writing(setTitle),
+    setLimitPerDay: access.writing(setLimitPerDay),
     fork: access.writing(fork),
     importConversation: access.writing(importConversation),
     eraseConversation: access.writing(eraseConversation),
@@ -173,6 +175,7 @@ function history(access: Access): HistoryStore & UsageStore {
     search: access.reading(search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     usage: access.reading(usageDays),
+    spending: (owner, id) => access.read((db) => spending(db, owner, id, access.clock.now())),
   };
 }
 

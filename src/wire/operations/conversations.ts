@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { After, Cursor, Flag, Limit, Words } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Count, Id, RestoreOverride } from '../values/common.ts';
+import { BudgetInput, Count, Id, RestoreOverride } from '../values/common.ts';
 import { Conversation, Erased, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
@@ -41,6 +41,7 @@ export const conversations = {
       cwd: optional(Directory),
       sandbox: optional(Name),
       restore: optional(RestoreOverride),
+      limitPerDay: optional(BudgetInput.nullable()),
     }),
     begins: true,
     answer: Conversation,

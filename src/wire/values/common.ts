@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
+import type { BudgetInput as BudgetInputValue, Budget as BudgetValue } from '../../core/limits/budget.ts';
+import type { TimeOverride } from '../../core/limits/time-limits.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
-import type { TimeOverride } from '../../core/turn/limits.ts';
 import { STRANDED_REASONS, type Stranded as StrandedValue } from '../../core/turn/standing.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
 import { namedObject } from '../registry.ts';
@@ -36,6 +37,17 @@ export const Usage = namedObject('Usage', {
   costMicros: z.number(),
   modelCalls: z.number(),
 }) satisfies z.ZodType<UsageValue>;
+
+export const Budget = namedObject('Budget', {
+  costMicros: Count.nullable(),
+  tokens: Count.nullable(),
+}) satisfies z.ZodType<BudgetValue>;
+
+/** `2.50 USD`, `50k tokens`, or amounts. */
+export const BudgetInput = z.union([
+  z.string().min(1).max(100),
+  z.strictObject({ usd: z.exactOptional(z.number()), tokens: z.exactOptional(z.number()) }),
+]) satisfies z.ZodType<BudgetInputValue>;
 
 export const TimeLimits = namedObject('TimeLimits', {
   turnSeconds: z.exactOptional(z.number().positive().nullable()),

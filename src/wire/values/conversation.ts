@@ -3,7 +3,7 @@ import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
-import { Count, RestoreOverride, Stranded, Time, Usage } from './common.ts';
+import { Budget, Count, RestoreOverride, Stranded, Time, Usage } from './common.ts';
 
 export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
@@ -17,6 +17,7 @@ export const Conversation = namedObject('Conversation', {
   driver: z.enum(['worker', 'tracker']),
   cwd: z.string().nullable(),
   restore: RestoreOverride,
+  limitPerDay: Budget.nullable(),
   parent: Parent.nullable(),
   head: Count,
   historyCount: Count,

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import {
   ANN,
+  BOB,
   begun,
+  codeOf,
   ending,
   enqueue,
   newConversation,
@@ -89,5 +91,41 @@ export function totals(world: World): void {
       { day: oldest, agent: turn.agent, turns: 2, usage: { ...usage(11), modelCalls: 2 } },
     ]);
     expect(await store.usage(ANN, { since: newest })).toHaveLength(1);
+  });
+
+  test('what was spent today counts for the conversation and for its owner, and a new day begins at nothing', async () => {
+    const { store, site } = world;
+    const nothing = { costMicros: 0, tokens: 0, unpriced: false };
+    const [a, b] = [await begun(store), await begun(store)];
+    expect(await store.spending(ANN, a.conversation)).toEqual({
+      ...{ conversation: nothing, owner: nothing, limitPerDay: null },
+    });
+    await a.holder.write(sending(a.turn.id), ending(a.turn, { usage: usage(1) }));
+    await runTurn(store, a.holder, {}, { usage: usage(10) });
+    const free = { ...usage(1), costMicros: 0 };
+    await b.holder.write(sending(b.turn.id), ending(b.turn, { usage: free }));
+    const ofA = { costMicros: 33, tokens: 33, unpriced: false };
+    expect(await store.spending(ANN, a.conversation)).toMatchObject({
+      ...{ conversation: ofA, owner: { costMicros: 33, tokens: 36 } },
+    });
+    expect((await store.spending(ANN, b.conversation)).conversation).toEqual({ ...nothing, tokens: 3, unpriced: true });
+    site.jump(86_400_000);
+    expect(await store.spending(ANN, a.conversation)).toMatchObject({ conversation: nothing, owner: nothing });
+    await runTurn(store, a.holder, {}, { usage: usage(2) });
+    expect(await store.spending(ANN, a.conversation)).toMatchObject({
+      ...{ conversation: { costMicros: 6, tokens: 6 }, owner: { costMicros: 6, tokens: 6 } },
+    });
+    expect(await store.spending(ANN, null)).toMatchObject({ conversation: nothing, owner: { tokens: 6 } });
+    expect(await codeOf(store.spending(BOB, a.conversation))).toBe('not_found');
+  });
+
+  test('a conversation can have a limit of its own, which a caller changes', async () => {
+    const { store } = world;
+    const limit = { costMicros: 2_000_000, tokens: null };
+    const id = await newConversation(store, { limitPerDay: limit });
+    expect((await store.findConversation(ANN, id))?.limitPerDay).toEqual(limit);
+    expect((await store.spending(ANN, id)).limitPerDay).toEqual(limit);
+    expect((await store.setLimitPerDay(ANN, id, null)).limitPerDay).toBeNull();
+    expect(await codeOf(store.setLimitPerDay(BOB, id, null))).toBe('not_found');
   });
 }

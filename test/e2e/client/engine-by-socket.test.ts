@@ -6,3 +6,5 @@ await import('../engine/cancel.test.ts');
 await import('../engine/follow.test.ts');
 await import('../engine/permissions.test.ts');
 await import('../engine/owners.test.ts');
+await import('../engine/spending.test.ts');
+await import('../engine/time-limits.test.ts');

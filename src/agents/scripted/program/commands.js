@@ -59,9 +59,10 @@ export const COMMANDS = {
   hang: (turn) => turn.wait(Number.POSITIVE_INFINITY),
   'hang!': () => new Promise(() => {}),
   usage(turn, rest) {
-    const [inputTokens = 0, outputTokens = 0] = rest.split(/\s+/).map(Number);
-    turn.usage = { inputTokens, outputTokens };
+    const [inputTokens = 0, outputTokens = 0, costMicros] = rest.split(/\s+/).map(Number);
+    turn.usage = { inputTokens, outputTokens, ...(costMicros !== undefined && { costMicros }) };
   },
+  spent: (turn, rest) => turn.update({ sessionUpdate: '_throughline/spent', inputTokens: Number(rest) }),
 };
 
 const LOOK_EVERY_MS = 10;

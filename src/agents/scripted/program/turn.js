@@ -15,7 +15,7 @@ export class Turn {
   /** Set by a command for the rest of the turn. */
   skipTool = false;
   dieInTool = false;
-  /** @type {{ inputTokens: number, outputTokens: number } | null} */
+  /** @type {{ inputTokens: number, outputTokens: number, costMicros?: number } | null} */
   usage = null;
   session;
   connection;

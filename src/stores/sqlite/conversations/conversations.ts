@@ -1,5 +1,6 @@
 import { type Conversation, type Parent, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { Budget } from '../../../core/limits/budget.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
@@ -17,13 +18,14 @@ const NEXT_PAGE = `
   ${CONVERSATION} WHERE c.owner = ? AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
 const INSERT = `
   INSERT INTO conversations
-    (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, parent, created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, limits, parent, created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = 'INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES (?, ?, 0, 0, 0, ?)';
 const TITLE = 'SELECT title, title_source FROM conversations WHERE no = ?';
+const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
 const SET_TITLE = 'UPDATE conversations SET title = ?, title_source = ? WHERE no = ?';
 
 export function findConversation(db: Database, owner: string, idOrKey: string): Conversation | null {
@@ -105,6 +107,7 @@ export function insertConversation(
     spec.cwd,
     spec.place,
     JSON.stringify(spec.restore),
+    limitsJson(spec.limitPerDay ?? null),
     parent === null ? null : JSON.stringify(parent),
     now,
     now,
@@ -121,6 +124,15 @@ export function setTitle(tx: Tx, owner: string, id: string, title: string, sourc
     ledger.save();
   }
   return conversationOf(conversationRow(tx.db, owner, id));
+}
+
+export function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Conversation {
+  tx.db.run(SET_LIMITS, limitsJson(limit), conversationNo(tx.db, owner, id));
+  return conversationOf(conversationRow(tx.db, owner, id));
+}
+
+function limitsJson(perDay: Budget | null): string {
+  return JSON.stringify(perDay === null ? {} : { perDay });
 }
 
 /** The first prompt names a conversation that nobody has named. */

@@ -20,14 +20,19 @@ export function parsed<T>(json: string | null): T | null {
 
 export const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS titleSource, c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
+    c.restore, c.limits, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
     l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open
   FROM conversations c JOIN leases l ON l.conv = c.no`;
 
-export type ConversationRow = Row<Conversation, 'restore', 'parent'> & { readonly no: number };
+export interface ConversationRow extends Row<Omit<Conversation, 'limitPerDay'>, 'restore', 'parent'> {
+  readonly no: number;
+  /** JSON: `perDay`; left out: none. */
+  readonly limits: string;
+}
 
-export function conversationOf({ no: _, ...row }: ConversationRow): Conversation {
-  return { ...row, restore: JSON.parse(row.restore), parent: parsed(row.parent) };
+export function conversationOf({ no: _, limits, ...row }: ConversationRow): Conversation {
+  const limitPerDay = JSON.parse(limits).perDay ?? null;
+  return { ...row, restore: JSON.parse(row.restore), limitPerDay, parent: parsed(row.parent) };
 }
 
 export const TURN = `

@@ -46,7 +46,7 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
     addRecord(ledger, turn.no, record, body);
     linkContents(tx.db, row.owner, turn.no, body.hashes);
     countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
-    countSpent(tx, row.owner, turn.agent, 1, usage);
+    countSpent(ledger, turn.agent, 1, usage);
   }
   row.pending -= 1;
   ledger.touch();

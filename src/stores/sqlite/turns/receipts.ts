@@ -29,7 +29,7 @@ export function writeReceipt(
   const added = difference(receipt.usage, earlier);
   if (Object.values(added).some((amount) => amount !== 0)) {
     if (session !== null) addSessionUsage(ledger, session, added);
-    countSpent(tx, row.owner, receipt.agent, 0, added);
+    countSpent(ledger, receipt.agent, 0, added);
     countTurns(ledger, [], added);
   }
   ledger.append('restore.receipt', turn, receipt, stamp);

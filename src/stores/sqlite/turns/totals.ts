@@ -1,12 +1,13 @@
 import type { UsagePage } from '../../../core/input/usage-page.ts';
+import { addSpending, NOTHING, type Spent, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
 import type { TurnEnd } from '../../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
+import type { LastUsage, Spending, UsageRow } from '../../../ports/store/usage.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
+import { conversationOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
-import type { Tx } from '../file/write-queue.ts';
 import { LAST_DAY, pageOf } from '../reading/page.ts';
 
 // Totals are updated with every turn, so that a summary costs the same at any length.
@@ -32,6 +33,9 @@ const DAY = 'SELECT turns, usage FROM usage_days WHERE owner = ? AND day = ? AND
 const SAVE_DAY = `
   INSERT INTO usage_days (owner, day, agent, turns, usage) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (owner, day, agent) DO UPDATE SET turns = excluded.turns, usage = excluded.usage`;
+const OWNERS_DAY = 'SELECT usage FROM usage_days WHERE owner = ? AND day = ?';
+const LAST_SPENT = 'SELECT day, day_spent AS spent FROM totals WHERE conv = ?';
+const SAVE_SPENT = 'UPDATE totals SET day = ?, day_spent = ? WHERE conv = ?';
 const DAYS = `
   SELECT day, agent, turns, usage FROM usage_days
   WHERE owner = ?1 AND day BETWEEN ?2 AND ?3 AND (day < ?3 OR agent > ?4) ORDER BY day DESC, agent`;
@@ -74,12 +78,35 @@ export function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], bes
   tx.db.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, sum, row.conv);
 }
 
-/** Adds to the owner's usage of today. Imported and forked turns do not count: they were spent before or elsewhere. */
-export function countSpent(tx: Tx, owner: string, agent: string, turns: number, usage: Usage): void {
-  const day = new Date(tx.now).toISOString().slice(0, 10);
-  const before = tx.db.one<{ turns: number; usage: string }>(DAY, owner, day, agent);
+/** Adds to today's usage of owner and conversation. Imported and forked turns do not count: they were spent before or elsewhere. */
+export function countSpent({ tx, row }: Ledger, agent: string, turns: number, usage: Usage): void {
+  const day = dayOf(tx.now);
+  const before = tx.db.one<{ turns: number; usage: string }>(DAY, row.owner, day, agent);
   const sum = before === undefined ? usage : addUsage(usage, JSON.parse(before.usage));
-  tx.db.run(SAVE_DAY, owner, day, agent, (before?.turns ?? 0) + turns, JSON.stringify(sum));
+  tx.db.run(SAVE_DAY, row.owner, day, agent, (before?.turns ?? 0) + turns, JSON.stringify(sum));
+  const spent = addSpending(spentInConversation(tx.db, row.conv, day), usage);
+  tx.db.run(SAVE_SPENT, day, JSON.stringify(spent), row.conv);
+}
+
+function dayOf(now: number): string {
+  return new Date(now).toISOString().slice(0, 10);
+}
+
+/** Only its last day is kept: an earlier one is over. */
+function spentInConversation(db: Database, conv: number, day: string): Spent {
+  const last = db.one<{ day: string | null; spent: string }>(LAST_SPENT, conv);
+  return last?.day === day ? JSON.parse(last.spent) : NOTHING;
+}
+
+export function spending(db: Database, owner: string, id: string | null, now: number): Spending {
+  const row = id === null ? null : conversationRow(db, owner, id);
+  const day = dayOf(now);
+  const agents = db.all<{ usage: string }>(OWNERS_DAY, owner, day);
+  return {
+    conversation: row === null ? NOTHING : spentInConversation(db, row.no, day),
+    owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
+    limitPerDay: row === null ? null : conversationOf(row).limitPerDay,
+  };
 }
 
 export function usageDays(db: Database, owner: string, page: UsagePage<LastUsage> = {}): UsageRow[] {

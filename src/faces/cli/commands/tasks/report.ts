@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { tokensOf } from '../../../../core/limits/budget.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
 import { type TaskReport, type TaskTotals, totalsOf } from '../../../../core/tasks/task-report.ts';
-import { tokensOf } from '../../../../core/turn/budget.ts';
 import type { Usage } from '../../../../core/turn/usage.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns, usageLine } from '../../lines.ts';

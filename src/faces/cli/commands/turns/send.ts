@@ -12,7 +12,7 @@ import { defaultPermissions } from './answers.ts';
 interface SendFlags
   extends Omit<SubmitOptions, 'restore' | 'limits'>,
     Omit<RestoreOverride, 'policy'>,
-    Pick<ConversationSpec, 'cwd' | 'title'> {
+    Pick<ConversationSpec, 'cwd' | 'title' | 'limitPerDay'> {
   readonly restore?: Policy;
   readonly timeLimit?: number;
   readonly stallLimit?: number;
@@ -46,6 +46,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
     .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
+    .option('--limit-per-day <amount>', 'how much may be spent in the conversation on a day: "2 USD", "50k tokens"')
     .option('--title <text>', 'set the title of the conversation')
     .option('--detach', 'return when the turn is accepted, and run it in the background')
     .action((key: string, prompt: string, flags: SendFlags) => send(command, key, prompt, flags, cli));
@@ -71,10 +72,10 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
-    const { agent, title, cwd } = flags;
+    const { agent, title, cwd, limitPerDay } = flags;
     // The first prompt to a new key creates the conversation; only what it cannot give has to be given before.
-    const isPlain = title === undefined && cwd === undefined;
-    const name = isPlain ? key : (await engine.ensure({ key, ...given({ agent, title, cwd }) })).id;
+    const isPlain = title === undefined && cwd === undefined && limitPerDay === undefined;
+    const name = isPlain ? key : (await engine.ensure({ key, ...given({ agent, title, cwd, limitPerDay }) })).id;
     holdStopSignals(cli.output);
     const submitted = await engine.submit(name, text, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');

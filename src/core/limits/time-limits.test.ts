@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DEFAULT_TIME_LIMITS, effectiveTimes, judgeTime, parseTimes, type TimeLimits } from './limits.ts';
+import { DEFAULT_TIME_LIMITS, effectiveTimes, judgeTime, parseTimes, type TimeLimits } from './time-limits.ts';
 
 const LIMITS: TimeLimits = { turnSeconds: 100, stallSeconds: 30, noticeSeconds: 10 };
 const NONE: TimeLimits = { turnSeconds: null, stallSeconds: null, noticeSeconds: null };

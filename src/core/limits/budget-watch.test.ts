@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { SPENT, type Update } from '../turn/update.ts';
 import { BudgetWatch } from './budget-watch.ts';
-import { SPENT, type Update } from './update.ts';
 
 const said = (amount: number, currency = 'USD') =>
   ({ sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount, currency } }) as unknown as Update;

@@ -1,6 +1,6 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
-import { isObject } from './content.ts';
+import { isObject } from '../turn/content.ts';
 
 /** How long a turn may take, in seconds. Null: as long as it wants. The time that a permission question waits does not count. */
 export interface TimeLimits {

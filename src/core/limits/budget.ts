@@ -1,5 +1,5 @@
-import { isObject } from './content.ts';
-import type { Usage } from './usage.ts';
+import { isObject } from '../turn/content.ts';
+import type { Usage } from '../turn/usage.ts';
 
 /** The most that may be spent; null: no limit. */
 export interface Budget {
@@ -12,6 +12,9 @@ export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
 
 const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars?|tokens?)?\s*$/i;
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
+
+/** How a caller writes one. */
+export type BudgetInput = string | { readonly usd?: number; readonly tokens?: number };
 
 /** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
 export function parseBudget(input: unknown): Budget | null {

@@ -1,6 +1,6 @@
+import { isObject } from '../turn/content.ts';
+import { tokensSpent, type Update } from '../turn/update.ts';
 import { type Budget, NO_BUDGET } from './budget.ts';
-import { isObject } from './content.ts';
-import { tokensSpent, type Update } from './update.ts';
 
 /**
  * Compares what an agent reports during a turn with the rest of the budget: the tokens of the turn, and the cost of the session

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { NO_USAGE } from '../turn/usage.ts';
+import { NO_BUDGET } from './budget.ts';
+import {
+  addSpending,
+  type DayLimit,
+  judgeSpending,
+  leftOf,
+  lower,
+  NOTHING,
+  overspent,
+  spendingOf,
+} from './spending.ts';
+
+const NOON = Date.parse('2026-03-01T12:00:00Z');
+const usage = (tokens: number, costMicros: number) => ({ ...NO_USAGE, inputTokens: tokens, costMicros });
+const limit = (whose: DayLimit['whose'], set: object, spent: object = {}): DayLimit => ({
+  ...{ whose, limit: { ...NO_BUDGET, ...set }, spent: { ...NOTHING, ...spent } },
+});
+
+test.each([
+  ['nothing is spent', limit('owner', { tokens: 10 }), null],
+  ['something is left', limit('owner', { tokens: 10, costMicros: 10 }, { tokens: 9, costMicros: 9 }), null],
+  ['a unit without a limit does not count', limit('owner', { tokens: 10 }, { costMicros: 9e9 }), null],
+  [
+    'tokens are spent',
+    limit('owner', { tokens: 10 }, { tokens: 10 }),
+    /this owner .* is reached: 10 of 10 tokens spent/,
+  ],
+  [
+    'money is spent',
+    limit('conversation', { costMicros: 2_000_000 }, { costMicros: 2_500_000 }),
+    /this conversation .* is reached: 2\.50 USD of 2\.00 USD spent/,
+  ],
+  [
+    'a limit in money, and a cost that is not known',
+    limit('owner', { costMicros: 9 }, { unpriced: true }),
+    /reports no cost/,
+  ],
+  ['a limit in tokens needs no cost', limit('owner', { tokens: 9 }, { unpriced: true }), null],
+])('%s', (_, one, message) => {
+  const failure = judgeSpending([one], NOON);
+  if (message === null) return expect(failure).toBeNull();
+  expect(failure).toMatchObject({ code: 'over_budget', message: expect.stringMatching(message) });
+});
+
+test('a refusal says when it ends, and the setting to change', () => {
+  const owner = limit('owner', { tokens: 1 }, { tokens: 1 });
+  expect(judgeSpending([limit('conversation', { tokens: 5 }), owner], NOON)?.hint).toMatch(
+    /00:00 UTC, in 12 hours\. .*limits\.ownerPerDay/,
+  );
+  expect(judgeSpending([owner], NOON + 43_200_000 - 90_000)?.hint).toContain('in 2 minutes');
+  expect(overspent([owner], NOON)).toMatchObject({ code: 'over_budget', hint: expect.stringContaining('ownerPerDay') });
+});
+
+test('the lowest of all limits is left, for each unit', () => {
+  expect(leftOf([])).toEqual(NO_BUDGET);
+  const limits = [
+    limit('conversation', { tokens: 100, costMicros: 50 }, { tokens: 20 }),
+    limit('owner', { tokens: 90 }, { tokens: 60 }),
+  ];
+  expect(leftOf(limits)).toEqual({ tokens: 30, costMicros: 50 });
+  expect(lower({ tokens: 5, costMicros: null }, { tokens: null, costMicros: 7 })).toEqual({ tokens: 5, costMicros: 7 });
+});
+
+test('usage without a cost is noticed, in a sum and among agents', () => {
+  const both = addSpending(addSpending(NOTHING, usage(5, 7)), usage(3, 0));
+  expect(both).toEqual({ tokens: 8, costMicros: 7, unpriced: true });
+  expect(spendingOf([usage(5, 7), usage(0, 0)])).toEqual({ tokens: 5, costMicros: 7, unpriced: false });
+  expect(spendingOf([usage(5, 7), usage(1, 0)]).unpriced).toBe(true);
+});

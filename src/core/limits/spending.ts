@@ -1,0 +1,109 @@
+import type { Failure } from '../errors.ts';
+import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
+import { type Budget, isUnpriced, NO_BUDGET, tokensOf, usd } from './budget.ts';
+
+/* How much may be spent on a day (UTC), by a conversation and by an owner. A task has its own budget beside it. */
+
+/** What was spent on a day. */
+export interface Spent {
+  readonly costMicros: number;
+  /** All kinds together. */
+  readonly tokens: number;
+  /** A turn used tokens and reported no cost, so that the cost says too little. */
+  readonly unpriced: boolean;
+}
+
+export const NOTHING: Spent = { costMicros: 0, tokens: 0, unpriced: false };
+
+export function addSpending(before: Spent, usage: Usage): Spent {
+  return {
+    costMicros: before.costMicros + usage.costMicros,
+    tokens: before.tokens + tokensOf(usage),
+    unpriced: before.unpriced || isUnpriced(usage),
+  };
+}
+
+/** The sums of the agents that an owner used on a day, as one. */
+export function spendingOf(usages: readonly Usage[]): Spent {
+  const { costMicros, tokens } = addSpending(NOTHING, usages.reduce(addUsage, NO_USAGE));
+  return { costMicros, tokens, unpriced: usages.some(isUnpriced) };
+}
+
+/** One limit, with what was spent of it and the setting that it comes from. */
+export interface DayLimit {
+  readonly whose: 'conversation' | 'owner';
+  readonly limit: Budget;
+  readonly spent: Spent;
+}
+
+/** The lower of two limits, for each unit. */
+export function lower(a: Budget, b: Budget): Budget {
+  const least = (x: number | null, y: number | null) => (x === null ? y : y === null ? x : Math.min(x, y));
+  return { costMicros: least(a.costMicros, b.costMicros), tokens: least(a.tokens, b.tokens) };
+}
+
+/** What the next turn may spend, within all limits. */
+export function leftOf(limits: readonly DayLimit[]): Budget {
+  return limits.reduce<Budget>((left, { limit, spent }) => {
+    const { costMicros, tokens } = limit;
+    return lower(left, {
+      costMicros: costMicros === null ? null : costMicros - spent.costMicros,
+      tokens: tokens === null ? null : tokens - spent.tokens,
+    });
+  }, NO_BUDGET);
+}
+
+/** Before a turn. Null: every limit allows it. */
+export function judgeSpending(limits: readonly DayLimit[], now: number): Failure | null {
+  for (const one of limits) {
+    const { limit, spent } = one;
+    if (limit.tokens !== null && spent.tokens >= limit.tokens) {
+      return reached(one, `${spent.tokens} of ${limit.tokens} tokens`, now);
+    }
+    if (limit.costMicros === null) continue;
+    if (spent.costMicros >= limit.costMicros) {
+      return reached(one, `${usd(spent.costMicros)} of ${usd(limit.costMicros)}`, now);
+    }
+    if (spent.unpriced) return unpriced(one);
+  }
+  return null;
+}
+
+/** In the middle of a turn, which spends more than was left. */
+export function overspent(limits: readonly DayLimit[], now: number): Failure {
+  const names = limits.map(({ whose }) => SETTING[whose]).join(' or ');
+  return {
+    code: 'over_budget',
+    message: 'The turn was ended in the middle: a limit of spending per day is reached.',
+    hint: `What it did is kept. ${nextDay(now)} To spend more, raise ${names} in the settings.`,
+  };
+}
+
+const SETTING = {
+  conversation: 'limits.conversationPerDay (or the own limit of the conversation)',
+  owner: 'limits.ownerPerDay',
+};
+
+function reached({ whose }: DayLimit, spent: string, now: number): Failure {
+  return {
+    code: 'over_budget',
+    message: `The limit of this ${whose} for today (UTC) is reached: ${spent} spent.`,
+    hint: `Nothing was sent. ${nextDay(now)} To spend more, raise ${SETTING[whose]} in the settings.`,
+  };
+}
+
+function unpriced({ whose, limit }: DayLimit): Failure {
+  return {
+    code: 'over_budget',
+    message: `The limit of this ${whose} is ${usd(limit.costMicros ?? 0)} per day, but an agent that it used today reports no cost.`,
+    hint: `Nothing was sent. Set ${SETTING[whose]} in tokens, or use an agent that reports its cost.`,
+  };
+}
+
+const DAY_MS = 86_400_000;
+
+function nextDay(now: number): string {
+  const minutes = Math.ceil((DAY_MS - (now % DAY_MS)) / 60_000);
+  const time = minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+  return `A new day begins at 00:00 UTC, in ${time}.`;
+}

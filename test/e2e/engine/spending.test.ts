@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { ended, refusedWith, run } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+/** Throughline with these limits in its settings. */
+async function limited(home: Home, limits: object) {
+  const settings = { agents: { scripted: { adapter: 'scripted' } }, limits };
+  const tl = await home.open({}, { settings });
+  return { tl, engine: tl.engine };
+}
+
+test('a conversation that has spent its limit takes no prompt today, and says what to do', async () => {
+  await using home = new Home();
+  const one = await limited(home, { conversationPerDay: '1k tokens' });
+  await one.engine.ensure({ key: 'chat' });
+  const first = await run(one.engine, 'chat', '/usage 900 99', { requestId: 'r-1' });
+  expect(first.turn.state).toBe('completed');
+  expect((await run(one.engine, 'chat', '/usage 1 0')).turn.state).toBe('completed');
+  await expect(one.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
+    code: 'over_budget',
+    message: expect.stringContaining('1000 of 1000 tokens spent'),
+    hint: expect.stringMatching(/00:00 UTC, in .* raise limits\.conversationPerDay/),
+  });
+  await refusedWith('over_budget', one.engine.retry(first.turn.id));
+  // What was accepted before is still that turn (R3), and another conversation has its own limit.
+  const again = await one.engine.submit('chat', '/usage 900 99', { requestId: 'r-1' });
+  expect(again).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
+  await one.engine.ensure({ key: 'other' });
+  expect((await run(one.engine, 'other', 'Hello.')).turn.state).toBe('completed');
+  expect((await one.engine.turns('chat')).length).toBe(2);
+});
+
+test('an owner has one limit for all conversations, some owners another, and nobody pays for others', async () => {
+  await using home = new Home();
+  const limits = { ownerPerDay: { usd: 0.01 }, owners: { bea: '1 USD', carl: null } };
+  const one = await limited(home, limits);
+  const spend = async (owner: string, key: string) => {
+    const engine = one.engine.as(owner);
+    await engine.ensure({ key });
+    return (await run(engine, key, '/usage 10 10 10000')).turn.state;
+  };
+  expect(await spend('ann', 'a')).toBe('completed');
+  await refusedWith('over_budget', spend('ann', 'b'));
+  // A prompt that would make its conversation is refused as well, and makes none.
+  await refusedWith('over_budget', one.engine.as('ann').submit('c', 'Hello.'));
+  await refusedWith('not_found', one.engine.as('ann').conversation('c'));
+  for (const owner of ['bea', 'carl']) {
+    expect(await spend(owner, 'a')).toBe('completed');
+    expect(await spend(owner, 'b')).toBe('completed');
+  }
+});
+
+test('a turn that was accepted before the limit was reached fails unsent, and can be retried', async () => {
+  await using home = new Home();
+  const one = await limited(home, { conversationPerDay: '100 tokens' });
+  await one.engine.ensure({ key: 'chat' });
+  const { turn: first } = await one.engine.submit('chat', '/stream 5 100\n/usage 90 10');
+  const { turn: second } = await one.engine.submit('chat', 'Hello.');
+  expect((await ended(one.engine, first)).state).toBe('completed');
+  const over = await ended(one.engine, second);
+  expect(over).toMatchObject({ state: 'failed', failure: { code: 'over_budget' }, sent: null });
+  expect(over.prompt).toEqual([{ type: 'text', text: 'Hello.' }]);
+  await one.tl.close();
+  const more = await limited(home, { conversationPerDay: '1M tokens' });
+  const { turn } = await more.engine.retry(second.id);
+  expect((await ended(more.engine, turn)).state).toBe('completed');
+});
+
+test('a turn that spends more than is left is ended in the middle, and what it did is kept', async () => {
+  await using home = new Home();
+  const one = await limited(home, { ownerPerDay: '1000 tokens' });
+  await one.engine.ensure({ key: 'chat' });
+  await run(one.engine, 'chat', '/usage 500 0');
+  const { turn } = await one.engine.submit('chat', '/say begun\n/spent 499\n/say more\n/spent 501\n/hang');
+  expect(await ended(one.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'over_budget' } });
+  expect((await one.engine.answerOf(turn.id)).reply).toContain('more');
+});
+
+test('a limit in money that cannot be counted is not ignored', async () => {
+  await using home = new Home();
+  const one = await limited(home, { conversationPerDay: '5 USD' });
+  await one.engine.ensure({ key: 'chat' });
+  await run(one.engine, 'chat', '/usage 10 10');
+  await expect(one.engine.submit('chat', 'Hello.')).rejects.toMatchObject({
+    code: 'over_budget',
+    message: expect.stringContaining('reports no cost'),
+    hint: expect.stringContaining('in tokens'),
+  });
+});
+
+test('a conversation has a limit of its own: it lowers that of the settings, can be changed, and goes along with a fork', async () => {
+  await using home = new Home();
+  const one = await limited(home, { conversationPerDay: '1000 tokens' });
+  const { engine } = one;
+  expect(await engine.ensure({ key: 'chat', limitPerDay: '100 tokens' })).toMatchObject({
+    limitPerDay: { tokens: 100 },
+  });
+  await run(engine, 'chat', '/usage 100 0');
+  await refusedWith('over_budget', engine.submit('chat', 'Hello.'));
+  const fork = await engine.fork('chat');
+  expect(fork.limitPerDay).toEqual({ costMicros: null, tokens: 100 });
+  expect((await run(engine, fork.id, '/usage 1 0')).turn.state).toBe('completed');
+  // Named again without it, it stays; more than the settings allow is not to be had.
+  expect((await engine.ensure({ key: 'chat' })).limitPerDay).toEqual({ costMicros: null, tokens: 100 });
+  expect(await engine.ensure({ key: 'chat', limitPerDay: '5M tokens' })).toMatchObject({
+    limitPerDay: { tokens: 5e6 },
+  });
+  expect((await run(engine, 'chat', '/usage 900 0')).turn.state).toBe('completed');
+  await refusedWith('over_budget', engine.submit('chat', 'Hello.'));
+  expect((await engine.ensure({ key: 'chat', limitPerDay: null })).limitPerDay).toBeNull();
+  await refusedWith('invalid', engine.ensure({ key: 'chat', limitPerDay: '7' }));
+});
+
+test('a task whose turn is refused asks a person, with the reason', async () => {
+  await using home = new Home();
+  const one = await limited(home, { ownerPerDay: '10 tokens' });
+  await one.engine.ensure({ key: 'chat' });
+  await run(one.engine, 'chat', '/usage 10 0');
+  const [task] = (await one.tl.tasks.add({ tasks: [{ name: 'a', goal: 'Do it.', agent: 'scripted' }] })).tasks;
+  for await (const { kind, payload } of one.tl.tasks.follow()) {
+    if (kind !== 'task.decided') continue;
+    expect(payload).toMatchObject({ decision: 'ask', reason: expect.stringContaining('10 of 10 tokens') });
+    break;
+  }
+  expect(task?.name).toBe('a');
+});
