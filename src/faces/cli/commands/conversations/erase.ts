@@ -44,7 +44,9 @@ async function erase(key: string, { yes, sandbox }: EraseFlags, { output, withEn
 function remainsLine(left: Remains, id: string): string {
   switch (left.what) {
     case 'sandbox':
-      return `Still there: the sandbox ${left.where}. "throughline erase ${id} --sandbox --yes" deletes it.`;
+      return left.where.endsWith(id)
+        ? `Still there: the sandbox ${left.where}. "throughline erase ${id} --sandbox --yes" deletes it.`
+        : `Still there: the sandbox ${left.where}, which conversations share by its name.`;
     case 'directory':
       return `Still there: the working directory ${left.where}.`;
     case 'session':
