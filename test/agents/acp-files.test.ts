@@ -1,8 +1,10 @@
 // Files and images in prompts, with real agents: they are still there after a load, and go along to another agent.
 import { expect, test } from 'vitest';
-import { claudeAcp, codexAcp, missing } from './acp-agents.ts';
+import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { bash } from './acp-contract.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword } from './agent-home.ts';
+import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
 
 /** A picture of one point. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -56,4 +58,32 @@ test('another agent gets them with the turns that it missed, and has them after 
   const { receipt } = await again.conversation('chat').ask(codeword('ebony'), { agent: 'claude' });
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent', dropped: 0 });
   expect(JSON.stringify(home.model.lastRequest()?.raw)).toContain(PNG);
+});
+
+test('Claude gets them in a transcript made from records, with what tools printed and a prompt that does not fit', {
+  timeout: 120_000,
+}, async (context) => {
+  const why = missing('@agentclientprotocol/claude-agent-acp');
+  if (why !== null) return context.skip(why);
+  const behaviour = JSON.stringify({ embeddedContext: true, image: true });
+  await using home = await AcpHome.make({
+    own: (model, root) => ownAgent(model, root, ['honest', behaviour]),
+    claude: (model, root) => ({
+      adapter: 'claude-sdk',
+      package: packageFolder,
+      env: claudeEnvironment(model, userHome(root)),
+    }),
+  });
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { agent: 'own' });
+  await chat.ask(PROMPT);
+  await chat.ask(bash('echo printed-by-a-tool'));
+  await chat.ask(`${codeword('cedar')} ${'x'.repeat(4_000_000)} ${codeword('denim')}`);
+  const { receipt } = await chat.ask(codeword('ebony'), { agent: 'claude' });
+  expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, shortened: 1, leftOut: { images: 0 } });
+  home.expectCodewords('amber', 'birch', 'cedar', 'denim', 'ebony');
+  const request = JSON.stringify(home.model.lastRequest()?.raw);
+  expect(request).toContain(PNG);
+  expect(request).toContain('printed-by-a-tool\\n');
+  expect(request).toMatch(/\[… 3\d{6} characters left out …\]/);
 });

@@ -250,6 +250,14 @@ describe('what a prompt has beside text', () => {
     expect(records[0]?.prompt).toMatchObject([{ type: 'text', text: expect.stringContaining(', left out]') }]);
   });
 
+  test('an image of a turn that failed is only named', () => {
+    const { images, omitted } = within([record(1, { prompt: [image()], outcome: 'failed' })], {
+      tokens: 9_000,
+      turns: ALL,
+    });
+    expect([images, omitted.leftOut.images]).toEqual([0, 1]);
+  });
+
   test('the newest images go along, within the budget and a number that models take', () => {
     const records = Array.from({ length: 4 }, (_, i) => record(i + 1, { prompt: [image({ uri: `${i}` })] }));
     const some = within(records, { tokens: 4_000, turns: ALL });

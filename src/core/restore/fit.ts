@@ -159,13 +159,17 @@ function bytesOf(record: TurnRecord): number {
 
 // ── words ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Everything but images as text, as every agent takes it. Thoughts are told to nobody. */
+/**
+ * Everything but images as text, as every agent takes it. Thoughts are told to nobody. An image of a turn that failed is only named:
+ * it may be why the turn failed, and would fail the next one.
+ */
 function withTextOnly(record: TurnRecord): TurnRecord {
   const parts = record.parts
     .filter(({ type }) => type !== 'thought')
     .map((part) => (isTool(part) && part.output?.startsWith(DIFF_BEGINS) ? { ...part, input: null } : part));
   const prompt = record.prompt.map((block): ContentBlock => {
-    return block.type === 'image' || block.type === 'text' ? block : { type: 'text', text: promptText([block]) };
+    if (block.type === 'image') return record.outcome === 'failed' ? named(block) : block;
+    return block.type === 'text' ? block : { type: 'text', text: promptText([block]) };
   });
   return { ...record, prompt, parts };
 }

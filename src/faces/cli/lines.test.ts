@@ -56,6 +56,14 @@ test('what a restore cost is shown when it cost something', () => {
   );
 });
 
+test('what was told only in part is shown', () => {
+  const leftOut = { outputs: 2, images: 1, files: 0 };
+  expect(receiptLine({ ...RECEIPT, shortened: 1, leftOut, tried: [] })).toBe(
+    'restored by transcript: 3 turns carried, 0 dropped, proof counted, 1 of them shortened, ' +
+      'left out or cut: 2 tool outputs and 1 image',
+  );
+});
+
 test.each([
   ['new', 'new session: nothing to carry'],
   ['live', 'continued in the live session: 3 turns carried, 0 dropped, proof counted'],

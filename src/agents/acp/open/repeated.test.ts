@@ -73,6 +73,19 @@ test('a note that Claude writes in the person’s place is recognised, and the p
   expect(said.map(({ who }) => who)).toEqual(['note', 'agent', 'note', 'agent', 'person']);
 });
 
+test('images and sounds are counted, also where an agent links to them', () => {
+  const content = (more: object) => ({ sessionUpdate: 'user_message_chunk', content: more });
+  const [said] = messagesOf(
+    chunk('user_message_chunk', 'Look.'),
+    content({ type: 'image', data: 'AAAA', mimeType: 'image/png' }),
+    content({ type: 'resource_link', name: 'a', uri: 'file:///tmp/a.PNG' }),
+    content({ type: 'resource', resource: { uri: 'x:', blob: 'AAAA', mimeType: 'audio/wav' } }),
+    content({ type: 'resource_link', name: 'b', uri: 'file:///tmp/b.ts' }),
+    content({ type: 'resource', resource: { uri: 'y:', text: 'words' } }),
+  );
+  expect(said).toMatchObject({ text: 'Look.words', media: 3 });
+});
+
 test('the text beside the blocks is kept', () => {
   const block = '<conversation-record 0a1b>\nThen.\n</conversation-record 0a1b>';
   const [said] = messagesOf(chunk('user_message_chunk', `${block}\nNow.`));
