@@ -187,6 +187,21 @@ function claudeParts({ home }: Setup) {
   return { installed: installedClaude(home), newMark: () => processesAt(placeOf(home)).newMark() };
 }
 
+/** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
+export async function installTarget(home: string, agent: string) {
+  const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS, installableAgent, installFolder }] = await Promise.all([
+    import('./agents/claude/find/package.ts'),
+    import('./agents/acp/known/find.ts'),
+  ]);
+  if (agent === INSTALLABLE_CLAUDE.agent) return { what: INSTALLABLE_CLAUDE, folder: installedClaude(home) };
+  const what = installableAgent(agent);
+  if (what !== null) return { what, folder: installFolder(acpFolders(home).installed, agent) };
+  const names = [INSTALLABLE_CLAUDE.agent, ...INSTALLABLE_AGENTS].join(', ');
+  throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, {
+    hint: `These can be installed: ${names}. Others are found on PATH, see docs/acp.md.`,
+  });
+}
+
 /** The folder that `throughline agents install claude` fills. */
 export function installedClaude(home: string): string {
   return join(home, 'agents', 'claude');

@@ -22,16 +22,12 @@ const parts: Parts = {
     return (await serverOf(options)) ?? (await composed(options, { engine: { maxWarm: 0 }, onTrouble })).engine;
   },
   async install({ agent, version, home, signal }) {
-    if (agent !== 'claude') {
-      const hint = 'Only "claude" can be installed.';
-      throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, { hint });
-    }
-    const [{ dataHome }, { installedClaude }, { installClaude }] = await Promise.all([
+    const [{ dataHome }, { installTarget }, { installAgent }] = await Promise.all([
       import('./host/data-home.ts'),
       import('./compose.ts'),
-      import('./agents/claude/find/install.ts'),
+      import('./agents/shared/install.ts'),
     ]);
-    return installClaude({ folder: installedClaude(resolve(home ?? dataHome())), version, env, signal });
+    return installAgent({ ...(await installTarget(resolve(home ?? dataHome()), agent)), version, env, signal });
   },
   async serve(request) {
     const { serveHome } = await import('./serve.ts');

@@ -93,6 +93,27 @@ test('installed by npm, it is found, and its SDK is used; a second time there is
   expect(JSON.parse(claude ?? '').where).toContain('throughline agents install');
 });
 
+test('Codex is installed by name, too', async () => {
+  const codex = `@openai/codex-${process.platform}-${process.arch}`;
+  program(
+    'npm',
+    `#!${process.execPath}
+const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const [[name, version]] = Object.entries(JSON.parse(readFileSync('package.json', 'utf8')).dependencies);
+for (const [one, bin] of [[name, { 'codex-acp': 'index.js' }], ['${codex}', {}]]) {
+  mkdirSync('node_modules/' + one, { recursive: true });
+  writeFileSync('node_modules/' + one + '/package.json', JSON.stringify({ name: one, version, bin }));
+}
+writeFileSync('node_modules/' + name + '/index.js', 'process.exit(1)');
+`,
+  );
+  const { code, stdout, stderr } = await run('agents', 'install', 'codex');
+  expect(code, stderr).toBe(0);
+  expect(stdout).toMatch(/^codex 2\.\d+\.\d+ installed: .*agents\/acp\/codex\n/);
+  expect((await run('agents', 'install', 'codex')).stdout).toContain('is already installed');
+  expect((await run('agents')).stdout).toMatch(/^codex \(acp, default\): codex did not answer as an ACP agent does/m);
+});
+
 test('another version can be asked for, and --version does not print ours', async () => {
   program('npm', NPM);
   for (const [i, words] of [['--version', '0.3.1'], ['--version=0.3.2']].entries()) {

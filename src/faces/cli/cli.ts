@@ -69,7 +69,7 @@ export interface WhichEngine extends GlobalOptions {
 }
 
 export interface InstallRequest {
-  /** The name that people use: `claude`. */
+  /** The name that people use: `claude`, `codex`. */
   readonly agent: string;
   /** Null: the version that Throughline is tested with. */
   readonly version: string | null;

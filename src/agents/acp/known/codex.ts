@@ -2,10 +2,18 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
-import type { ProvedProfile } from './description.ts';
+import type { InstallNotes, ProvedProfile } from './description.ts';
 
 /** The name that Zed's program for Codex gives itself. Its last version is 0.16.0. */
 export const OLD_CODEX_ACP = 'codex-acp';
+
+/** npm leaves out the program itself when optional packages are turned off. */
+export const CODEX_INSTALL: InstallNotes = {
+  tested: '2.6.0',
+  megabytes: 450,
+  isComplete: (folder) =>
+    existsSync(join(folder, 'node_modules', '@openai', `codex-${process.platform}-${process.arch}`, 'package.json')),
+};
 
 /**
  * How codex-acp 2.6.0 is started so that no tool can run. With "none" as its exec server, Codex has nowhere to act: it has no shell,

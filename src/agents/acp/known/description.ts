@@ -23,6 +23,16 @@ export interface KnownAgent {
   /** How a person logs in. */
   readonly login: string;
   readonly quirks?: Quirks;
+  /** How `throughline agents install` installs it; left out: a person does. */
+  readonly install?: InstallNotes;
+}
+
+export interface InstallNotes {
+  /** The version of the package that our tests use. */
+  readonly tested: string;
+  readonly megabytes: number;
+  /** Whether the folder's node_modules also has what the package leaves to optional packages. */
+  isComplete(folder: string): boolean;
 }
 
 /** Where an agent keeps its sessions. */

@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { availableAgents, findAgent } from './find.ts';
+import { availableAgents, findAgent, installableAgent, installFolder } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
 
 let root: string;
@@ -52,6 +52,24 @@ test('a package comes before PATH, and a script in it is run by our own Node', (
   expect(find('codex')).toMatchObject({ command: [process.execPath, join(at, 'codex.js')] });
   const named = packageIn(join(root, 'named'), '@agentclientprotocol/codex-acp', { 'codex-acp': 'codex' });
   expect(find('codex', { package: join(root, 'named') })).toMatchObject({ command: [join(named, 'codex')] });
+});
+
+test('what is installed by name is the version of our tests, complete, in a folder of its own', () => {
+  const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
+  const codex = installableAgent('codex');
+  if (codex === null) throw new Error('Codex cannot be installed');
+  expect(dependencies[codex.package]).toBe(codex.tested);
+  expect(find('codex')).toMatchObject({ hint: expect.stringContaining('throughline agents install codex') });
+  const folder = installFolder(installed, 'codex');
+  const at = packageIn(folder, codex.package, { 'codex-acp': 'codex.js' });
+  writeFileSync(join(at, 'package.json'), JSON.stringify({ version: codex.tested, bin: { 'codex-acp': 'codex.js' } }));
+  expect(codex.isInstalled(folder, codex.tested)).toBe(false);
+  packageIn(folder, `@openai/codex-${process.platform}-${process.arch}`, {});
+  expect(codex.isInstalled(folder, codex.tested)).toBe(true);
+  expect(codex.isInstalled(folder, '2.5.0')).toBe(false);
+  expect(find('codex')).toMatchObject({ where: expect.stringContaining('(throughline agents install)') });
+  expect(availableAgents(installed, '')).toEqual(['codex']);
+  expect(['gemini', 'nobody', 'toString'].map(installableAgent)).toEqual([null, null, null]);
 });
 
 test('packages beside Throughline are found as Node finds them', () => {

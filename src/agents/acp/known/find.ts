@@ -1,13 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { isObject } from '../../../core/turn/content.ts';
+import type { Installable } from '../../shared/install.ts';
 import { runnable } from '../../shared/paths.ts';
 import type { KnownAgent } from './description.ts';
 import { KNOWN_AGENTS } from './known.ts';
 
 /*
- * An agent is looked for in this order: the setting "command", the setting "package", Throughline's own packages, the folder for
- * such agents in the data home, PATH. Never in the node_modules of a working directory: docs/decisions/0013.
+ * An agent is looked for in this order: the setting "command", the setting "package", Throughline's own packages, the folder that
+ * `throughline agents install` fills, the folder for such agents in the data home, PATH. Never in the node_modules of a working directory: docs/decisions/0013.
  * Nothing is executed.
  */
 export interface FindSettings {
@@ -15,7 +16,7 @@ export interface FindSettings {
   readonly known: string | null;
   readonly command?: readonly string[] | undefined;
   readonly package?: string | undefined;
-  /** A folder of the data home where a person may install agents. */
+  /** A folder of the data home where a person may install agents. Those that we install have folders of their own in it. */
   readonly installed: string;
   /** The value of the variable PATH. */
   readonly path: string;
@@ -56,24 +57,28 @@ function findKnown(agent: KnownAgent, settings: FindSettings): Found {
   const packages = [agent.package, ...(agent.beside ?? [])].join(' ');
   return {
     problem: `The program "${program}" was not found`,
-    hint: `Install it (npm install -g ${packages}), or set its "command".`,
+    hint: agent.install
+      ? `Run "throughline agents install ${settings.known}", or set its "command".`
+      : `Install it (npm install -g ${packages}), or set its "command".`,
   };
 }
 
-function* placesOf({ package: folder, installed, ours = import.meta.dirname }: FindSettings) {
+function* placesOf({ known, package: folder, installed, ours = import.meta.dirname }: FindSettings) {
   if (folder !== undefined) yield { name: 'the setting "package"', folder, named: true };
   // As Node finds packages for our own code: npm installs what is beside Throughline into a folder above it.
   for (let above = ours; above !== dirname(above); above = dirname(above)) {
     yield { name: "Throughline's own packages", folder: above, named: false };
   }
+  yield { name: 'throughline agents install', folder: installFolder(installed, known ?? ''), named: false };
   yield { name: 'the data home', folder: installed, named: false };
 }
 
-/** The command for a program of a package. Scripts are run by the Node that runs us. Null: it is not there. */
-function programIn(folder: string, name: string, program: string): string[] | null {
+/** The command for a program of a package. Scripts are run by the Node that runs us. Null: it is not there, or another version is. */
+function programIn(folder: string, name: string, program: string, wanted?: string): string[] | null {
   const root = join(folder, 'node_modules', name);
   try {
-    const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin?: unknown };
+    const { bin, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
+    if (wanted !== undefined && version !== wanted) return null;
     const file = isObject(bin) ? bin[program] : bin;
     if (typeof file !== 'string') return null;
     const path = join(root, file);
@@ -83,6 +88,30 @@ function programIn(folder: string, name: string, program: string): string[] | nu
     return null;
   }
 }
+
+/** The folder that `throughline agents install NAME` fills. */
+export function installFolder(installed: string, name: string): string {
+  return join(installed, name);
+}
+
+/** What `throughline agents install NAME` installs; null: an agent that a person has to install, or none that is known. */
+export function installableAgent(name: string): Installable | null {
+  const { package: packageName, command, install } = (Object.hasOwn(KNOWN_AGENTS, name) && KNOWN_AGENTS[name]) || {};
+  if (packageName === undefined || command === undefined || install === undefined) return null;
+  return {
+    agent: name,
+    package: packageName,
+    tested: install.tested,
+    megabytes: install.megabytes,
+    isInstalled: (folder, version) =>
+      programIn(folder, packageName, command[0], version) !== null && install.isComplete(folder),
+  };
+}
+
+/** The agents that can be installed by name. */
+export const INSTALLABLE_AGENTS: readonly string[] = Object.keys(KNOWN_AGENTS).filter(
+  (name) => installableAgent(name) !== null,
+);
 
 /** The agents known by name that are installed. Executes nothing. */
 export function availableAgents(installed: string, path: string): string[] {

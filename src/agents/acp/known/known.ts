@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { realPath } from '../../shared/paths.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
-import { CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
+import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
 
@@ -71,6 +71,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
     login: 'run "codex login", or set OPENAI_API_KEY',
     quirks: CODEX_QUIRKS,
+    install: CODEX_INSTALL,
   },
   gemini: {
     command: ['gemini', '--acp'],

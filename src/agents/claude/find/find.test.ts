@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findClaude as find } from './find.ts';
+import { INSTALLABLE_CLAUDE } from './package.ts';
 
 let root: string;
 beforeEach(() => {
@@ -40,6 +41,11 @@ function sdkIn(name: string, { version = '0.3.325', cli = '2.1.325' as string | 
   }
   return folder(name);
 }
+
+test('the version that is installed by name is the one that our tests have', () => {
+  const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
+  expect(dependencies['@anthropic-ai/claude-agent-sdk']).toBe(INSTALLABLE_CLAUDE.tested);
+});
 
 test('when Claude is nowhere, the message says what to do', async () => {
   const found = await findClaude(nowhere(), null);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import type { Installable } from '../../shared/install.ts';
 import { onPath } from '../../shared/paths.ts';
 
 /** The SDK in some node_modules. Nothing of it has been executed. */
@@ -14,6 +15,18 @@ export interface SdkPackage {
 }
 
 export const SDK = '@anthropic-ai/claude-agent-sdk';
+
+/** What `throughline agents install claude` installs. */
+export const INSTALLABLE_CLAUDE: Installable = {
+  agent: 'claude',
+  package: SDK,
+  tested: '0.3.325',
+  megabytes: 500,
+  isInstalled(folder, version) {
+    const found = packageIn(folder);
+    return found !== null && found.version === version && found.program !== null;
+  },
+};
 
 /** Looks only in the folder's own node_modules, never in one above it. Null: it is not there. */
 export function packageIn(folder: string): SdkPackage | null {

@@ -63,12 +63,16 @@ function defineInstall(agents: Command, cli: Cli): void {
     .command('install')
     .summary("install an agent's program in the data home, with npm")
     .description("Install an agent's program in the data home, with npm. Install scripts of packages are not run.")
-    .argument('<name>', 'the agent; only "claude" for now')
+    .argument('<name>', 'the agent: "claude" or "codex"')
     // People write `--version`: see `withInstallVersion`.
     .option('--package-version <version>', 'another version than the tested one; you can also write --version')
     .action((name: string, options: { packageVersion?: string }) => install(name, options.packageVersion ?? null, cli));
   addHelp(command, {
-    examples: ['throughline agents install claude', 'throughline agents install claude --version 0.3.325'],
+    examples: [
+      'throughline agents install claude',
+      'throughline agents install codex',
+      'throughline agents install claude --version 0.3.325',
+    ],
   });
 }
 

@@ -1,16 +1,26 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type ErrorCode, ThroughlineError } from '../../../core/errors.ts';
-import { packageIn, SDK } from './package.ts';
+import { type ErrorCode, ThroughlineError } from '../../core/errors.ts';
 
-/** The version that our tests use. Others may work as well; they were not tried. */
-export const TESTED_VERSION = '0.3.325';
+/** An agent that `throughline agents install` can install. */
+export interface Installable {
+  /** The name that people use. */
+  readonly agent: string;
+  readonly package: string;
+  /** The version that our tests use. Others may work as well; they were not tried. */
+  readonly tested: string;
+  /** For messages: about how much space it needs. */
+  readonly megabytes: number;
+  /** Whether this version is in the folder's node_modules, with a program for this machine. */
+  isInstalled(folder: string, version: string): boolean;
+}
 
 export interface InstallRequest {
+  readonly what: Installable;
   /** The target folder; its content is replaced. */
   readonly folder: string;
-  /** Null: `TESTED_VERSION`. */
+  /** Null: the tested one. */
   readonly version: string | null;
   /** The environment of npm: the user's own, with its proxies and registries. */
   readonly env: NodeJS.ProcessEnv;
@@ -25,31 +35,31 @@ interface Installed {
 }
 
 /**
- * Installs Claude's Agent SDK and its program into a folder of ours with npm. Scripts of packages are not run. npm works in a
+ * Installs an agent's package and its program into a folder of ours with npm. Scripts of packages are not run. npm works in a
  * temporary folder that then replaces the target, so that an interrupted installation changes nothing. Idempotent.
  *
  * Throws `invalid`, `not_found` (no such version), `agent_unavailable` (no npm, no network), `storage_full`.
  */
-export async function installClaude({ folder, version, env, signal }: InstallRequest): Promise<Installed> {
-  const wanted = version ?? TESTED_VERSION;
+export async function installAgent({ what, folder, version, env, signal }: InstallRequest): Promise<Installed> {
+  const wanted = version ?? what.tested;
   // Anything else could be a file, a URL or a range.
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(wanted)) {
     throw new ThroughlineError('invalid', `${JSON.stringify(wanted)} is not an exact version.`, {
-      hint: `Use one such as ${TESTED_VERSION}.`,
+      hint: `Use one such as ${what.tested}.`,
     });
   }
-  if (isInstalled(folder, wanted)) return { folder, version: wanted, changed: false };
+  if (what.isInstalled(folder, wanted)) return { folder, version: wanted, changed: false };
   const parent = dirname(folder);
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const building = mkdtempSync(join(parent, `.${basename(folder)}-`));
   try {
-    const manifest = { private: true, dependencies: { [SDK]: wanted } };
+    const manifest = { private: true, dependencies: { [what.package]: wanted } };
     writeFileSync(join(building, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-    await npmInstall(building, wanted, env, signal);
-    if (!isInstalled(building, wanted)) {
+    await npmInstall({ what, folder: building, version: wanted, env, ...(signal && { signal }) });
+    if (!what.isInstalled(building, wanted)) {
       throw new ThroughlineError(
         'agent_unavailable',
-        `npm installed ${SDK} ${wanted} without a program for this machine.`,
+        `npm installed ${what.package} ${wanted} without a program for this machine.`,
         {
           hint: `Check that npm's "omit" setting does not leave out optional packages (${process.platform}-${process.arch}).`,
         },
@@ -62,12 +72,7 @@ export async function installClaude({ folder, version, env, signal }: InstallReq
   }
 }
 
-function isInstalled(folder: string, version: string): boolean {
-  const found = packageIn(folder);
-  return found !== null && found.version === version && found.program !== null;
-}
-
-/** A Claude that still runs from the old folder keeps its files until it exits. */
+/** An agent that still runs from the old folder keeps its files until it exits. */
 function replaceFolder(folder: string, building: string): void {
   const old = `${building}.old`;
   try {
@@ -81,55 +86,57 @@ function replaceFolder(folder: string, building: string): void {
 
 const ARGUMENTS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
 
-function npmInstall(cwd: string, version: string, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<void> {
+function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest): Promise<void> {
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   return new Promise((resolve, reject) => {
     const options = { cwd, env, signal, maxBuffer: Number.POSITIVE_INFINITY };
     const child = execFile(npm, ARGUMENTS, options, (error, _, stderr) => {
       if (error === null) resolve();
       // A text as code: npm was not found or was cancelled.
-      else reject(npmFailure(typeof error.code === 'string' ? error : stderr, version));
+      else reject(npmFailure(typeof error.code === 'string' ? error : stderr, `${version}`, what));
     });
     child.stdin?.end();
   });
 }
 
-const AGAIN = 'Then run "throughline agents install claude" again.';
-
 /** What npm prints when it fails, and what to do about it. */
-const NPM_ERRORS: readonly (readonly [words: RegExp, code: ErrorCode, message: string, hint: string])[] = [
-  [
-    /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)\b|network/i,
-    'agent_unavailable',
-    'npm could not reach its registry.',
-    `Check the network, the proxy and "npm config get registry". ${AGAIN}`,
-  ],
-  [
-    /\b(?:ETARGET|E404)\b/,
-    'not_found',
-    `npm has no such version of ${SDK}.`,
-    `See "npm view ${SDK} versions", or leave out --version.`,
-  ],
-  [
-    /\b(?:E401|E403|ENEEDAUTH)\b/,
-    'agent_unavailable',
-    "npm's registry refused access.",
-    'Check its login: "npm whoami".',
-  ],
-  [/\b(?:ENOSPC|EDQUOT)\b/, 'storage_full', 'The disk is full.', `Claude needs about 500 MB. ${AGAIN}`],
-  [/\b(?:EACCES|EPERM|EROFS)\b/, 'storage_readonly', 'npm cannot write to the data home.', 'Check its permissions.'],
-];
+function npmErrors({ agent, package: name, megabytes }: Installable) {
+  const again = `Then run "throughline agents install ${agent}" again.`;
+  const all: (readonly [words: RegExp, code: ErrorCode, message: string, hint: string])[] = [
+    [
+      /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)\b|network/i,
+      'agent_unavailable',
+      'npm could not reach its registry.',
+      `Check the network, the proxy and "npm config get registry". ${again}`,
+    ],
+    [
+      /\b(?:ETARGET|E404)\b/,
+      'not_found',
+      `npm has no such version of ${name}.`,
+      `See "npm view ${name} versions", or leave out --version.`,
+    ],
+    [
+      /\b(?:E401|E403|ENEEDAUTH)\b/,
+      'agent_unavailable',
+      "npm's registry refused access.",
+      'Check its login: "npm whoami".',
+    ],
+    [/\b(?:ENOSPC|EDQUOT)\b/, 'storage_full', 'The disk is full.', `It needs about ${megabytes} MB. ${again}`],
+    [/\b(?:EACCES|EPERM|EROFS)\b/, 'storage_readonly', 'npm cannot write to the data home.', 'Check its permissions.'],
+  ];
+  return all;
+}
 
-function npmFailure(cause: Error | string, version: string): ThroughlineError {
+function npmFailure(cause: Error | string, version: string, what: Installable): ThroughlineError {
   if (cause instanceof Error) {
     if (cause.name === 'AbortError')
       return new ThroughlineError('cancelled', 'The installation was cancelled.', { cause });
-    const hint = 'Install Node together with npm, or put the program "claude" on PATH.';
+    const hint = `Install Node together with npm, or put the program of ${what.agent} on PATH.`;
     return new ThroughlineError('agent_unavailable', 'npm was not found.', { hint, cause });
   }
-  const known = NPM_ERRORS.find(([words]) => words.test(cause));
+  const known = npmErrors(what).find(([words]) => words.test(cause));
   if (known === undefined) {
-    const message = `npm could not install ${SDK} ${version}: ${firstErrors(cause) || 'it did not say why'}`;
+    const message = `npm could not install ${what.package} ${version}: ${firstErrors(cause) || 'it did not say why'}`;
     return new ThroughlineError('agent_unavailable', message);
   }
   const [, code, message, hint] = known;
