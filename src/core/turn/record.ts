@@ -172,9 +172,11 @@ export class PartsBuilder {
   }
 
   #retract(messageId: unknown): void {
-    if (typeof messageId !== 'string') return;
-    for (const part of this.#parts) {
-      if (part.type !== 'tool') part.chunks = part.chunks.filter((chunk) => chunk.messageId !== messageId);
+    if (typeof messageId !== 'string' && messageId !== null) return;
+    const from = messageId === null ? this.#parts.findLastIndex(({ type }) => type === 'tool') + 1 : 0;
+    for (const part of this.#parts.slice(from)) {
+      if (part.type === 'tool') continue;
+      part.chunks = part.chunks.filter((chunk) => (chunk.messageId ?? null) !== messageId);
     }
   }
 

@@ -24,8 +24,8 @@ export type OtherUpdate =
   | `_${string}`;
 
 /**
- * Our own kind, `{ messageId }`: retracts what was streamed under that id. The agent's stream broke off, and it sends the text
- * again under another id.
+ * Our own kind, `{ messageId }`: retracts what was streamed under that id; null: all text and thoughts since the last tool, of an
+ * agent that gives no ids. The agent's stream broke off, and it sends the text again, under another id if it gives any.
  */
 export const RETRACTED = '_throughline/retracted';
 

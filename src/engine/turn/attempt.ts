@@ -126,6 +126,7 @@ class Attempt {
       this.#writer.end();
       this.#desk.close();
     }
+    if (outcome.kind === 'completed' && !this.#writer.answered) outcome = { ...outcome, ...NO_ANSWER };
     // It may have ended its turn before it was killed. It must not count as a live session.
     if (this.#fault) await this.#session.kill();
     if (this.#session.alive && this.#ref) {
@@ -302,6 +303,15 @@ function watchOf({ held, agent, restored, limits }: AttemptRequest): BudgetWatch
   watch.begin(leftOf(limits));
   return watch;
 }
+
+/** Agents have said that a turn ended when their model could not be reached at all. */
+const NO_ANSWER = {
+  kind: 'failed',
+  code: 'agent_failed',
+  message: 'The agent ended the turn without an answer.',
+  hint: 'It may not be logged in, or its model cannot be reached: see "throughline agents". "throughline retry" sends the prompt again.',
+  again: false,
+} as const;
 
 /** Why the turn did not complete, in words for people; null: it completed. */
 function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null {

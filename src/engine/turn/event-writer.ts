@@ -19,6 +19,8 @@ export class EventWriter {
   #flushedAt = Number.NEGATIVE_INFINITY;
   /** The end of the last chunk, when it is the first half of a character: the other half may come with the next chunk. */
   #half: Update | null = null;
+  /** It has done something that is no part of a record. */
+  #acted = false;
 
   constructor(lease: Lease, turn: string, clock: Clock, flushMs: number) {
     this.#lease = lease;
@@ -31,6 +33,14 @@ export class EventWriter {
   async add(update: Update): Promise<void> {
     for (const one of this.#inWholeCharacters(update)) this.#add(one);
     await this.#lease.ready();
+  }
+
+  /** Whether the agent has said or done anything that is still part of the turn. Thoughts alone are no answer. */
+  get answered(): boolean {
+    return (
+      this.#acted ||
+      this.parts.parts().some((part) => part.type === 'tool' || (part.type === 'text' && part.text.trim() !== ''))
+    );
   }
 
   /** Nothing more comes: stores what is left. */
@@ -57,6 +67,7 @@ export class EventWriter {
   #add(given: Update): void {
     const update = wellFormed(given);
     this.parts.add(update);
+    this.#acted ||= isAct(update);
     const text = joinable(update) ? chunkText(update) : null;
     if (text === null) {
       this.flush();
@@ -94,6 +105,13 @@ const FIRST_HALF = /[\ud800-\udbff]/;
 
 function withText(chunk: Update, text: string): Update {
   return { ...chunk, content: { ...contentOf(chunk), text } } as Update;
+}
+
+/** An answer that a record does not show: an image, a plan, a compaction. */
+function isAct(update: Update): boolean {
+  const { sessionUpdate } = update;
+  if (sessionUpdate === 'agent_message_chunk') return chunkText(update) === null;
+  return sessionUpdate === 'plan' || sessionUpdate === 'compaction_update';
 }
 
 function joinable(update: Update): boolean {

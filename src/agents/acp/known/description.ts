@@ -1,3 +1,4 @@
+import type { Update } from '../../../core/turn/update.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';
@@ -55,6 +56,12 @@ export interface Quirks {
   readonly ownWords?: (who: 'person' | 'agent', text: string) => 'summary' | 'note' | null;
   /** Text in a session with which it never answers when it is asked to load the session. */
   readonly hangsOn?: RegExp;
+  /** What we ask for when a session is opened (`_meta`). */
+  readonly meta?: Readonly<Record<string, unknown>>;
+  /** What an update says about the answer; null or left out: nothing beyond the protocol. */
+  readonly aboutAnswer?: (update: Update) => AboutAnswer | null;
+  /** Why the last turn failed, from its own record, although it says that the turn ended; null: nothing shows a failure. */
+  readonly failureOf?: (session: string, program: Pick<AgentProgram, 'env'>) => Promise<string | null>;
   /** Its answers count tokens since its process was started, not since the prompt. */
   readonly addsUpTokens?: true;
   /** How it says that nobody has set it up yet. */
@@ -72,6 +79,13 @@ export interface Quirks {
   /** Why a person should update this version of its program, as a sentence; null: there is no reason. */
   readonly outdated?: (version: Pick<Capabilities, 'name' | 'version'>) => string | null;
 }
+
+/**
+ * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
+ * count. `finished`: what was streamed so far is final. `notice`: a message of the agent's own, not of the model. `ours`: only we
+ * need it, because we asked for it.
+ */
+export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'ours';
 
 /** A notification of its own that says whether somebody is logged in. */
 export interface LoginStatus {

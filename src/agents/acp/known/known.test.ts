@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Update } from '../../../core/turn/update.ts';
 import { ACP_DEFAULTS } from '../options.ts';
 import type { Setup } from './description.ts';
 import { profileOf, quirksOf } from './known.ts';
@@ -81,8 +82,23 @@ test('quirks go by the name that an agent gives itself, else by the name in the 
 test('only the descriptions name an agent; code for all agents knows none', () => {
   const root = join(import.meta.dirname, '..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions)\.ts$/.test(file));
+  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions|pi)\.ts$/.test(file));
   const names = /claude|codex|gemini|opencode|qwen|copilot|\bpi\b|piAcp|goose/i;
   expect(generic).toContain(join('open', 'open.ts'));
   expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
+});
+
+test('what agents say about an answer beside it is understood', () => {
+  const ofClaude = quirksOf(claude.name, null).aboutAnswer;
+  const ofCodex = quirksOf(codex.name, null).aboutAnswer;
+  const raw = (message: object) =>
+    ofClaude?.({ sessionUpdate: '_acp/notification', method: '_claude/sdkMessage', params: { message } });
+  expect(raw({ type: 'system', subtype: 'api_retry', attempt: 1 })).toBe('retry');
+  expect(raw({ type: 'assistant', parent_tool_use_id: null })).toBe('finished');
+  expect(raw({ type: 'assistant', parent_tool_use_id: 'toolu_1' })).toBe('ours');
+  expect(ofClaude?.({ sessionUpdate: '_acp/notification', method: '_auth/status_update' })).toBeNull();
+  const info = (error: object) =>
+    ofCodex?.({ sessionUpdate: 'session_info_update', _meta: { codex: { error } } } as Update);
+  expect([info({ willRetry: true }), info({ willRetry: false })]).toEqual(['retry', null]);
+  expect(ofCodex?.({ sessionUpdate: 'session_info_update', title: 'A title' })).toBeNull();
 });

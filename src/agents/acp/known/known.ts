@@ -5,6 +5,7 @@ import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
+import { PI_QUIRKS } from './pi.ts';
 
 /** How Claude begins the message that replaces everything before a compaction. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
@@ -20,7 +21,17 @@ const LOGIN_STATUS: LoginStatus = {
   },
 };
 
+/** Messages of the Agent SDK that its ACP program passes on: whole blocks of an answer, and that the model is asked again. */
+const CLAUDE_ASKED = { emitRawSDKMessages: [{ type: 'assistant' }, { type: 'system', subtype: 'api_retry' }] };
+
 const CLAUDE_QUIRKS: Quirks = {
+  meta: { claudeCode: CLAUDE_ASKED },
+  aboutAnswer(update) {
+    if (update.sessionUpdate !== '_acp/notification' || update.method !== '_claude/sdkMessage') return null;
+    const { type, subtype, parent_tool_use_id: subagent } = asObject(asObject(update.params).message);
+    if (subtype === 'api_retry') return 'retry';
+    return type === 'assistant' && typeof subagent !== 'string' ? 'finished' : 'ours';
+  },
   ownWords(who, text) {
     if (text.startsWith(CLAUDE_SUMMARY)) return 'summary';
     return who === 'person' && CLAUDE_NOTE.test(text.trim()) ? 'note' : null;
@@ -30,7 +41,7 @@ const CLAUDE_QUIRKS: Quirks = {
     version: '0.99.0',
     profile: {
       kind: 'meta',
-      meta: { claudeCode: { options: { tools: [], settingSources: [], strictMcpConfig: true } } },
+      meta: { claudeCode: { ...CLAUDE_ASKED, options: { tools: [], settingSources: [], strictMcpConfig: true } } },
     },
     // This variable makes it run another program than the one that was tried.
     unless: ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
@@ -38,6 +49,11 @@ const CLAUDE_QUIRKS: Quirks = {
 };
 
 const CODEX_QUIRKS: Quirks = {
+  aboutAnswer(update) {
+    if (update.sessionUpdate !== 'session_info_update') return null;
+    const { error } = asObject(asObject(asObject(update)._meta).codex);
+    return asObject(error).willRetry === true ? 'retry' : null;
+  },
   loginStatus: LOGIN_STATUS,
   withoutTools: CODEX_WITHOUT_TOOLS,
   whyNotOpened,
@@ -117,14 +133,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     beside: ['@earendil-works/pi-coding-agent'],
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^PI_/],
     login: 'run "pi" and use /login there',
-    quirks: {
-      banner(response) {
-        const { startupInfo } = asObject(asObject(response._meta).piAcp);
-        return typeof startupInfo === 'string' ? startupInfo : null;
-      },
-      // Seen in 0.0.34: it takes these characters for the end of a line when it reads what pi answers.
-      hangsOn: /[\u2028\u2029]/,
-    },
+    quirks: PI_QUIRKS,
   },
   goose: {
     command: ['goose', 'acp'],

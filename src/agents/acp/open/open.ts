@@ -35,7 +35,7 @@ export async function openSession(
   const session = new AcpSession({
     child,
     sandbox,
-    options: program.options,
+    program,
     memo: how.kind === 'resume' ? (how.memo ?? null) : null,
     onRepeated,
     onWindow: (tokens) => program.memory.window(program.name, tokens),
@@ -85,12 +85,13 @@ async function opening(
   const lacks = missingFor(options, can);
   if (lacks !== null) return refused(lacks);
   if (noTools) session.tools = 'forbidden';
+  const meta = profile?.kind === 'meta' ? profile.meta : session.quirks.meta;
   const place = {
     cwd: sandbox.work,
     // The tools of MCP servers are tools as well.
     mcpServers: noTools ? [] : options.mcpServers,
     ...(options.directories.length > 0 ? { additionalDirectories: options.directories } : {}),
-    ...(profile?.kind === 'meta' ? { _meta: profile.meta } : {}),
+    ...(meta === undefined ? {} : { _meta: meta }),
   };
   const answered =
     how.kind === 'new' ? await makeSession(session, place) : await reopen(session, place, how, can, program);

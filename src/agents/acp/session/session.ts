@@ -6,8 +6,7 @@ import { Flight, whyNotSent } from '../../shared/flight.ts';
 import { failureOf, outcomeOf, unsupported } from '../connection/answers.ts';
 import { asObject, type Capabilities, NO_CAPABILITIES } from '../connection/capabilities.ts';
 import { AcpConnection } from '../connection/connection.ts';
-import type { Quirks } from '../known/description.ts';
-import type { AcpOptions } from '../options.ts';
+import type { AgentProgram, Quirks } from '../known/description.ts';
 import { SandboxClient } from '../tools/client.ts';
 import { Questions } from '../tools/permissions.ts';
 import { literally } from './literal.ts';
@@ -20,7 +19,7 @@ const CLOSE_MS = 2_000;
 interface SessionSettings {
   readonly child: Child;
   readonly sandbox: OpenSandbox;
-  readonly options: AcpOptions;
+  readonly program: Pick<AgentProgram, 'options' | 'env'>;
   readonly memo: string | null;
   /** Gets everything that the agent repeats of the session; null: nobody reads it. */
   readonly onRepeated: ((update: Update) => void) | null;
@@ -45,19 +44,19 @@ export class AcpSession implements AgentSession {
   quirks: Quirks = {};
   /** `forbidden`: the session has to be opened again to allow them. */
   tools: 'allowed' | 'forbidden' | ModeWithoutTools = 'allowed';
-  readonly #options: AcpOptions;
+  readonly #program: SessionSettings['program'];
   readonly #questions = new Questions();
   #tokens = new TokenMeter({});
   #can: Capabilities = NO_CAPABILITIES;
   #closing: Promise<void> | null = null;
 
-  constructor({ child, sandbox, options, memo, onRepeated, onWindow }: SessionSettings) {
+  constructor({ child, sandbox, program, memo, onRepeated, onWindow }: SessionSettings) {
     this.onRepeated = onRepeated;
-    this.#options = options;
+    this.#program = program;
     this.updates = new Updates(this.state, { memo, onWindow, onMode: (mode) => this.#modeChanged(mode) });
     this.client = new SandboxClient({
       sandbox,
-      directories: options.directories,
+      directories: program.options.directories,
       mark: child.identity.mark,
       inTurn: () => this.state.flight !== null,
       toolsAllowed: () => this.tools === 'allowed',
@@ -93,6 +92,7 @@ export class AcpSession implements AgentSession {
     this.#can = agent;
     this.quirks = quirks;
     this.#tokens = new TokenMeter(quirks);
+    this.updates.aboutAnswer = quirks.aboutAnswer;
   }
 
   /** The protocol has no way to read where a session stands. */
@@ -158,7 +158,7 @@ export class AcpSession implements AgentSession {
         this.#questions.cancelAll();
       },
       kill: () => this.kill(),
-      graceMs: this.#options.cancelGraceMs,
+      graceMs: this.#program.options.cancelGraceMs,
     });
     this.state.begin(flight);
     this.connection.countAnew();
@@ -172,7 +172,9 @@ export class AcpSession implements AgentSession {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
-      this.#finish(flight, outcomeOf(asObject(response).stopReason, flight.stopped));
+      const outcome = outcomeOf(asObject(response).stopReason, flight.stopped);
+      const why = outcome.kind === 'completed' ? await this.quirks.failureOf?.(this.id ?? '', this.#program) : null;
+      this.#finish(flight, typeof why === 'string' ? failureOf(new Error(why)) : outcome);
     } catch (error) {
       this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
     }

@@ -1,6 +1,8 @@
 import { isObject } from '../../../core/turn/content.ts';
 import { chunkText, type Update } from '../../../core/turn/update.ts';
 import { asObject } from '../connection/capabilities.ts';
+import type { AboutAnswer, Quirks } from '../known/description.ts';
+import { Answer } from './answer.ts';
 import type { SessionState } from './state.ts';
 import { TerminalTexts } from './terminal-texts.ts';
 import { CostMeter } from './usage.ts';
@@ -15,16 +17,19 @@ interface UpdatesSettings {
 
 /**
  * Sorts what an agent sends: updates of the running turn, updates that are kept for the next turn, and a repeated history. Changes
- * nothing, and drops nothing without saying so.
+ * nothing, and drops nothing without saying so. Adds what does not count of the answer any more.
  */
 export class Updates {
   readonly #state: SessionState;
   readonly #between = new BetweenTurns();
   readonly #texts = new TerminalTexts();
+  readonly #answer = new Answer();
   readonly #cost: CostMeter;
   readonly #onMode: UpdatesSettings['onMode'];
   /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
+  /** See `Quirks`. */
+  aboutAnswer: Quirks['aboutAnswer'];
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
@@ -40,6 +45,7 @@ export class Updates {
 
   /** A turn has begun: it gets what was kept for it. */
   begin(): void {
+    this.#answer.begin();
     this.#tell(this.#between.take());
     this.#tellCost();
   }
@@ -81,9 +87,18 @@ export class Updates {
   /** False: the update was kept for the next turn. */
   #tellOrKeep(update: Update, length: number): boolean {
     const running = this.#running;
-    if (running) this.#state.flight?.events.push({ type: 'update', update });
+    const about = this.aboutAnswer?.(update) ?? null;
+    if (about === 'finished' || about === 'ours') {
+      if (about === 'finished') this.#answer.finished();
+    } else if (running) this.#tell(this.#counted(update, about));
     else this.#between.keep(update, length);
     return running;
+  }
+
+  /** The update, with what it retracts of the answer so far. */
+  #counted(update: Update, about: AboutAnswer | null): Update[] {
+    if (about === null) return [update, ...this.#answer.see(update)];
+    return [isOfATurn(update) ? apart(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
   }
 
   #tell(updates: Iterable<Update>): void {

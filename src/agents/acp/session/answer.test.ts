@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { PartsBuilder, type RecordPart, replyText } from '../../../core/turn/record.ts';
+import { RETRACTED, type Update } from '../../../core/turn/update.ts';
+import { Answer } from './answer.ts';
+
+const says = (text: string, messageId?: string): Update => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: { type: 'text', text },
+  ...(messageId === undefined ? {} : { messageId }),
+});
+const thinks = (text: string, messageId: string): Update => ({
+  sessionUpdate: 'agent_thought_chunk',
+  content: { type: 'text', text },
+  messageId,
+});
+const tool: Update = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'Look' };
+
+type Step = Update | 'retried' | 'finished';
+
+/** The record of a turn in which this happens. */
+function recorded(...steps: Step[]): { parts: RecordPart[]; told: Update[] } {
+  const answer = new Answer();
+  const parts = new PartsBuilder();
+  const told: Update[] = [];
+  const tell = (...updates: Update[]) => {
+    for (const update of updates) parts.add(update);
+    told.push(...updates);
+  };
+  for (const step of steps) {
+    if (step === 'finished') answer.finished();
+    else if (step === 'retried') tell(...answer.retried());
+    else tell(step, ...answer.see(step));
+  }
+  return { parts: parts.parts(), told };
+}
+
+const reply = (...steps: Step[]) => replyText(recorded(...steps).parts);
+
+describe('when the agent says that it asks its model again', () => {
+  test.each<[string, string, Step[]]>([
+    ['the message that it streamed', 'ABC', [says('A', '1'), says('x', '1'), 'retried', says('ABC', '2')]],
+    ['one of an agent without ids', 'ABC', [says('A'), says('x'), 'retried', says('A'), says('BC')]],
+    ['each of several', 'ABC', [says('A'), 'retried', says('AB'), 'retried', says('ABC')]],
+    ['not what came before a tool', 'Look.\n\nABC', [says('Look.'), tool, says('A'), 'retried', says('ABC')]],
+    ['not another message', 'One. ABC', [says('One. ', '1'), says('A', '2'), 'retried', says('ABC', '3')]],
+    [
+      'not what is final of the message',
+      'One. ABC',
+      [says('One. ', '1'), 'finished', says('A', '1'), 'retried', says('ABC', '2')],
+    ],
+    ['nothing that is final', 'One.', [says('One.', '1'), 'finished', 'retried']],
+    ['nothing, where nothing was streamed', 'ABC', ['retried', says('ABC')]],
+  ])('it retracts %s', (_, expected, steps) => {
+    expect(reply(...steps)).toBe(expected);
+  });
+
+  test('thoughts of the message go as well', () => {
+    expect(recorded(thinks('hm', '1'), says('A', '1'), 'retried', says('ABC', '2')).parts).toEqual([
+      { type: 'text', text: 'ABC' },
+    ]);
+  });
+});
+
+describe('a message that directly follows another one', () => {
+  test.each<[string, string, Step[]]>([
+    ['and begins with all of it replaces it', 'ABCD', [says('AB', '1'), says('A', '2'), says('BCD', '2')]],
+    ['and is the same replaces it', 'AB', [says('AB', '1'), says('AB', '2')]],
+    ['and is another one is added', 'ABAC', [says('AB', '1'), says('A', '2'), says('C', '2')]],
+    ['and is shorter is added', 'ABA', [says('AB', '1'), says('A', '2')]],
+    ['after a tool is added', 'AB\n\nABC', [says('AB', '1'), tool, says('ABC', '2')]],
+    ['that is final is added', 'ABABC', [says('AB', '1'), 'finished', says('ABC', '2')]],
+    ['of the same id is added', 'ABABC', [says('AB', '1'), says('ABC', '1')]],
+    ['without ids is added', 'ABABC', [says('AB'), says('ABC')]],
+  ])('%s', (_, expected, steps) => {
+    expect(reply(...steps)).toBe(expected);
+  });
+
+  test('is told when it is known, and what it replaces is named', () => {
+    const { told } = recorded(says('AB', '1'), says('A', '2'), says('B', '2'));
+    expect(told.at(-1)).toEqual({ sessionUpdate: RETRACTED, messageId: '1' });
+  });
+
+  test('a thought is not compared with a text', () => {
+    expect(recorded(thinks('AB', '1'), says('ABC', '2')).parts).toHaveLength(2);
+  });
+});
