@@ -25,7 +25,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   }
   describe(`${adapter} keeps its context`, () => contextKept(adapter, claude));
   describe(`${adapter} and a long history`, () => longHistory(adapter));
-  describe(`${adapter} and its own summary`, () => condensed(adapter));
+  describe(`${adapter} and its own summary`, () => condensed(adapter, claude));
   describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
   describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
   describe(`${adapter} and errors of the API`, () => apiErrors(adapter));

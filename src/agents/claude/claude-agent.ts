@@ -13,7 +13,7 @@ import { parseMemo, type Seal } from './session/seal.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session/session.ts';
 import { SessionFile } from './session/session-file.ts';
 import type { ClaudeOptions } from './settings.ts';
-import { isWhole } from './transcript/chain.ts';
+import { isWhole, leafOf } from './transcript/chain.ts';
 import { historyOf } from './transcript/history.ts';
 import { listTranscripts } from './transcript/list.ts';
 import { projectDir, storageName, transcriptFile } from './transcript/locate.ts';
@@ -169,14 +169,15 @@ class Opening {
     if (path === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
     const put = how.kind === 'rehydrate' ? await this.#rehydrate(path, how.id, how.from) : null;
     if (put !== null && 'ok' in put) return put;
-    const { costUsd, seal } = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+    const memo = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+    const { costUsd, seal } = memo;
     const file = new SessionFile(path);
     let opened = false;
     try {
       const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
       const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, costUsd }));
       opened = result.ok;
-      return result;
+      return result.ok ? { ...result, ...condensedIn(file, how, memo.compaction) } : result;
     } finally {
       // A transcript that we wrote for nothing is removed again.
       if (!opened && put?.written) await rm(path, { force: true });
@@ -218,10 +219,7 @@ class Opening {
       }
       const version = this.#version;
       const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
-      if (how.kind === 'new') return { ok: true, session, proof: 'counted' };
-      const leaf = at.rewound?.at ?? at.file?.chain?.leaf ?? null;
-      const condensed = leaf !== null && at.file?.isCondensedAt(leaf) === true;
-      return { ok: true, session, proof: 'proved', condensed };
+      return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
     } catch (error) {
       if (signal.aborted) return refused('refused', 'opening was cancelled');
       if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
@@ -238,6 +236,14 @@ async function damageOf(file: SessionFile): Promise<Refusal | null> {
   if (isWhole(chain)) return null;
   const kinds = [...new Set(chain.defects.map(({ kind }) => kind))].join(', ');
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
+}
+
+/** What the transcript shows of a summary of Claude's own. Left out: nothing that was not known after the last turn. */
+function condensedIn(file: SessionFile, how: OpenHow, known: string | null): { readonly condensed?: boolean } {
+  const rewind = how.kind === 'resume' ? how.rewind : null;
+  const compaction = rewind ? file.compactionAt(leafOf(rewind.position)) : file.compactionAt();
+  if (compaction === null) return { condensed: false };
+  return compaction === known ? {} : { condensed: true };
 }
 
 /** Finds edited lines, which do not change the position. Null: the file is what it was. */

@@ -101,15 +101,18 @@ function afterTurn(
     refuted: `turn ${turn.n} ended as ${outcome}`,
     'not told': 'it did not take a prompt',
   };
-  const last = condensedTo(turn.n, condensed);
-  const summary = last === null ? {} : { condensedTo: last };
-  const change = { ...changes[was], ...summary, ...copy, process: alive ? process : null };
+  const change = { ...changes[was], ...condensing(turn, condensed), ...copy, process: alive ? process : null };
   if (closeReason === null) return { change, reason: reasons[was] };
   return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
 }
 
 /** Codes of a turn that was stopped in the middle because a limit was reached. */
 const LIMITS: readonly ErrorCode[] = ['timed_out', 'stalled', 'over_budget'];
+
+function condensing({ n }: Turn, condensed: Condensed | null): Pick<SessionChange, 'condensedTo'> {
+  const last = condensedTo(n, condensed);
+  return last === null ? {} : { condensedTo: last };
+}
 
 /** How a sent turn ended. A failure that was not read to its end is an interruption, and is not repeated (R6). */
 export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnEnd {
@@ -277,7 +280,7 @@ async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffe
  */
 export async function noteFailedAttempt(
   held: Held,
-  { n }: Turn,
+  turn: Turn,
   agent: Agent,
   traits: AgentTraits,
   result: AttemptResult,
@@ -289,9 +292,12 @@ export async function noteFailedAttempt(
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
   const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
-  const last = condensedTo(n, result.condensed);
-  const summary = last === null ? {} : { condensedTo: last };
-  const change = { state, position, ...summary, process: session.alive ? session.process : null } as const;
+  const change = {
+    state,
+    position,
+    ...condensing(turn, result.condensed),
+    process: session.alive ? session.process : null,
+  } as const;
   await held.lease.write({ write: 'change-session', ref: result.ref, change, reason: 'an attempt failed' });
   return moved;
 }

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { event } from '../../e2e/support/conversations.ts';
+import { type InstalledClaude, runClaude } from '../claude.ts';
 import { ALLOW_BASH, type ClaudeAdapter, ClaudeHome, codeword } from '../claude-home.ts';
 
 // The smallest window that Claude accepts. Three prompts of this length do not fit into it.
@@ -22,7 +24,7 @@ async function sixTurns(adapter: ClaudeAdapter) {
   return { home, tl, chat, said };
 }
 
-export function condensed(adapter: ClaudeAdapter): void {
+export function condensed(adapter: ClaudeAdapter, claude: InstalledClaude): void {
   test('turns that the model has only as Claude’s summary are told apart, in a living and in a resumed session', async () => {
     const { home, tl, said } = await sixTurns(adapter);
     await using _ = home;
@@ -66,7 +68,24 @@ export function condensed(adapter: ClaudeAdapter): void {
     expect(payload).toEqual({ rung: 'resume', total: 6 });
     expect(same.receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', ...counts(3, 3) });
     const { receipt } = await chat.ask(QUESTION, { restore: { rung: 'rehydrate' } });
-    // As many as fit into the budget: half of the window.
-    expect(receipt).toMatchObject(counts(3, 0, 4));
+    // As much of them as fits into the budget: half of the window.
+    expect(receipt).toMatchObject(counts(7, 0));
+    expect(receipt.shortened).toBeGreaterThan(0);
+  });
+
+  test('a session that was condensed elsewhere is adopted with that said, and its later turns are carried', async () => {
+    await using home = await ClaudeHome.make(adapter, SETTINGS);
+    const cwd = home.directory('work');
+    const id = randomUUID();
+    const theirs = (...args: string[]) => runClaude(claude, args, { cwd, env: home.env });
+    await theirs('--session-id', id, codeword('amber'));
+    for (const prompt of [codeword('birch'), '/compact', codeword('cedar')]) await theirs('--resume', id, prompt);
+    const tl = await home.open();
+    const first = await tl.conversation('chat', { cwd }).ask(QUESTION, { session: id });
+    expect(first.receipt).toMatchObject(counts(2, 2));
+    expect(first.reply).toContain('amber, birch, cedar');
+    await tl.close();
+    const again = (await home.open()).conversation('chat');
+    expect((await again.ask('Hello.')).receipt).toMatchObject({ rung: 'resume', ...counts(3, 2) });
   });
 }

@@ -56,15 +56,16 @@ const seal = { bytes: 12, sha256: 'abc' };
 test.each([null, undefined, '', 'null', '{', '[]', '"x"', '{"costUsd":"1","bytes":"2"}'])(
   'a memo of another form is empty: %s',
   (memo) => {
-    expect(parseMemo(memo)).toEqual({ costUsd: null, seal: null });
+    expect(parseMemo(memo)).toEqual({ costUsd: null, seal: null, compaction: null });
   },
 );
 
 test.each([
-  { costUsd, seal },
-  { costUsd, seal: null },
-  { costUsd: null, seal },
-  { costUsd: null, seal: null },
+  { costUsd, seal, compaction: 'c' },
+  { costUsd, seal: null, compaction: null },
+  { costUsd: null, seal, compaction: null },
+  { costUsd: null, seal: null, compaction: 'c' },
+  { costUsd: null, seal: null, compaction: null },
 ])('a memo is read as it was written: %j', (memo) => {
   expect(parseMemo(renderMemo(memo))).toEqual(memo);
 });

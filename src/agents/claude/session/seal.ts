@@ -70,19 +70,23 @@ interface Memo {
   readonly costUsd: number | null;
   /** Of the part of the transcript that was copied. */
   readonly seal: Seal | null;
+  /** The compaction that the transcript begins with, as far as the model gets it; null: none. */
+  readonly compaction: string | null;
 }
 
 /** Null: there is nothing to remember. */
-export function renderMemo({ costUsd, seal }: Memo): string | null {
-  return costUsd === null && seal === null ? null : JSON.stringify({ costUsd, ...seal });
+export function renderMemo({ costUsd, seal, compaction }: Memo): string | null {
+  if (costUsd === null && seal === null && compaction === null) return null;
+  return JSON.stringify({ costUsd, ...seal, ...(compaction === null ? {} : { compaction }) });
 }
 
 /** Unknown fields are ignored. */
 export function parseMemo(memo: string | null | undefined): Memo {
-  const { costUsd, bytes, sha256 } = fieldsOf(memo);
+  const { costUsd, bytes, sha256, compaction } = fieldsOf(memo);
   return {
     costUsd: typeof costUsd === 'number' ? costUsd : null,
     seal: typeof bytes === 'number' && typeof sha256 === 'string' ? { bytes, sha256 } : null,
+    compaction: typeof compaction === 'string' ? compaction : null,
   };
 }
 

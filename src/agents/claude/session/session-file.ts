@@ -50,9 +50,12 @@ export class SessionFile {
     return this.#reader.positionAt(uuid);
   }
 
-  /** Whether the model gets a summary in place of what came before, if Claude continues from this entry. As of the last read. */
-  isCondensedAt(uuid: string): boolean {
-    return this.#reader.rootOf(uuid) === 'compaction';
+  /**
+   * The compaction whose summary the model gets in place of what came before, if Claude continues from this entry (left out: from
+   * the leaf). Null: there is none. As of the last read.
+   */
+  compactionAt(uuid: string | null = this.chain?.leaf ?? null): string | null {
+    return uuid === null ? null : this.#reader.compactionOf(uuid);
   }
 
   /** From here on everything is new, and this prompt comes next. */

@@ -73,7 +73,7 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.alive && this.#state.claude !== 'ended';
   }
   get memo(): string | null {
-    return renderMemo({ costUsd: this.#costUsd, seal: this.#stored.seal });
+    return renderMemo({ costUsd: this.#costUsd, seal: this.#stored.seal, compaction: this.#stored.compaction });
   }
 
   position(): Promise<string | null> {

@@ -59,6 +59,11 @@ export class StoredSession {
     return this.#file?.sealer.seal ?? null;
   }
 
+  /** See `SessionFile`. */
+  get compaction(): string | null {
+    return this.#file?.compactionAt() ?? null;
+  }
+
   async position(): Promise<string | null> {
     const position = this.#complete ? ((await this.#file?.position()) ?? null) : null;
     return this.#rewound && position === this.#rewound.filePosition ? this.#rewound.position : position;

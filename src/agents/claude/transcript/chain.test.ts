@@ -48,8 +48,9 @@ describe('the chain', () => {
   });
 
   test('begins at a compaction', () => {
-    const chain = chainOf(...three(), boundary('k', 'c'), user('l', 'k'));
-    expect(chain).toMatchObject({ leaf: 'l', count: 2, root: 'compaction', defects: [] });
+    const index = indexOf([...three(), boundary('k', 'c'), user('l', 'k')]);
+    expect(index.chain()).toMatchObject({ leaf: 'l', count: 2, root: 'compaction', defects: [] });
+    expect([index.compactionOf('l'), index.compactionOf('c')]).toEqual(['k', null]);
   });
 
   test('without entries has no position', () => {

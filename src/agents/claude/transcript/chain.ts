@@ -39,6 +39,8 @@ export function isWhole(chain: Chain): boolean {
 }
 
 interface Node extends Pick<Chain, 'root'> {
+  /** The entry of the compaction that is the root; null: none is. */
+  readonly compaction: string | null;
   readonly depth: number;
   readonly parent: string | null;
   /** The time of the last message up to here. */
@@ -79,9 +81,9 @@ export class ChainIndex {
     return node === undefined ? null : positionOf({ count: node.depth, leaf: uuid });
   }
 
-  /** Where the chain of this entry begins; null: it does not reach a root, or is not in the file. */
-  rootOf(uuid: string): Chain['root'] {
-    return this.#nodes.get(uuid)?.root ?? null;
+  /** The compaction at which the chain of this entry begins; null: it begins at the start, or is not in the file. */
+  compactionOf(uuid: string): string | null {
+    return this.#nodes.get(uuid)?.compaction ?? null;
   }
 
   chain(): Chain {
@@ -104,12 +106,13 @@ export class ChainIndex {
       const compacted = entry.subtype === 'compact_boundary';
       if (!compacted && (this.#tip !== null || parent === undefined)) found('second_root');
       const root = compacted ? 'compaction' : 'start';
-      return { depth: 1, parent: null, root, time: own, group: groupOf(entry, 1) };
+      const compaction = compacted ? entry.uuid : null;
+      return { depth: 1, parent: null, root, compaction, time: own, group: groupOf(entry, 1) };
     }
     const before = this.#nodes.get(parent);
     if (before === undefined) {
       found('broken_link');
-      return { depth: 1, parent, root: null, time: own, group: groupOf(entry, 1) };
+      return { depth: 1, parent, root: null, compaction: null, time: own, group: groupOf(entry, 1) };
     }
     if (own < before.time) found('time_goes_back');
     const depth = before.depth + 1;

@@ -51,8 +51,8 @@ export class TranscriptReader {
   }
 
   /** See `ChainIndex`. As of the last read. */
-  rootOf(uuid: string): Chain['root'] {
-    return this.#index.rootOf(uuid);
+  compactionOf(uuid: string): string | null {
+    return this.#index.compactionOf(uuid);
   }
 
   /** What was appended since the last read, in order, in pieces of about a megabyte. */
