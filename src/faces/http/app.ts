@@ -14,7 +14,7 @@ import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
 import { problemOf, Refusal } from './refusal.ts';
 import { type BeginStream, type Feed, type StreamSettings, writeStream } from './streams/event-stream.ts';
-import { Readers } from './streams/readers.ts';
+import { Readers, type Waiting } from './streams/readers.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 import type { Log } from './telemetry/log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
@@ -138,7 +138,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
     methods.set(path, [...(methods.get(path) ?? []), method]);
     app.on(method, path, async (c) => {
       c.set('operation', name);
-      const call = await readCall(c, parts, name, operation);
+      const call = await readCall(c, parts, name, operation, readers);
       const answer = await HANDLERS[name](call as never);
       if (operation.stream) return streamed(answer as Feed, call.principal, parts, readers, c.env.begin);
       return c.body(JSON.stringify(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
@@ -152,7 +152,13 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
 }
 
 /** Checks a request of an operation. */
-async function readCall(c: Context<AppEnv>, parts: AppParts, name: OperationName, operation: Operation) {
+async function readCall(
+  c: Context<AppEnv>,
+  parts: AppParts,
+  name: OperationName,
+  operation: Operation,
+  readers: Readers,
+) {
   const principal = await principalOf(c, parts);
   checkScope(principal, operation.scope);
   if (operation.tokenOnly) checkToken(principal);
@@ -163,14 +169,8 @@ async function readCall(c: Context<AppEnv>, parts: AppParts, name: OperationName
   const tasks = parts.tasks?.as(principal.owner, by);
   if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
   const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
-  const { newLink, draining } = parts;
-  return {
-    ...{ ...request, engine, tasks, newLink, principal, lastEventId },
-    // Made when it is used: few operations wait.
-    get signal() {
-      return AbortSignal.any([c.req.raw.signal, draining]);
-    },
-  };
+  const waiting: Waiting = (work) => readers.waiting(principal, [c.req.raw.signal, parts.draining], work);
+  return { ...request, engine, tasks, newLink: parts.newLink, principal, waiting, lastEventId };
 }
 
 function principalOf(c: Context<AppEnv>, { keeper }: AppParts): Promise<Principal> {

@@ -7,6 +7,7 @@ import type { OPERATIONS, PartOf } from '../../wire/operations.ts';
 import type { OperationName, ParamsOf } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import type { Feed } from './streams/event-stream.ts';
+import type { Waiting } from './streams/readers.ts';
 
 /** One request of an operation, checked. */
 interface Call<N extends OperationName> {
@@ -20,8 +21,8 @@ interface Call<N extends OperationName> {
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
   readonly body: PartOf<N, 'body'>;
-  /** Aborted when the client has gone, and with a `closed` when the server begins to stop. */
-  readonly signal: AbortSignal;
+  /** For work that may take a while. The signal aborts when the client has gone, and when the server begins to stop. */
+  readonly waiting: Waiting;
   /** The number of the last event that the reader has; null: it does not say. */
   readonly lastEventId: number | null;
 }

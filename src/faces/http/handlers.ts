@@ -61,8 +61,9 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { turns: await engine.turns(params.conversation, query) };
   },
   getTurn: ({ engine, params }) => engine.turn(params.turn),
-  answerOf({ engine, params, query: { wait = 0 }, signal }) {
-    return engine.answerOf(params.turn, { waitMs: wait * 1_000, signal });
+  answerOf({ engine, params, query: { wait = 0 }, waiting }) {
+    if (wait === 0) return engine.answerOf(params.turn);
+    return waiting((signal) => engine.answerOf(params.turn, { waitMs: wait * 1_000, signal }));
   },
   cancel: ({ engine, params }) => engine.cancel(params.turn),
   retry: ({ engine, params, body }) => engine.retry(params.turn, body),

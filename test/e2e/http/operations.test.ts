@@ -133,6 +133,19 @@ test('the answer of a running turn is a 409; whoever waits gets it at the end, a
   expect(await waiting).toMatchObject({ turn: { state: 'cancelled' }, reply: '', receipt: { rung: 'new' } });
 });
 
+test('whoever waits is a reader: there is a limit, and a key that is revoked waits no longer', async () => {
+  await using home = await ServedHome.start({ server: { mostReaders: 2, stream: { checkMs: 20 } } });
+  const ann = await home.key('ann', ['read', 'prompt']);
+  const { turn } = await ann.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+  const at = `/turns/${turn.id}/answer`;
+  const waiting = ann.caller.get(`${at}?wait=60`);
+  await until('a second one is too many', async () => (await ann.caller.get(`${at}?wait=1`)).status === 429);
+  expect((await ann.caller.get(at)).status).toBe(409); // who does not wait needs no place
+  await home.revoke('ann', ann.id);
+  expect((await waiting).status).toBe(401);
+  await home.engine.as('ann').cancel(turn.id);
+});
+
 test('a server that stops answers those who wait', async () => {
   await using home = await ServedHome.start();
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });

@@ -40,13 +40,15 @@ const EVERYTHING: ReadonlySet<Scope> = new Set(SCOPES);
 /** Checks the credentials. Throws `unauthenticated` without a reason, so that guessing reveals nothing. */
 export async function authenticate(keeper: Gatekeeper, asked: Credentials): Promise<Principal> {
   const found = await principalOf(keeper, asked);
-  if (found === null) {
-    throw new Refusal('unauthenticated', 'Missing or invalid credentials.', {
-      hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link from "throughline link".',
-      headers: { 'www-authenticate': 'Bearer realm="throughline"' },
-    });
-  }
+  if (found === null) throw unauthenticated();
   return onBehalf(found, asked);
+}
+
+export function unauthenticated(): Refusal {
+  return new Refusal('unauthenticated', 'Missing or invalid credentials.', {
+    hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link from "throughline link".',
+    headers: { 'www-authenticate': 'Bearer realm="throughline"' },
+  });
 }
 
 async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Principal | null> {

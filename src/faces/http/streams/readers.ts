@@ -1,4 +1,4 @@
-import type { Principal } from '../access/authenticate.ts';
+import { type Principal, unauthenticated } from '../access/authenticate.ts';
 import { Refusal } from '../refusal.ts';
 
 export interface ReadersOptions {
@@ -16,7 +16,9 @@ export interface Reader {
   readonly stop: AbortController;
 }
 
-/** All open streams. When a key is revoked or expires, its streams end within a second. */
+export type Waiting = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** All open streams, and requests that wait. When a key is revoked or expires, its streams and requests end within a second. */
 export class Readers {
   readonly #options: ReadersOptions;
   readonly #open = new Set<Reader>();
@@ -49,6 +51,23 @@ export class Readers {
     return reader;
   }
 
+  /** Work that waits counts as a reader while it does. Throws `too_many`, and `unauthenticated` when the credentials end. */
+  async waiting<T>(
+    principal: Principal,
+    signals: readonly AbortSignal[],
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const reader = this.come(principal);
+    const { signal } = reader.stop;
+    try {
+      return await work(AbortSignal.any([signal, ...signals]));
+    } catch (error) {
+      throw signal.reason instanceof Refusal ? signal.reason : error;
+    } finally {
+      this.leave(reader);
+    }
+  }
+
   leave(reader: Reader): void {
     this.#open.delete(reader);
     if (this.#open.size > 0 || this.#checks === null) return;
@@ -62,7 +81,7 @@ export class Readers {
     for (const readers of byProof.values()) {
       // When the database cannot be read at the moment, readers stay.
       const isValid = await readers[0]?.principal.stillValid().catch(() => true);
-      if (!isValid) for (const { stop } of readers) stop.abort();
+      if (!isValid) for (const { stop } of readers) stop.abort(unauthenticated());
     }
   }
 }
