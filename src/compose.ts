@@ -66,12 +66,12 @@ export interface Composed {
 export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
   const setup = createSetup(options);
   const { settings, home } = setup;
-  const { agents, defaultAgent } = await composeAgents(setup, options.agents);
+  const known = await composeAgents(setup, options.agents);
   const store = await openStore(setup);
   const processes = processesAt(placeOf(home));
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
-    agents,
+    agents: known.agents,
     sandboxes: sandboxesOf(setup),
     processes,
     clock: systemClock,
@@ -81,7 +81,9 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       ...limitsOf(settings),
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
       ...withinTimers({ ...permissionWait(settings), ...options.engine }),
-      defaultAgent,
+      get defaultAgent() {
+        return known.defaultAgent;
+      },
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
@@ -129,22 +131,95 @@ function readSetup({ home: given, config, settings }: SetupOptions): Setup {
 }
 
 /** The agents of the settings, or those that are found on this machine, and then `more`. */
-async function composeAgents(setup: Setup, more: ComposeOptions['agents'] = {}) {
+async function composeAgents(setup: Setup, more: ComposeOptions['agents'] = {}): Promise<KnownAgents> {
   const { settings, home } = setup;
   const isSet = Object.keys(settings.agents).length > 0;
-  const agents = new Map<string, ConfiguredAgent>();
-  for (const [name, value] of Object.entries(isSet ? settings.agents : await agentsWithoutSettings(home))) {
-    const make = () => MAKE_AGENT[value.adapter](name, value, setup);
-    // What a person has set is checked at once; what nobody has set cannot be wrong.
-    agents.set(name, configured(value, isSet ? await make() : whenUsed(name, make)));
+  const whenNeeded = (name: string, value: AgentSettings) =>
+    configured(
+      value,
+      whenUsed(name, () => MAKE_AGENT[value.adapter](name, value, setup)),
+    );
+  const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
+  // What a person has set is checked at once; what nobody has set cannot be wrong.
+  for (const [name, value] of Object.entries(settings.agents)) {
+    agents.set(name, configured(value, await MAKE_AGENT[value.adapter](name, value, setup)));
   }
-  const [firstAgent = null] = isSet ? agents.keys() : agents.keys().filter((name) => name !== SCRIPTED);
-  const defaultAgent = settings.defaultAgent ?? (agents.size === 1 || !isSet ? firstAgent : null);
+  const [onlyAgent = null] = agents.size === 1 ? agents.keys() : [];
   for (const [name, value] of Object.entries(more)) {
-    const make = () => MAKE_AGENT[value.adapter](name, value, setup);
-    if (!agents.has(name)) agents.set(name, configured(value, whenUsed(name, make)));
+    if (!agents.has(name)) agents.set(name, whenNeeded(name, value));
   }
-  return { agents, defaultAgent };
+  return {
+    agents,
+    get defaultAgent() {
+      return settings.defaultAgent ?? (agents instanceof FoundAgents ? agents.first : onlyAgent);
+    },
+  };
+}
+
+interface KnownAgents {
+  readonly agents: ReadonlyMap<string, ConfiguredAgent>;
+  readonly defaultAgent: string | null;
+}
+
+const LOOK_AGAIN_MS = 1_000;
+
+/** The agents of a person who has set none: those that are found. Whoever asks later also gets what was installed meanwhile. */
+class FoundAgents extends Map<string, ConfiguredAgent> {
+  readonly #find: () => Record<string, AgentSettings>;
+  readonly #make: (name: string, settings: AgentSettings) => ConfiguredAgent;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** The one that was found first and has a model; null: none was. It does not change while we run. */
+  #first: string | null = null;
+
+  constructor(
+    find: () => Record<string, AgentSettings>,
+    make: (name: string, found: AgentSettings) => ConfiguredAgent,
+  ) {
+    super();
+    this.#find = find;
+    this.#make = make;
+  }
+
+  get first(): string | null {
+    this.#look();
+    return this.#first;
+  }
+
+  override get size(): number {
+    this.#look();
+    return super.size;
+  }
+
+  override has(name: string): boolean {
+    this.#look();
+    return super.has(name);
+  }
+
+  override get(name: string): ConfiguredAgent | undefined {
+    this.#look();
+    return super.get(name);
+  }
+
+  override keys(): MapIterator<string> {
+    this.#look();
+    return super.keys();
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, ConfiguredAgent]> {
+    this.#look();
+    return super[Symbol.iterator]();
+  }
+
+  #look(): void {
+    const now = systemClock.monotonic();
+    if (now - this.#lookedAt < LOOK_AGAIN_MS) return;
+    this.#lookedAt = now;
+    for (const [name, found] of Object.entries(this.#find())) {
+      if (super.has(name)) continue;
+      super.set(name, this.#make(name, found));
+      if (name !== SCRIPTED) this.#first ??= name;
+    }
+  }
 }
 
 function configured({ adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
@@ -213,16 +288,20 @@ function acpFolders(home: string) {
 }
 
 /** For a person who has set no agents: Claude and other agents that are found, and the scripted one for whoever names it. */
-async function agentsWithoutSettings(home: string): Promise<Record<string, AgentSettings>> {
-  const { availableClaude } = await import('./agents/claude/find/package.ts');
-  const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
-  const { availableAgents } = await import('./agents/acp/known/find.ts');
+async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
+  const [{ availableClaude }, { availableAgents }] = await Promise.all([
+    import('./agents/claude/find/package.ts'),
+    import('./agents/acp/known/find.ts'),
+  ]);
   const plain = { env: {}, options: {} };
-  const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
-  return {
-    ...(adapter && { claude: { adapter, ...plain } }),
-    ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
-    [SCRIPTED]: { adapter: 'scripted', ...plain },
+  return () => {
+    const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
+    const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
+    return {
+      ...(adapter && { claude: { adapter, ...plain } }),
+      ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
+      [SCRIPTED]: { adapter: 'scripted', ...plain },
+    };
   };
 }
 
@@ -275,7 +354,13 @@ async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Setti
   return createTasks({
     ...parts,
     engine,
-    settings: { ...parts.settings, parallel: tasks.parallel ?? DEFAULT_PARALLEL },
+    settings: {
+      ...parts.settings,
+      parallel: tasks.parallel ?? DEFAULT_PARALLEL,
+      get defaultAgent() {
+        return parts.settings.defaultAgent;
+      },
+    },
   });
 }
 

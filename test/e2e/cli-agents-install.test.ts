@@ -2,7 +2,10 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startModel } from '../../src/testing/index.ts';
+import { until } from '../contracts/agent-sandbox.ts';
 import { CliHome } from './cli-process.ts';
+import { serveProcess } from './http/support/served-process.ts';
 
 let home: CliHome;
 let env: Record<string, string>;
@@ -93,7 +96,8 @@ test('installed by npm, it is found, and its SDK is used; a second time there is
   expect(JSON.parse(claude ?? '').where).toContain('throughline agents install');
 });
 
-test('Codex is installed by name, too', async () => {
+/** Makes what npm would, with a small agent in the place of Codex. */
+function npmForCodex(index: string): void {
   const codex = `@openai/codex-${process.platform}-${process.arch}`;
   program(
     'npm',
@@ -104,14 +108,42 @@ for (const [one, bin] of [[name, { 'codex-acp': 'index.js' }], ['${codex}', {}]]
   mkdirSync('node_modules/' + one, { recursive: true });
   writeFileSync('node_modules/' + one + '/package.json', JSON.stringify({ name: one, version, bin }));
 }
-writeFileSync('node_modules/' + name + '/index.js', 'process.exit(1)');
+writeFileSync('node_modules/' + name + '/index.js', ${JSON.stringify(index)});
 `,
   );
+}
+
+test('Codex is installed by name, too', async () => {
+  npmForCodex('process.exit(1)');
   const { code, stdout, stderr } = await run('agents', 'install', 'codex');
   expect(code, stderr).toBe(0);
   expect(stdout).toMatch(/^codex 2\.\d+\.\d+ installed: .*agents\/acp\/codex\n/);
   expect((await run('agents', 'install', 'codex')).stdout).toContain('is already installed');
   expect((await run('agents')).stdout).toMatch(/^codex \(acp, default\): codex did not answer as an ACP agent does/m);
+});
+
+test('a running server notices an agent that is installed', async () => {
+  const model = await startModel();
+  const honest = join(import.meta.dirname, '..', 'agents', 'acp-programs', 'honest.ts');
+  npmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${honest}');`);
+  const server = await serveProcess(home, { env });
+  try {
+    const none = await run('send', 'chat', 'The codeword is amber.');
+    expect(none).toMatchObject({ code: 3, stderr: expect.stringContaining('No agent is installed here') });
+    const named = await run('send', 'chat', 'The codeword is amber.', '--agent', 'codex');
+    expect(named).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no agent "codex" here') });
+    expect((await run('agents', 'install', 'codex')).code).toBe(0);
+    await until('it is listed', async () =>
+      /^codex \(acp, default\): version honest/m.test((await run('agents')).stdout),
+    );
+    const sent = await run('send', 'chat', 'The codeword is amber.');
+    expect(sent.code, sent.stderr).toBe(0);
+    expect((await run('show', 'chat', '--json')).stdout).toContain('"agent":"codex"');
+  } finally {
+    server.running.kill('SIGTERM');
+    await server.running.ended;
+    await model.close();
+  }
 });
 
 test('another version can be asked for, and --version does not print ours', async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -57,6 +57,18 @@ test('Claude is looked for again when it was not found, and remembered when it w
   expect((await agent.traits()).version).toBe('2.1.325');
   install('2.1.326');
   expect((await agent.traits()).version).toBe('2.1.325');
+});
+
+test('a Claude that is installed by name while we run replaces the remembered one', async () => {
+  const { settings, install } = folderWith('2.1.325');
+  const installed = join(settings.installed, 'installed');
+  mkdirSync(installed);
+  const agent = claudeCliAgent({ ...settings, installed });
+  expect((await agent.traits()).version).toBe('2.1.325');
+  install('2.1.326');
+  renameSync(installed, `${installed}.old`);
+  mkdirSync(installed);
+  expect((await agent.traits()).version).toBe('2.1.326');
 });
 
 test.each([claudeCliAgent, claudeSdkAgent])('a Claude that is too old is not available: %o', async (adapter) => {

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { ThroughlineError } from '../../core/errors.ts';
 import { shown } from '../../core/input/arguments.ts';
 import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
@@ -34,7 +35,8 @@ export interface ClaudeOptions {
 
 /**
  * Reads the settings, and returns `find`, which looks for Claude and passes what it found through `check`. A result is
- * remembered; a failure is not, because Claude may be installed meanwhile. Throws `invalid` for unknown options.
+ * remembered until another Claude is installed by name; a failure is not, because Claude may be installed meanwhile. Throws
+ * `invalid` for unknown options.
  */
 export function readClaudeSettings<T>(
   { name, model, env, options: given, ...places }: ClaudeSettings,
@@ -43,11 +45,13 @@ export function readClaudeSettings<T>(
   const options = parseClaudeOptions(name, given);
   const path = env.PATH ?? process.env.PATH ?? '';
   const settings: FindSettings = { ...places, path, trustProject: options.trustProject };
-  const remembered = new Map<string | null, Promise<T>>();
+  const remembered = new Map<string, Promise<T>>();
   const find = (cwd: string | null): Promise<T> => {
     // Only a trusted project can have a Claude of its own; otherwise the directory makes no difference.
-    const key = options.trustProject ? cwd : null;
-    const found = remembered.get(key) ?? findClaude(settings, key).then(check);
+    const from = options.trustProject ? cwd : null;
+    // Installing replaces the folder.
+    const key = JSON.stringify([from, statSync(places.installed, { throwIfNoEntry: false })?.ino]);
+    const found = remembered.get(key) ?? findClaude(settings, from).then(check);
     remembered.set(key, found);
     found.catch(() => remembered.delete(key));
     return found;

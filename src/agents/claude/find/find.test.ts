@@ -1,9 +1,9 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findClaude as find } from './find.ts';
-import { INSTALLABLE_CLAUDE } from './package.ts';
+import { availableClaude, INSTALLABLE_CLAUDE } from './package.ts';
 
 let root: string;
 beforeEach(() => {
@@ -104,11 +104,47 @@ test('the working directory counts only where the settings trust it, and only th
 
 test('the setting "package" goes before the other places; a folder without Claude is an error', async () => {
   const settings = { installed: sdkIn('installed'), path: '' };
-  const found = await findClaude({ ...settings, package: sdkIn('chosen', { version: '0.3.1', cli: '2.1.1' }) }, null);
-  expect(found).toMatchObject({ version: '2.1.1', where: expect.stringContaining('SDK 0.3.1 in') });
+  const found = await findClaude(
+    { ...settings, package: sdkIn('chosen', { version: '0.3.301', cli: '2.1.301' }) },
+    null,
+  );
+  expect(found).toMatchObject({ version: '2.1.301', where: expect.stringContaining('SDK 0.3.301 in') });
   const missing = await findClaude({ ...settings, package: folder('empty') }, null);
   expect(missing).toMatchObject({ sdk: null, program: null });
   expect(missing.problem).toContain('"package"');
+});
+
+/** An SDK as it was when Claude was a script: without a package for the machine. */
+function oldSdkIn(name: string): string {
+  const at = join(sdkIn(name, { cli: null }), 'node_modules', '@anthropic-ai', 'claude-agent-sdk');
+  const manifest = { name: 'x', version: '0.2.101', claudeCodeVersion: '2.1.101', main: 'sdk.mjs' };
+  writeFileSync(join(at, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(at, 'cli.js'), '');
+  return folder(name);
+}
+
+test('an older SDK in the setting "package" is refused with its version and how to update, and nothing else is used', async () => {
+  const settings = { installed: sdkIn('installed'), path: folder('bin') };
+  program(join(folder('bin'), 'claude'), '2.1.325');
+  const found = await findClaude({ ...settings, package: oldSdkIn('chosen') }, null);
+  expect(found).toMatchObject({ sdk: null, program: null });
+  expect(found.problem).toMatch(
+    /^The Agent SDK 0\.2\.101 in .* \(the setting "package"\), which brings Claude 2\.1\.101, is too old/,
+  );
+  expect(found.problem).toContain('npm install @anthropic-ai/claude-agent-sdk@0.3.325');
+  expect(existsSync(join(root, 'ran'))).toBe(false);
+});
+
+test('an older SDK that nobody named is passed over; with nothing else it is said', async () => {
+  const work = oldSdkIn('work');
+  const settings = { installed: sdkIn('installed'), path: '', trustProject: true };
+  expect(await findClaude(settings, work)).toMatchObject({ version: '2.1.325', sdkProblem: null });
+  program(join(folder('bin'), 'claude'), '2.1.325');
+  const only = { installed: folder('none'), path: folder('bin') };
+  const found = await findClaude({ ...only, trustProject: true }, work);
+  // The program can be used without the SDK.
+  expect(found).toMatchObject({ version: '2.1.325', problem: null, sdkProblem: expect.stringContaining('0.2.101') });
+  expect(availableClaude(oldSdkIn('none'), folder('bin'))).toBe('claude-cli');
 });
 
 test('the setting "command" goes before everything, with its arguments; a missing program is an error', async () => {

@@ -3,7 +3,16 @@ import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { MARK } from '../../../core/process.ts';
 import { onPath, runnable } from '../../shared/paths.ts';
-import { packageIn, packageOfOurs, type SdkPackage } from './package.ts';
+import {
+  INSTALLABLE_CLAUDE,
+  isOlder,
+  isTooOld,
+  OLDEST_SDK,
+  packageIn,
+  packageOfOurs,
+  SDK,
+  type SdkPackage,
+} from './package.ts';
 
 /*
  * Where Claude is. The places in their order: the settings, the working directory's node_modules, Throughline's own packages,
@@ -41,6 +50,8 @@ export interface FoundClaude {
   readonly where: string;
   /** Why the program cannot be used, and what to do; null: it can. */
   readonly problem: string | null;
+  /** The same for the SDK; null also where there is none. */
+  readonly sdkProblem: string | null;
 }
 
 interface Place {
@@ -60,7 +71,13 @@ export async function findClaude(settings: FindSettings, cwd: string | null): Pr
   if (settings.package !== undefined && places[0]?.package == null) {
     return notFound(`There is no Claude in ${settings.package}/node_modules. Check the agent's "package".`);
   }
-  const withSdk = places.find((place) => place.package !== null);
+  // One that is too old is used only to say so, except in a place that the caller named.
+  const usable = places.find((place) => place.package !== null && !isTooOld(place.package));
+  const withSdk =
+    settings.package === undefined ? (usable ?? places.find((place) => place.package !== null)) : places[0];
+  const sdkProblem = withSdk?.package && isTooOld(withSdk.package) ? tooOld(withSdk.name, withSdk.package) : null;
+  // Its program would be as old. Another one would not be what the caller named.
+  if (settings.package !== undefined && sdkProblem !== null && command === null) return notFound(sdkProblem);
   const withProgram = places.find((place) => place.package?.program != null);
   const program = command ?? withProgram?.package?.program ?? onPath('claude', settings.path);
   const from = command !== null ? 'the setting "command"' : (withProgram?.name ?? 'PATH');
@@ -72,6 +89,7 @@ export async function findClaude(settings: FindSettings, cwd: string | null): Pr
     version,
     where: whereOf(withSdk, program === null ? null : `${program} (${from})`),
     problem: problemOf(program, version),
+    sdkProblem,
   };
 }
 
@@ -89,6 +107,14 @@ function whereOf(withSdk: Place | undefined, program: string | null): string {
   return [program, sdk].filter((part) => part !== null).join('; ') || 'nowhere';
 }
 
+function tooOld(place: string, { version, folder, claude }: SdkPackage): string {
+  const brings = claude === null ? '' : `, which brings Claude ${claude},`;
+  return (
+    `The Agent SDK ${version} in ${folder} (${place})${brings} is too old. Throughline needs ${OLDEST_SDK} or newer: ` +
+    `run "npm install ${SDK}@${INSTALLABLE_CLAUDE.tested}" there, or "throughline agents install claude" and remove "package".`
+  );
+}
+
 /** Earlier versions run a prompt such as "/clear" as a command, and the session forgets everything: docs/decisions/0043. */
 const OLDEST_VERSION = '2.1.248';
 
@@ -102,12 +128,8 @@ function problemOf(program: string | null, version: string | null): string | nul
   return `Claude ${version} (${program}) is too old. Throughline needs ${OLDEST_VERSION} or newer: ${update}.`;
 }
 
-function isOlder(version: string, than: string): boolean {
-  return version.localeCompare(than, 'en', { numeric: true }) < 0;
-}
-
 function notFound(problem: string): FoundClaude {
-  return { sdk: null, command: [], version: null, where: 'nowhere', problem };
+  return { sdk: null, command: [], version: null, where: 'nowhere', problem, sdkProblem: null };
 }
 
 const VERSION_TIMEOUT_MS = 10_000;

@@ -10,11 +10,24 @@ export interface SdkPackage {
   /** The file to import. */
   readonly sdk: string;
   readonly version: string;
+  /** The version of Claude that belongs to it; null: it does not say. */
+  readonly claude: string | null;
   /** The program in the SDK's package for this machine; null: npm left it out. */
   readonly program: string | null;
 }
 
 export const SDK = '@anthropic-ai/claude-agent-sdk';
+
+/** Earlier ones cannot have a prompt taken literally: docs/decisions/0043. Up to 0.2.112 they had a script in the place of a program. */
+export const OLDEST_SDK = '0.3.248';
+
+export function isTooOld({ version }: Pick<SdkPackage, 'version'>): boolean {
+  return isOlder(version, OLDEST_SDK);
+}
+
+export function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, 'en', { numeric: true }) < 0;
+}
 
 /** What `throughline agents install claude` installs. */
 export const INSTALLABLE_CLAUDE: Installable = {
@@ -47,7 +60,7 @@ export function packageOfOurs(): SdkPackage | null {
  * other agents do not wait for it. The first turn shows whether it runs.
  */
 export function availableClaude(installed: string, path: string): 'claude-sdk' | 'claude-cli' | null {
-  const sdk = packageOfOurs() ?? packageIn(installed);
+  const sdk = [packageOfOurs(), packageIn(installed)].find((found) => found !== null && !isTooOld(found)) ?? null;
   if (sdk !== null && sdk.program !== null) return 'claude-sdk';
   if (onPath('claude', path) === null) return null;
   return sdk === null ? 'claude-cli' : 'claude-sdk';
@@ -57,10 +70,11 @@ function packageAt(path: string): SdkPackage | null {
   try {
     const folder = realpathSync(path);
     const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    const { version, main } = manifest as { version?: unknown; main?: unknown };
+    const { version, main, claudeCodeVersion } = manifest as Record<string, unknown>;
     const sdk = join(folder, typeof main === 'string' ? main : 'sdk.mjs');
     if (typeof version !== 'string' || !existsSync(sdk)) return null;
-    return { folder, sdk, version, program: programOf(sdk) };
+    const claude = typeof claudeCodeVersion === 'string' ? claudeCodeVersion : null;
+    return { folder, sdk, version, claude, program: programOf(sdk) };
   } catch {
     return null;
   }

@@ -22,7 +22,8 @@ export function claudeSdkAgent(settings: ClaudeSettings): Agent {
 }
 
 /** Throws `agent_unavailable` where the SDK, or a program for it, is missing or cannot be used. */
-function checkSdk({ sdk, command, version, where, problem }: FoundClaude) {
+function checkSdk({ sdk, command, version, where, ...found }: FoundClaude) {
+  const problem = found.problem ?? found.sdkProblem;
   if (problem !== null) throw new ThroughlineError('agent_unavailable', problem);
   if (sdk !== null && version !== null) return { sdk, command, version, where };
   throw new ThroughlineError('agent_unavailable', 'The Agent SDK was not found.', {
