@@ -23,7 +23,7 @@ export async function connect(options: ClientOptions = {}): Promise<ThroughlineC
   checkOptions(options, { url: true, token: true, owner: true, onPermission: true }, 'connect()');
   const { url = '', token, owner, onPermission } = options;
   const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
-  return new ThroughlineClient(engine, new HttpTasks(engine.caller, null), { onPermission });
+  return new ThroughlineClient(engine, new HttpTasks(engine.caller, null), onPermission);
 }
 
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';

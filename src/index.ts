@@ -44,9 +44,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   if (server !== undefined) return openServer({ ...own, ...given({ token, takeUp }), server }, onPermission);
   const claims = takeUp === false ? 'own' : 'left';
   const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });
-  // With the turn: a server of this data home may run it, and people answer there.
-  const answering = { onPermission, permissions: parts.settings.permissions };
-  return new Throughline(engine, await tasks(), parts, answering);
+  return new Throughline(engine, await tasks(), parts, onPermission);
 }
 
 /** The server has its own settings, so options about them are refused. */
@@ -62,7 +60,7 @@ async function openServer(
     );
   }
   const engine = await connectTo({ server, token, home, owner });
-  return new Throughline(engine, await tasksOf(engine), null, { onPermission });
+  return new Throughline(engine, await tasksOf(engine), null, onPermission);
 }
 
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';

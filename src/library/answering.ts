@@ -3,7 +3,6 @@ import { shown } from '../core/input/arguments.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
 import { allowOption, denyOption } from '../core/turn/permission.ts';
-import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Engine } from '../ports/engine.ts';
 
 /**
@@ -12,13 +11,6 @@ import type { Engine } from '../ports/engine.ts';
  */
 export type OnPermission = (question: PublicPermission, context: { readonly signal: AbortSignal }) => Answered;
 type Answered = string | Promise<string>;
-
-/** Who answers the questions of turns that say nothing about it. */
-export interface Answering {
-  readonly onPermission?: OnPermission | undefined;
-  /** Without `onPermission`; left out: the server decides. */
-  readonly permissions?: PermissionMode | undefined;
-}
 
 /**
  * Brings the questions of one turn to a function of the caller. When that throws, or returns no answer, the turn is cancelled: the

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { ConversationSpec, Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
-import type { Answering } from './answering.ts';
+import type { OnPermission } from './answering.ts';
 import { ConversationHandle } from './conversation.ts';
 
 const CONVERSATION_OPTIONS: OptionNames<Omit<ConversationSpec, 'key'>> = {
@@ -22,17 +22,17 @@ export class ThroughlineClient {
   /** Goals that agents work on, unattended, until their gates pass. */
   readonly tasks: Tasks;
 
-  protected readonly answering: Answering;
+  protected readonly onPermission: OnPermission | undefined;
 
-  constructor(engine: Engine, tasks: Tasks, answering: Answering = {}) {
+  constructor(engine: Engine, tasks: Tasks, onPermission?: OnPermission) {
     this.engine = engine;
     this.tasks = tasks;
-    this.answering = answering;
+    this.onPermission = onPermission;
   }
 
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): ThroughlineClient {
-    return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner), this.answering);
+    return new ThroughlineClient(this.engine.as(owner), this.tasks.as(owner), this.onPermission);
   }
 
   /**
@@ -41,7 +41,7 @@ export class ThroughlineClient {
    */
   conversation(key: string, options: Omit<ConversationSpec, 'key'> = {}): ConversationHandle {
     checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
-    return new ConversationHandle(this.engine, { ...options, key }, this.answering);
+    return new ConversationHandle(this.engine, { ...options, key }, this.onPermission);
   }
 
   /**

@@ -15,7 +15,7 @@ import type {
   SubmitOptions,
   Submitted,
 } from '../ports/engine.ts';
-import { Answerer, type Answering, type OnPermission } from './answering.ts';
+import { Answerer, type OnPermission } from './answering.ts';
 
 export type SendOptions = Omit<SubmitOptions, 'create'> & {
   /** Aborting it cancels the turn; events still come until the turn's end. */
@@ -55,14 +55,15 @@ export interface Sending extends AsyncIterable<PublicEvent> {
 export class ConversationHandle {
   readonly #engine: Engine;
   readonly #spec: ConversationSpec;
-  readonly #answering: Answering;
+  readonly #onPermission: OnPermission | undefined;
   /** Once it is known. */
   #id: string | null = null;
 
-  constructor(engine: Engine, spec: ConversationSpec, answering: Answering = {}) {
+  /** `onPermission`: answers the questions of turns that name nobody; left out: the engine's settings decide. */
+  constructor(engine: Engine, spec: ConversationSpec, onPermission?: OnPermission) {
     this.#engine = engine;
     this.#spec = spec;
-    this.#answering = answering;
+    this.#onPermission = onPermission;
   }
 
   /** The conversation. Throws `not_found` when it does not exist, as all other verbs do that only read. */
@@ -140,7 +141,7 @@ export class ConversationHandle {
   /** A new conversation with the records up to a turn; the parent's session is never used in it. */
   async fork(options: ForkOptions = {}): Promise<ConversationHandle> {
     const fork = await this.#engine.fork(await this.#existing(), options);
-    const handle = new ConversationHandle(this.#engine, this.#named(), this.#answering);
+    const handle = new ConversationHandle(this.#engine, this.#named(), this.#onPermission);
     handle.#id = fork.id;
     return handle;
   }
@@ -187,8 +188,8 @@ export class ConversationHandle {
         },
       );
     }
-    const answer = mode === 'deny' ? undefined : (named ?? this.#answering.onPermission);
-    const permissions = mode ?? (answer === undefined ? this.#answering.permissions : 'ask');
+    const answer = mode === 'deny' ? undefined : (named ?? this.#onPermission);
+    const permissions = mode ?? (answer === undefined ? undefined : 'ask');
     return { answer, ...given({ permissions }) };
   }
 

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../core/errors.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';
-import type { Answering } from './answering.ts';
+import type { OnPermission } from './answering.ts';
 import { ThroughlineClient } from './client.ts';
 import type { TrackerParts } from './tracker/locks.ts';
 import { ConversationTracker } from './tracker/tracker.ts';
@@ -16,16 +16,16 @@ export class Throughline extends ThroughlineClient {
     engine: Engine,
     tasks: Tasks,
     parts: TrackerParts | null,
-    answering: Answering = {},
+    onPermission?: OnPermission,
     trackers: ConversationTracker[] = [],
   ) {
-    super(engine, tasks, answering);
+    super(engine, tasks, onPermission);
     this.#parts = parts;
     this.#trackers = trackers;
   }
 
   override as(owner: string): Throughline {
-    return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.answering, this.#trackers);
+    return new Throughline(this.engine.as(owner), this.tasks.as(owner), this.#parts, this.onPermission, this.#trackers);
   }
 
   /** For programs that drive an agent themselves: the same store and rules, without an adapter. */

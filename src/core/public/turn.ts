@@ -18,7 +18,7 @@ export interface PublicTurn {
   readonly agent: string;
   /** Empty: a program of the caller runs the turn, and has not given its prompt. */
   readonly prompt: Prompt;
-  /** What the caller set for this turn alone. */
+  /** What the caller set for this turn alone, and how its questions are handled (`permissions`). */
   readonly options: TurnOptions;
   /** How many times a worker has begun it. */
   readonly attempt: number;

@@ -30,7 +30,7 @@ export function hasEnded(state: TurnState): state is TurnEnd {
 /** What happens when an agent asks for permission: ask a person and wait, or deny at once because nobody can answer. */
 export type PermissionMode = 'ask' | 'deny';
 
-/** What the caller set for this one turn; it beats every setting (R7). */
+/** What the caller set for this one turn; it beats every setting (R7). `permissions` is filled in when it is accepted. */
 export interface TurnOptions {
   /** An existing native session to use: of this conversation, or one to adopt. */
   readonly session?: string;

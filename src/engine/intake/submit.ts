@@ -108,7 +108,8 @@ function newTurn(
   asked: Asked,
 ): NewTurn {
   if (asked.requestId !== null) checkText(asked.requestId, 'request id');
-  const known = { defaultAgent: settings.defaultAgent, agents: [...agents.keys()] };
+  const { defaultAgent, permissions } = settings;
+  const known = { defaultAgent, permissions, agents: [...agents.keys()] };
   return { id: randomUUIDv7(), conversation, ...known, ...asked };
 }
 

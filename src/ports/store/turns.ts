@@ -1,6 +1,6 @@
 import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { Prompt } from '../../core/turn/content.ts';
-import type { Turn, TurnOptions } from '../../core/turn/turn.ts';
+import type { PermissionMode, Turn, TurnOptions } from '../../core/turn/turn.ts';
 import type { NewConversation } from './conversations.ts';
 import type { NewSession } from './sessions.ts';
 
@@ -44,6 +44,8 @@ export interface NewTurn extends AskedAgent {
   /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;
   readonly options: TurnOptions;
+  /** How questions are handled when `options` do not say it: fixed here, as the agent is. Left out: whoever runs the turn decides. */
+  readonly permissions?: PermissionMode;
   readonly retryOf: string | null;
   /** The session that it names, and that the conversation has not used yet. Left out: there is none, or it could not be read. */
   readonly adopts?: AdoptedSession;

@@ -110,3 +110,17 @@ test('a function that would never be called is refused', async () => {
   const both = { permissions: 'deny', onPermission: () => 'allow' } as const;
   await refusedWith('invalid', one.chat.ask('Hello.', both));
 });
+
+test('how questions are handled is fixed when a turn is accepted: whoever runs it later does the same', async () => {
+  await using home = new Home();
+  await using asking = await opened(home, { permissions: 'ask', engine: { maxRunning: 0 }, takeUp: false });
+  const { id } = await asking.tl.engine.ensure({ key: 'chat' });
+  const first = await asking.tl.engine.submit(id, ASK, { requestId: 'r-1' });
+  expect(first.turn.options).toEqual({ permissions: 'ask' });
+  await asking.tl.close();
+  await using denying = await opened(home);
+  const { payload } = await event(denying.tl.engine, 'chat', 'permission.asked', { turn: first.turn.id });
+  await denying.tl.engine.answer(payload.permissionId, 'allow');
+  // The same request from a process with another default is the same turn.
+  expect(await denying.tl.engine.submit(id, ASK, { requestId: 'r-1' })).toMatchObject({ duplicate: true });
+});

@@ -1,4 +1,5 @@
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
@@ -125,7 +126,7 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     agent,
     prompt.json,
     prompt.refs,
-    JSON.stringify(request.options),
+    JSON.stringify({ ...given({ permissions: request.permissions }), ...request.options }),
     request.retryOf,
     JSON.stringify(NO_USAGE),
     tx.now,
