@@ -3,6 +3,7 @@ import type { ProcessIdentity } from '../../../src/core/process.ts';
 import type { AgentTraits } from '../../../src/core/restore/traits.ts';
 import { renderTurn } from '../../../src/core/restore/transcript.ts';
 import { type Prompt, promptText } from '../../../src/core/turn/content.ts';
+import type { Update } from '../../../src/core/turn/update.ts';
 import type {
   Agent,
   AgentEvent,
@@ -22,6 +23,8 @@ import type { Delivery, Witness } from './witness.ts';
 
 export const FOREIGN = 'somebody else was here';
 const ANSWER = 'answer: ';
+/** A summary stands in place of everything before the prompt that it follows. */
+const SUMMARY = 'summary';
 
 /** What an agent has on its disk, shared by all its processes: what each session was told and has said. */
 export class AgentStorage {
@@ -125,7 +128,8 @@ export class AgentDouble implements Agent {
     const { load, position } = this.profile.traits;
     const session = new SessionDouble(this, id, entries, { noTools, hollow, unnamed, back });
     const proof = position ? 'proved' : !load ? 'none' : hollow === 'no' ? 'consistent' : 'refuted';
-    return { ok: true, session, proof };
+    const left = back === null ? entries : entries.slice(0, back.length);
+    return { ok: true, session, proof, condensed: left.includes(SUMMARY) };
   }
 
   #moved(id: string): string {
@@ -147,11 +151,11 @@ export class AgentDouble implements Agent {
       if (entries === undefined) return null;
       const at = entries.findIndex((entry) => entry.startsWith(promptedBy(prompt)));
       const since = at === -1 ? [] : entries.slice(at + 1);
-      const said = since.filter((entry) => entry.startsWith(ANSWER));
+      const said = since.filter(isOwn);
       const stands = positionOf(entries);
       // It says nothing unasked: what does not follow from the prompt, somebody else has put there.
       const ours = stands === position || (at !== -1 && said.length === since.length);
-      return { updates: said.map((text) => chunk(text.slice(ANSWER.length))), position: ours ? stands : null };
+      return { updates: said.map(updateOf), position: ours ? stands : null };
     });
   }
 }
@@ -159,6 +163,17 @@ export class AgentDouble implements Agent {
 function positionOf(entries: readonly string[]): string {
   return `${entries.length} ${entries.at(-1)?.slice(0, 40) ?? ''}`;
 }
+
+/** What the agent itself wrote after a prompt. */
+function isOwn(entry: string): boolean {
+  return entry.startsWith(ANSWER) || entry === SUMMARY;
+}
+
+function updateOf(entry: string): Update {
+  return entry === SUMMARY ? COMPACTION : chunk(entry.slice(ANSWER.length));
+}
+
+const COMPACTION: Update = { sessionUpdate: 'compaction_update', status: 'completed' };
 
 /** A session that was opened as it was before its last prompt: until the next one comes, its storage still ends with that. */
 interface Back {
@@ -172,7 +187,7 @@ interface Back {
 function backTo({ position, drops }: Rewind, entries: readonly string[]): Back | 'refused' {
   const length = entries.findLastIndex((entry) => entry.startsWith(promptedBy(drops)));
   if (length === -1 || positionOf(entries.slice(0, length)) !== position) return 'refused';
-  const dropsMore = entries.slice(length + 1).some((entry) => !entry.startsWith(ANSWER));
+  const dropsMore = entries.slice(length + 1).some((entry) => !isOwn(entry));
   return dropsMore ? 'refused' : { length, position, over: positionOf(entries) };
 }
 
@@ -246,7 +261,8 @@ class SessionDouble implements AgentSession {
 
   /** What it has in its context. */
   #context(): string[] {
-    return this.#entries.slice(0, this.#back?.length);
+    const entries = this.#entries.slice(0, this.#back?.length);
+    return entries.slice(Math.max(0, entries.lastIndexOf(SUMMARY) - 1));
   }
 
   transcript(from: number): Promise<Uint8Array | null> {
@@ -338,6 +354,10 @@ class SessionDouble implements AgentSession {
       events.put({ type: 'proof', proof, detail: 'seen in the storage' });
     }
     await this.#step(signal);
+    if (script === 'condenses') {
+      this.#entries.push(SUMMARY);
+      events.put({ type: 'update', update: COMPACTION });
+    }
     events.put({ type: 'update', update: chunk('Well. ') });
     // Once is enough: a replay of it must come to an end.
     if (script === 'hang' && delivery.turn !== null) await this.#wait(signal, new Promise(() => {}));

@@ -66,7 +66,7 @@ function nothingToldTwice({ setup }: World, turn: Turn, deliveries: readonly Del
 
 /**
  * The central promise: a prompt reaches a session only together with everything that was said before, save what its receipt
- * says was dropped. And R7, R10: in the session that the caller named, and in none that somebody else has used.
+ * says was dropped or condensed. And R7, R10: in the session that the caller named, and in none that somebody else has used.
  */
 async function hadTheContext(
   { store, owner, setup }: World,
@@ -84,15 +84,14 @@ async function hadTheContext(
   const lacking = history
     .filter((record) => record.n < turn.n && !holds(delivery.context, record))
     .map((record) => record.n);
-  if (lacking.length > receipt.dropped) {
-    const said = `${receipt.rung}, dropped ${receipt.dropped}, proof ${receipt.proof}`;
+  if (lacking.length > receipt.dropped + receipt.condensed) {
+    const said = `${receipt.rung}, dropped ${receipt.dropped}, condensed ${receipt.condensed}, proof ${receipt.proof}`;
     throw new Error(`turn ${turn.n} was sent to ${delivery.session} without turns ${lacking.join(', ')} (${said})`);
   }
   const before = history.filter((record) => record.n < turn.n).length;
-  if (receipt.carried + receipt.dropped !== before) {
-    throw new Error(
-      `the receipt of turn ${turn.n} counts ${receipt.carried} + ${receipt.dropped}, not ${before} turns`,
-    );
+  const { carried, condensed, dropped } = receipt;
+  if (carried + condensed + dropped !== before) {
+    throw new Error(`the receipt of turn ${turn.n} counts ${carried} + ${condensed} + ${dropped}, not ${before} turns`);
   }
   const named = turn.options.session;
   if (named !== undefined && rotates === 'never' && delivery.session !== named) {

@@ -10,6 +10,7 @@ export const SCRIPTS = [
   'tool',
   'asks',
   'fails once',
+  'condenses',
   'fails',
   'tool and failure',
   'too long',
