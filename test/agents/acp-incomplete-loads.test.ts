@@ -119,11 +119,12 @@ describe('an agent that loads sessions without their history', () => {
       agent: (model, root) => ownAgent(model, root, ['honest', behaviour], QUICK),
     });
     const tl = await home.open();
-    await tl.conversation('chat').ask([
+    const prompt = [
       { type: 'text', text: codeword('amber') },
       { type: 'resource', resource: { uri: 'file:///notes', text: codeword('birch') } },
       { type: 'image', data: 'aGk=', mimeType: 'image/png' },
-    ]);
+    ] as const;
+    for (const key of ['chat', 'another', 'third']) await tl.conversation(key).ask(prompt);
     await tl.conversation('plain').ask(FIRST);
     await tl.close();
     const again = await home.open();
@@ -134,7 +135,9 @@ describe('an agent that loads sessions without their history', () => {
     // The model has everything, in whatever way it got there.
     home.expectCodewords('amber', 'birch', 'cedar');
     expect(JSON.stringify(home.model.lastRequest()?.raw)).toContain('"data":"aGk="');
-    // Sessions without such things are loaded as before.
+    // Sessions without such things are loaded as before, however many others were lost.
+    for (const key of ['another', 'third'])
+      expect((await again.conversation(key).ask(THIRD)).receipt).toMatchObject({ rung });
     expect((await again.conversation('plain').ask(SECOND)).receipt).toMatchObject({ rung: 'resume' });
   });
 

@@ -74,6 +74,19 @@ test('what one turn alone shortened is there in full for the next', async () => 
   expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ rung: 'transcript', carried: 2, shortened: 0 });
 });
 
+test('the same in a session whose transcript was made from records', async () => {
+  await using home = new Home({ a: { ids: 'assigned' } });
+  const agent = (one: Agent) => changed(rehydrated(one), (request, prompt) => prompt(request));
+  const first = await home.engine({ agent });
+  await first.ensure({ key: 'chat', agent: 'a' });
+  await run(first, 'chat', large('amber', 9_000, 'birch'));
+  const restore = { rung: 'rehydrate', budgetTokens: 1_000 } as const;
+  const short = await run(first, 'chat', 'Go on.', { restore });
+  expect(short.receipt).toMatchObject({ rung: 'rehydrate', shortened: 1 });
+  expect((await first.sessions('chat'))[0]).toMatchObject({ state: 'closed' });
+  expect((await run(first, 'chat', 'Go on.')).receipt).toMatchObject({ rung: 'rehydrate', carried: 2, shortened: 0 });
+});
+
 test('a replay sends a prompt that does not fit shortened, and reopens the session with what it was told', async () => {
   await using home = new Home({ a: { window: 8_000, toolsInPlace: false } });
   const first = await home.open();
@@ -111,6 +124,18 @@ function changed(agent: Agent, prompting: Prompting): Agent {
       const prompt = opened.session.prompt.bind(opened.session);
       opened.session.prompt = (given) => prompting(given, prompt);
       return opened;
+    },
+  };
+}
+
+/** Opens a session under the id of a transcript, as if it had read one. */
+function rehydrated(agent: Agent): Agent {
+  return {
+    ...agent,
+    traits: async () => ({ ...(await agent.traits()), rehydrate: true }),
+    open: (request) => {
+      const { how } = request;
+      return agent.open(how.kind === 'rehydrate' ? { ...request, how: { kind: 'new', id: how.id } } : request);
     },
   };
 }
