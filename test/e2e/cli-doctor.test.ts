@@ -114,7 +114,7 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
 
-test('what an erased conversation left is listed and no fault; what was to be deleted with it is deleted', async () => {
+test('what an erased conversation left is listed, and is no fault', async () => {
   await home.ok('send', 'notes', 'The codeword is swordfish.');
   const erasing = await home.run('erase', 'notes', '--yes');
   const [, id = ''] = /Its id was (\S+)\./.exec(erasing.stdout) ?? [];
@@ -127,11 +127,21 @@ test('what an erased conversation left is listed and no fault; what was to be de
   expect(listed).toContain('No problems found.');
   expect(foundIn(await home.ok('doctor', '--json'))).toMatchObject([{ check: 'erased', isNote: true, remedy: null }]);
   expect(existsSync(at('sandboxes', id))).toBe(true);
-  // As if the process had been killed between the two steps of "erase --sandbox".
-  const db = new DatabaseSync(at('throughline.db'));
-  db.exec('UPDATE erasures SET sandbox = 1');
-  db.close();
-  expect((await home.run('doctor')).code).toBe(1);
+});
+
+test('what a killed "erase --sandbox" has not deleted is found, and deleted', async () => {
+  await home.ok('send', 'notes', 'The codeword is swordfish.');
+  const [known] = query('SELECT sandbox FROM conversations');
+  const work = at('sandboxes', known?.sandbox ?? '', 'work');
+  // So many that deleting them takes longer than to notice that it has begun.
+  for (let i = 0; i < 20_000; i += 1) writeFileSync(join(work, `file-${i}`), '');
+  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes']);
+  await until(() => query('SELECT 1 FROM erasures').length === 1, 1);
+  erasing.kill('SIGKILL');
+  await erasing.ended;
+  expect(existsSync(work)).toBe(true);
+  const looked = await home.run('doctor');
+  expect([looked.code, looked.stdout]).toEqual([1, expect.stringContaining('was to be deleted with the conversation')]);
   expect(await home.ok('doctor', '--fix')).toContain('and is still there.\n  repaired: Delete it.');
   expect(readdirSync(at('sandboxes'))).toEqual([]);
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
