@@ -28,6 +28,7 @@ const SEND_OPTIONS: OptionNames<SendOptions> = {
   requestId: true,
   agent: true,
   session: true,
+  newSession: true,
   restore: true,
   permissions: true,
   limits: true,

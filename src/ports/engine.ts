@@ -199,6 +199,11 @@ export interface SubmitOptions {
    * before this one. `conflict` while another turn is open.
    */
   readonly session?: string;
+  /**
+   * The id for a new session, which gets the history as any new one does. `refused` when the agent issues its ids itself, or when
+   * the id was used before.
+   */
+  readonly newSession?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
   /** How long this turn may take, and how long its agent may be silent. */

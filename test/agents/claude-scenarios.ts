@@ -3,6 +3,7 @@ import { findClaude, NOT_INSTALLED } from './claude.ts';
 import type { ClaudeAdapter } from './claude-home.ts';
 import { apiErrors } from './scenarios/api-errors.ts';
 import { byItself } from './scenarios/by-itself.ts';
+import { chosenIds } from './scenarios/chosen-ids.ts';
 import { condensed } from './scenarios/condensed.ts';
 import { contextKept } from './scenarios/context-kept.ts';
 import { crashes } from './scenarios/crashes.ts';
@@ -34,6 +35,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
   describe(`${adapter} and a full disk`, () => fullDisk(adapter));
   describe(`${adapter} and its deletion of old transcripts`, () => sweep(adapter));
   describe(`${adapter} under two names`, () => oneStorage(adapter));
+  describe(`${adapter} and an id that the caller chose`, () => chosenIds(adapter));
   describe(`${adapter} in a turn`, () => inATurn(adapter));
   describe(`${adapter} and a prompt that it does not take`, () => untaken(adapter));
   describe(`${adapter} and MCP servers`, () => mcpServers(adapter));

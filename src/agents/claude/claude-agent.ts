@@ -52,6 +52,7 @@ interface InstalledClaude {
 
 /** Versions whose profile without tools was proved by counting side effects (test/agents/claude-{cli,sdk}.test.ts). */
 const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const WINDOW = 200_000;
 const LONG_WINDOW = 1_000_000;
 
@@ -159,6 +160,9 @@ class Opening {
       return refused('refused', `Claude ${this.#version} was not proved to run without tools`);
     }
     if (signal.aborted) return refused('refused', 'opening was cancelled');
+    if (how.kind !== 'resume' && how.id !== null && !UUID.test(how.id)) {
+      return refused('refused', `Claude takes only a UUID as a session id, and ${JSON.stringify(how.id)} is none`);
+    }
     if (how.kind !== 'new') return this.#openExisting(how);
     const id = how.id ?? randomUUID();
     return this.#start({ kind: 'new', id }, { id, file: null, empty: true, costUsd: null });

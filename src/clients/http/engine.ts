@@ -84,9 +84,9 @@ export class HttpEngine implements Engine {
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
-    const { requestId, session, restore } = options;
+    const { requestId, session, newSession, restore } = options;
     const blocks = parsePrompt(prompt);
-    if (session !== undefined) checkText(session, 'session id');
+    for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
     const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
     const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>

@@ -246,3 +246,62 @@ describe('for every situation', () => {
     });
   });
 });
+
+describe('a new session whose id the caller chose', () => {
+  const takes = { ...TRAITS, id: 'assigned', rehydrate: true } as const;
+  const plan = (told: Partial<Situation>) => {
+    const { steps, refusal } = planContinuity(situation({ traits: takes, newSession: 'id-9', ...told }));
+    return refusal ?? steps.map((step) => `${step.rung} ${step.open.how}`);
+  };
+  const recorded = (more: Parameters<typeof session>[1] = {}) => session(9, { position: null, turns: 0, ...more });
+
+  test.each<[string, Partial<Situation>, string[] | string]>([
+    ['begins a conversation', { head: 0 }, ['new new']],
+    [
+      'gets the history, whatever other session there is',
+      { sessions: [session(0, { watermark: 3 })] },
+      ['rehydrate rehydrate', 'transcript new'],
+    ],
+    ['has no history where none is wanted', { restore: { ...DEFAULT_RESTORE, policy: 'off' } }, ['fresh new']],
+    [
+      'may end up without it',
+      { restore: { ...DEFAULT_RESTORE, policy: 'auto' } },
+      ['rehydrate rehydrate', 'transcript new', 'fresh new'],
+    ],
+    [
+      'is opened when an earlier attempt only recorded it',
+      { sessions: [recorded()] },
+      ['rehydrate rehydrate', 'transcript new'],
+    ],
+    [
+      'is continued when an earlier attempt was sent to it',
+      { sessions: [recorded({ state: 'unsettled' })] },
+      ['resume resume'],
+    ],
+    [
+      'is not opened again after a turn',
+      { sessions: [recorded({ turns: 1, watermark: 3 })] },
+      'its id was used before',
+    ],
+    ['is not opened again when it is gone', { sessions: [recorded({ state: 'lost' })] }, 'its id was used before'],
+    ['needs an agent that takes ids', { traits: TRAITS }, 'this agent issues the ids of its sessions itself'],
+    [
+      'cannot be one that exists',
+      { restore: { ...DEFAULT_RESTORE, rung: 'resume' } },
+      'the rung "resume" that was asked for is not possible here',
+    ],
+  ])('%s', (_, told, expected) => {
+    expect(plan(told)).toEqual(expected);
+  });
+});
+
+test('an adopted session is told everything but its own turns with its first prompt, and only then', () => {
+  const delivered = (more: Parameters<typeof session>[1]) => {
+    const adopted = session(0, { origin: 'adopted', watermark: 3, turns: 0, ...more });
+    return planContinuity(situation({ sessions: [adopted] })).steps[0]?.deliver;
+  };
+  expect(delivered({ dropped: 2 })).toMatchObject({ what: 'records', after: 0, except: { id: 'id-0' } });
+  expect(delivered({ dropped: 0 })).toEqual({ what: 'nothing' });
+  expect(delivered({ dropped: 2, turns: 1 })).toEqual({ what: 'nothing' });
+  expect(delivered({ dropped: 2, turns: 1, watermark: 1 })).toMatchObject({ what: 'records', after: 1 });
+});

@@ -21,6 +21,8 @@ export interface Situation {
   readonly restore: RestoreSettings;
   /** The native session that the caller named; null: none. It is used or refused, never replaced (R7). */
   readonly explicit: string | null;
+  /** The id that the caller chose for a new session; null: none. It is opened once, or refused (R1, R7). */
+  readonly newSession?: string | null;
 }
 
 /** How a step opens the agent's session. */
@@ -65,6 +67,8 @@ export interface Plan {
 export function planContinuity(situation: Situation): Plan {
   const { restore, explicit } = situation;
   if (explicit !== null) return planExplicit(situation, explicit);
+  const { newSession = null } = situation;
+  if (newSession !== null) return planNewSession(situation, newSession);
   if (restore.policy === 'off') return { steps: [freshStep(situation)], refusal: null };
   const newest = candidate(situation);
   const replaces = newest !== null && replaced(situation, newest);
@@ -92,6 +96,23 @@ function planExplicit(situation: Situation, id: string): Plan {
   if (!isUsable(known)) return refuse(`that session is ${known.state}`);
   const steps = cachedSteps(situation, known);
   return steps.length > 0 ? { steps, refusal: null } : refuse('this agent cannot reopen a session');
+}
+
+/**
+ * The caller chose the id of a new session. It may be in the lineage already, when an earlier attempt of the turn recorded it: then
+ * the session that was sent a prompt is continued, and one that was not is opened.
+ */
+function planNewSession(situation: Situation, id: string): Plan {
+  const { traits, sessions, restore } = situation;
+  if (traits.id !== 'assigned') return refuse('this agent issues the ids of its sessions itself');
+  const known = sessions.find((session) => session.id === id);
+  if (known !== undefined && (!isUsable(known) || known.turns > 0)) return refuse('its id was used before');
+  if (known?.state === 'unsettled') return { steps: cachedSteps(situation, known), refusal: null };
+  const fresh = restore.policy === 'auto' && situation.head > 0 ? [freshStep(situation)] : [];
+  const rebuilt = rebuildingSteps(situation).filter((step) => allowed(step, restore));
+  const steps =
+    restore.policy === 'off' ? [freshStep(situation)] : [...rebuilt, ...(restore.rung === null ? fresh : [])];
+  return steps.length > 0 ? { steps, refusal: null } : refuse(refusal(situation));
 }
 
 /** Only the newest session of an agent is a candidate, never an older one (R1). */

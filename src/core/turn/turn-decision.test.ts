@@ -20,6 +20,7 @@ const FACTS: AttemptFacts = {
   retryMs: 500,
   lockWaitMs: 100,
   shrunk: false,
+  chosenId: false,
 };
 const unsent = { prompt: null };
 const prompt = (facts: Partial<PromptFacts>) => ({ prompt: { ...PROMPT, ...facts } });
@@ -125,4 +126,17 @@ describe('after a harmless failure, the turn is tried again', () => {
   ])('%s', (_, facts, verdict) => {
     expect(decideAfterAttempt({ ...FACTS, ...facts })).toMatchObject({ next: 'again', ...verdict });
   });
+});
+
+test.each<[string, Partial<AttemptFacts>, object]>([
+  ['goes on in its session', { failure: FAILED }, { next: 'again', aside: null }],
+  [
+    'ends without it',
+    { failure: FAILED, ...prompt({ reusable: false }) },
+    { next: 'end', as: 'sent', failure: FAILED },
+  ],
+  ['ends when the history was too long', { failure: TOO_LONG }, { next: 'end', as: 'sent', failure: TOO_LONG }],
+  ['ends when its context is refuted', { failure: REFUTED }, { next: 'end', as: 'sent', failure: REFUTED }],
+])('a turn whose caller chose the id of its session %s', (_, facts, expected) => {
+  expect(decideAfterAttempt({ ...FACTS, ...facts, chosenId: true })).toMatchObject(expected);
 });

@@ -28,6 +28,8 @@ export interface AttemptFacts {
   readonly lockWaitMs: number | null;
   /** The history was already shortened once because it was refused as too long. */
   readonly shrunk: boolean;
+  /** The caller chose the id of the turn's new session, which can be opened only once. */
+  readonly chosenId: boolean;
 }
 
 export interface PromptFacts {
@@ -74,7 +76,9 @@ export function decideAfterAttempt(facts: AttemptFacts): TurnVerdict {
   const { stop, prompt, failure, sentBefore } = facts;
   if (prompt === null) return decideUnsent(facts);
   const again = decideAgain(facts, prompt);
-  if (again !== null) return again;
+  // Without its session there is no other one with the id that was asked for.
+  const lost = facts.chosenId && again?.next === 'again' && again.aside !== null;
+  if (again !== null && !lost) return again;
   // Stopped while it waited for its next attempt: that is how it ended, not by the failure before.
   const ended = stop !== null && failure !== null && prompt.harmless ? stopped(stop) : failure;
   const untaken = prompt.untaken && !sentBefore && facts.isFirst;

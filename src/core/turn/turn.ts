@@ -34,6 +34,8 @@ export type PermissionMode = 'ask' | 'deny';
 export interface TurnOptions {
   /** An existing native session to use: of this conversation, or one to adopt. */
   readonly session?: string;
+  /** The id for a new session of an agent that takes one. It is used for opening once (R1). */
+  readonly newSession?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
   readonly limits?: TimeOverride;

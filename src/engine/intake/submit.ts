@@ -75,11 +75,12 @@ async function laterTurn(by: Intake, owner: string, conversation: Conversation, 
   checkDriver(conversation);
   await by.attendance.checkRuns(conversation);
   const turn = newTurn(by.parts, conversation, asked);
+  await checkNewSession(by.parts, owner, turn);
   const adopts = await readAdopted(by.parts, owner, conversation, turn, by.worker.shutdown);
   return adopts === null ? turn : { ...turn, adopts };
 }
 
-/** The same for the prompt of an ended turn. A session that the turn named is not used again. */
+/** The same for the prompt of an ended turn. A session that the turn named, or an id that it chose, is not used again. */
 export async function retry(
   by: Intake,
   owner: string,
@@ -94,7 +95,7 @@ export async function retry(
     throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }
   await by.attendance.checkRuns(found);
-  const { session: _, ...options } = ended.options;
+  const { session: _, newSession: __, ...options } = ended.options;
   const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
   await checkSpending(by.parts, found, requestId);
   const submitted = await by.parts.store.enqueue(owner, turn);
@@ -144,13 +145,31 @@ async function readAdopted(
   return { ref: randomUUID(), id, agent: name, storage, history };
 }
 
+/** An id that the caller chose for a new session needs an agent that takes one. Whether it is free, the store checks. */
+async function checkNewSession(parts: EngineParts, owner: string, turn: NewTurn): Promise<void> {
+  const { options, requestId } = turn;
+  if (options.newSession === undefined) return;
+  if (requestId !== null && (await parts.store.findRequest(owner, requestId)) !== null) return;
+  const name = await parts.store.agentFor(owner, turn);
+  const traits = await parts.agents.get(name)?.agent.traits();
+  if (traits === undefined || traits.id === 'assigned') return;
+  throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
+    hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
+  });
+}
+
 /** This process runs the turn, unless another one is faster. */
 function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
   if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }
 
-function turnOptions({ session, restore, permissions, limits }: SubmitOptions): TurnOptions {
-  if (session !== undefined) checkText(session, 'session id');
+function turnOptions({ session, newSession, restore, permissions, limits }: SubmitOptions): TurnOptions {
+  for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
+  if (session !== undefined && newSession !== undefined) {
+    throw new ThroughlineError('invalid', 'A turn either continues in a session or opens a new one, not both.', {
+      hint: '"session" names an existing session, "newSession" is the id for a new one.',
+    });
+  }
   if (permissions !== undefined && permissions !== 'ask' && permissions !== 'deny') {
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
   }
@@ -170,5 +189,5 @@ function turnOptions({ session, restore, permissions, limits }: SubmitOptions): 
     });
   }
   const times = limits === undefined ? undefined : parseTimes(limits);
-  return given({ session, restore: parsed, permissions, limits: times });
+  return given({ session, newSession, restore: parsed, permissions, limits: times });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
-import type { Session } from '../../core/restore/session.ts';
+import { isUsable, type Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { notNew } from '../worker/held.ts';
@@ -124,9 +124,10 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
   await held.endLive(agent);
   const parent = await previousSession(request);
   const noTools = step.deliver.what === 'prompts' && traits.noTools;
-  const id = traits.id === 'assigned' ? randomUUID() : null;
-  const ref = id === null ? null : await recordAssigned(id, parent, 'new', request);
-  const opened = await openAssigned(id, noTools, request);
+  const assigned = traits.id === 'assigned' ? await assign(parent, 'new', request) : null;
+  if (assigned !== null && 'failure' in assigned) return assigned;
+  const { id, ref } = assigned ?? { id: null, ref: null };
+  const opened = await openAssigned(assigned, noTools, request);
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session } = opened;
   if (id === null && session.id !== null && traits.position && (await held.hasUsed(agent, session.id))) {
@@ -137,10 +138,15 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
   return { open: { ...open, position: await session.position() }, proof: step.proof };
 }
 
-/** Only we know an assigned id. If it is in use, an earlier attempt opened it, and now it is resumed (R1). */
-async function openAssigned(id: string | null, noTools: boolean, request: RestoreRequest) {
+/**
+ * Only we know an id that we made. If it is in use, an earlier attempt opened it, and now it is resumed (R1). One that the caller
+ * chose may be the id of somebody else's session.
+ */
+async function openAssigned(assigned: Assigned | null, noTools: boolean, request: RestoreRequest) {
+  const id = assigned?.id ?? null;
   const opened = await openWithLockRetry({ kind: 'new', id }, request, noTools);
   if (id === null || 'failure' in opened || opened.ok || opened.reason !== 'in_use') return opened;
+  if (id === request.newSession && !assigned?.again) return { failure: 'the agent already has a session with this id' };
   return openWithLockRetry({ kind: 'resume', id }, request, noTools);
 }
 
@@ -250,16 +256,29 @@ export async function previousSession({ held }: RestoreRequest): Promise<string 
   return newest?.ref ?? null;
 }
 
-/** Written before the agent gets the id. Returns our reference to the session. */
-export async function recordAssigned(
-  id: string,
+/** The id that a new session is given, and our reference to it. `again`: an earlier attempt of the turn has recorded it. */
+export interface Assigned {
+  readonly id: string;
+  readonly ref: string;
+  readonly again: boolean;
+}
+
+/** Chooses the id of a new session and writes it down before the agent gets it (R1). */
+export async function assign(
   parent: string | null,
   origin: 'new' | 'rehydrated',
-  { held, agent }: RestoreRequest,
-): Promise<string> {
+  { held, agent, newSession }: RestoreRequest,
+): Promise<Assigned | StepFailure> {
+  const id = newSession ?? randomUUID();
+  if (newSession !== null) {
+    const { owner, id: conversation } = held.conversation;
+    const known = (await held.parts.store.findSessions(owner, id)).find((one) => one.conversation === conversation);
+    if (known !== undefined && isUsable(known)) return { id, ref: known.ref, again: true };
+    if (known !== undefined) return { failure: 'its id was used by a step before this one' };
+  }
   const ref = randomUUID();
   const unused = { watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;
   const session = { ref, id, agent: agent.name, storage: await held.storage(agent), parent, origin, ...unused };
   await held.lease.write({ write: 'open-session', session, turn: null });
-  return ref;
+  return { id, ref, again: false };
 }

@@ -9,10 +9,11 @@ import type { RestoreRequest, RewindTo } from './request.ts';
 
 /** The ways to restore, from what the store and the worker know now. The rules are in `planContinuity`. */
 export async function planFor(request: RestoreRequest): Promise<Plan> {
-  const { held, agent, traits, settings, explicit, rewind, turn } = request;
+  const { held, agent, traits, settings, explicit, newSession, rewind, turn } = request;
   const { owner, id, head } = held.conversation;
   const newest = await held.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
-  const named = explicit === null ? [] : await held.parts.store.findSessions(owner, explicit);
+  const asked = explicit ?? newSession;
+  const named = asked === null ? [] : await held.parts.store.findSessions(owner, asked);
   const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
   const sessions = [...newest, ...own];
   // A running process keeps the failed prompt in its context.
@@ -23,7 +24,7 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   const repeats = last === undefined || turn === null ? 0 : await countRepeats(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
   const known = { head, sessions, live, unproved, repeats, rewinds };
-  return planContinuity({ ...known, traits, restore: settings, explicit });
+  return planContinuity({ ...known, traits, restore: settings, explicit, newSession });
 }
 
 /**

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { isUsable } from '../../core/restore/session.ts';
 import { nothingFits, recordsWithin } from './deliver.ts';
 import {
+  assign,
   isOpen,
   KNOWS_NOTHING,
   markUnusable,
   neverOpened,
   openWithLockRetry,
   previousSession,
-  recordAssigned,
   whyNotOpen,
 } from './open.ts';
 import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
@@ -16,7 +15,9 @@ import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
 /** The agent's own file as it was, if our copy reaches the head; otherwise a file made from the records. */
 export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
   await request.held.endLive(request.agent);
-  return (await openMirrored(request)) ?? openSynthesised(request);
+  // The copy of the file has the id of its own session.
+  const mirrored = request.newSession === null ? await openMirrored(request) : null;
+  return mirrored ?? openSynthesised(request);
 }
 
 /** Null: there is no usable copy. */
@@ -48,8 +49,9 @@ async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: nothingFits(dropped) };
   const parent = await previousSession(request);
-  const id = randomUUID();
-  const ref = await recordAssigned(id, parent, 'rehydrated', request);
+  const assigned = await assign(parent, 'rehydrated', request);
+  if ('failure' in assigned) return assigned;
+  const { id, ref } = assigned;
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session, proof } = opened;

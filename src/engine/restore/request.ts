@@ -18,6 +18,8 @@ export interface RestoreRequest {
   readonly settings: RestoreSettings;
   /** The native session that the caller named; null: none. */
   readonly explicit: string | null;
+  /** The id that the caller chose for a new session; null: none. */
+  readonly newSession: string | null;
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
   readonly attempt: number;

@@ -35,7 +35,8 @@ import {
  * A step opens a session and delivers what it lacks; a step that fails is noted, and the next one is tried.
  */
 export async function restore(request: RestoreRequest): Promise<Restored | NotRestored> {
-  const { held, explicit, tried } = request;
+  const { held, explicit, newSession, tried } = request;
+  const named = explicit ?? newSession;
   const started = held.parts.clock.monotonic();
   /** By steps that did not work. */
   let spent = NOTHING_SPENT;
@@ -46,7 +47,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     return { failure, receipt: receiptOf(request, started, { ...went, given: { ...NOTHING_DELIVERED, ...spent } }) };
   };
   const plan = await planFor(request);
-  if (explicit !== null && (await isElsewhere(explicit, request))) {
+  if (named !== null && (await isElsewhere(named, request))) {
     return fail(refusal(request, 'it belongs to another conversation'));
   }
   if (plan.refusal !== null) return fail(refusal(request, plan.refusal));
@@ -84,7 +85,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     if (taken.final) return fail(taken.final);
     if (explicit !== null) return fail(refusal(request, taken.failure));
   }
-  return fail(nothingLeft(request));
+  const reasons = tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ');
+  return fail(newSession === null ? nothingLeft(request, reasons) : refusal(request, reasons));
 }
 
 /** Opens and delivers. If the delivery fails, the opened session is closed again. */
@@ -271,16 +273,23 @@ function receiptOf(request: RestoreRequest, started: number, went: Went): Receip
 
 const STOPPED: Failure = { code: 'interrupted', message: 'Stopped while the context was being restored.' };
 
-function nothingLeft({ tried, settings }: RestoreRequest): Failure {
+function nothingLeft({ settings }: RestoreRequest, reasons: string): Failure {
   const unproved = settings.policy === 'required' ? ', or allow unproved steps with the policy "auto"' : '';
   return {
     code: 'restore_failed',
-    message: `The context could not be restored: ${tried.map((t) => `${t.rung}: ${t.failure}`).join('; ')}.`,
+    message: `The context could not be restored: ${reasons}.`,
     hint: `Nothing was sent. Raise the budget, or name another agent${unproved}.`,
   };
 }
 
-function refusal({ explicit, agent }: RestoreRequest, reason: string): Failure {
+function refusal({ explicit, newSession, agent }: RestoreRequest, reason: string): Failure {
+  if (newSession !== null) {
+    return {
+      code: 'refused',
+      message: `A new session ${newSession} of ${agent.name} cannot be opened: ${reason}.`,
+      hint: 'Nothing was sent. Choose another id, or leave it out.',
+    };
+  }
   if (explicit === null) {
     return {
       code: 'restore_failed',

@@ -112,8 +112,19 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   // The sessions belong to the next holder then: a restore would end its processes.
   held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
-  const explicit = turn.options.session ?? null;
-  const known = { held, agent, traits, turn, explicit, lock, tried, settings: restoring, ...heardBy(signal) };
+  const { session: explicit = null, newSession = null } = turn.options;
+  const known = {
+    held,
+    agent,
+    traits,
+    turn,
+    explicit,
+    newSession,
+    lock,
+    tried,
+    settings: restoring,
+    ...heardBy(signal),
+  };
   const { attempt, rewind, shrink } = course;
   const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
     stoppedOrFailed(error, signal),
@@ -201,6 +212,7 @@ function factsOf(
     retryMs,
     lockWaitMs: lock.nextMs,
     shrunk: course.shrink > 0,
+    chosenId: turn.options.newSession !== undefined,
   };
 }
 

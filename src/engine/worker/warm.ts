@@ -33,6 +33,7 @@ export async function warm(
     traits: await agent.traits(),
     settings: effectiveRestore(settings.restore, held.conversation.restore, override),
     explicit: null,
+    newSession: null,
     turn: null,
     attempt: 1,
     rewind: null,

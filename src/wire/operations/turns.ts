@@ -23,6 +23,7 @@ export const turns = {
       requestId: optional(Id),
       agent: optional(Id),
       session: optional(Id),
+      newSession: optional(Id),
       restore: optional(RestoreOverride),
       permissions: optional(PermissionMode),
       limits: optional(TimeLimits),

@@ -57,6 +57,7 @@ export const Turn = namedObject('Turn', {
   prompt: z.array(ContentBlock),
   options: z.strictObject({
     session: z.exactOptional(z.string()),
+    newSession: z.exactOptional(z.string()),
     restore: z.exactOptional(RestoreOverride),
     permissions: z.exactOptional(PermissionMode),
     limits: z.exactOptional(TimeLimits),

@@ -52,6 +52,25 @@ export function turns(world: World): void {
     expect(seen?.options).toEqual({ permissions: 'deny', restore: { lastTurns: 3 } });
   });
 
+  test('the id that a caller chose for a new session is refused when any conversation has used it, or an open turn wants it', async () => {
+    const { store } = world;
+    const { conversation, holder, turn } = await begun(store);
+    await holder.write(opening(session({ id: 'mine', state: 'lost' }), turn.id));
+    const other = await newConversation(store, {}, BOB);
+    const asked = (id: string) => newTurn(other, { options: { newSession: id }, requestId: fresh('r') });
+    expect(await codeOf(store.enqueue(BOB, asked('mine')))).toBe('refused');
+    const wanted = asked('free');
+    const first = await store.enqueue(BOB, wanted);
+    expect(await store.enqueue(BOB, { ...wanted, id: fresh('turn') })).toEqual({ ...first, duplicate: true });
+    expect(await codeOf(store.enqueue(BOB, asked('free')))).toBe('refused');
+    expect(await codeOf(store.enqueue(ANN, newTurn(conversation, { options: { newSession: 'free' } })))).toBe(
+      'refused',
+    );
+    // It was never used.
+    await store.requestCancel(BOB, first.turn.id, BOB);
+    expect((await store.enqueue(BOB, asked('free'))).turn.options).toEqual({ newSession: 'free' });
+  });
+
   test('the same request again gives the turn of then and stores nothing', async () => {
     const { store, site } = world;
     const id = await newConversation(store);

@@ -19,6 +19,9 @@ const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
+const ID_USED = 'SELECT 1 FROM sessions WHERE id = ? LIMIT 1';
+const ID_CHOSEN = `
+  SELECT 1 FROM turns INDEXED BY turns_open WHERE ended_at IS NULL AND json_extract(options, '$.newSession') = ? LIMIT 1`;
 const INSERT = `
   INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
     attempt, retry_of, was_sent, cancel_requested, usage, created_at)
@@ -42,6 +45,7 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const ledger = Ledger.of(tx, owner, request.conversation);
   const agent = agentFor(tx.db, ledger.row.conv, request);
   checkSession(tx.db, ledger, agent, request);
+  checkNewSession(tx.db, request);
   checkRetried(tx.db, ledger, request);
 
   titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
@@ -106,6 +110,15 @@ function checkSession(db: Database, ledger: Ledger, agent: string, { options }: 
     'refused',
     `The session "${options.session}" is in use elsewhere and cannot be used here.`,
   );
+}
+
+/** An id that the caller chose opens a session once, in one conversation (R1). */
+function checkNewSession(db: Database, { options: { newSession: id } }: NewTurn): void {
+  if (id === undefined) return;
+  if (db.one(ID_USED, id) === undefined && db.one(ID_CHOSEN, id) === undefined) return;
+  throw new ThroughlineError('refused', `The session id "${id}" was used before, or an open turn has chosen it.`, {
+    hint: 'Choose another one. To continue in an existing session, name it as "session".',
+  });
 }
 
 function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void {

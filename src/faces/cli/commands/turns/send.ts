@@ -25,6 +25,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('<prompt>', 'the prompt; - reads it from stdin')
     .option('--agent <name>', 'the agent that answers (default: the agent of the previous turn)')
     .option('--session <id>', 'continue in this existing session of the agent, or fail')
+    .option('--new-session <id>', 'open a new session with this id, for agents that take one (Claude: a UUID), or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
     .addOption(
@@ -86,12 +87,12 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
 }
 
 function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
-  const { requestId, agent, session, restore: policy, rung, budgetTokens, lastTurns, allowTools } = flags;
+  const { requestId, agent, session, newSession, restore: policy, rung, budgetTokens, lastTurns, allowTools } = flags;
   const limits = given({ turnSeconds: flags.timeLimit, stallSeconds: flags.stallLimit });
   const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
   return {
     permissions,
-    ...given({ requestId, agent, session }),
+    ...given({ requestId, agent, session, newSession }),
     ...(Object.keys(restore).length > 0 && { restore }),
     ...(Object.keys(limits).length > 0 && { limits }),
   };
