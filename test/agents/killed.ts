@@ -42,6 +42,8 @@ export function killedInTheMiddle({ name, settings, run, needs }: KilledAgent): 
       running.kill('SIGKILL');
       await running.ended;
 
+      // Whoever looks first brings the turn to its end.
+      expect((await home.show('chat')).turns[1]).toMatchObject({ state: 'interrupted', stranded: null });
       // The same request again is the same turn, and it is not run again.
       const again = await home.run('send', 'chat', prompt, '--request-id', 'once');
       expect(again.code, again.stderr).toBe(7);

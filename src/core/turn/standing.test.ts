@@ -66,10 +66,13 @@ test.each([
 test.each([
   [{ place: 'p-1', agents: ['claude'] }, 'alive', true],
   [{ place: 'p-1', agents: ['claude'] }, 'dead', false],
+  [{ place: 'p-1', agents: ['claude'] }, 'unknown', true],
+  [{ place: 'p-1', agents: ['claude'], quietMs: 180_000 }, 'unknown', false],
+  [{ place: 'p-1', agents: ['claude'], quietMs: 180_000 }, 'alive', true],
   [{ place: 'p-1', agents: ['codex'] }, 'alive', false],
   [{ place: 'p-2', agents: ['claude'] }, 'alive', false],
 ] as const)('a process with %o that is %s takes it up: %s', (takes, status, taken) => {
-  const takers = [{ ...takes, process: PROCESS }];
+  const takers = [{ quietMs: 1_000, ...takes, process: PROCESS }];
   expect(isTakenBy(STANDING, takers, () => status)).toBe(taken);
   if (takes.place === 'p-2') expect(isTakenBy({ ...STANDING, place: 'any' }, takers, () => status)).toBe(true);
 });

@@ -62,6 +62,14 @@ export function isHeld({ holder }: Standing, status: (process: ProcessIdentity) 
 
 type Status = 'alive' | 'dead' | 'unknown';
 
+/** A process that takes up turns says at least once a minute that it is there. One of which nothing else is known is gone after three. */
+const QUIET_MS = 180_000;
+
+export function isThere({ process, quietMs }: Takes, status: (process: ProcessIdentity) => Status): boolean {
+  const now = status(process);
+  return now === 'alive' || (now === 'unknown' && quietMs < QUIET_MS);
+}
+
 /** Whether one of these processes takes it up. */
 export function isTakenBy(
   { place, turn }: Standing,
@@ -70,9 +78,7 @@ export function isTakenBy(
 ) {
   return takers.some(
     (taker) =>
-      (place === 'any' || taker.place === place) &&
-      taker.agents.includes(turn.agent) &&
-      status(taker.process) !== 'dead',
+      (place === 'any' || taker.place === place) && taker.agents.includes(turn.agent) && isThere(taker, status),
   );
 }
 
@@ -80,6 +86,8 @@ interface Takes {
   readonly place: string;
   readonly agents: readonly string[];
   readonly process: ProcessIdentity;
+  /** Since it was listed last. */
+  readonly quietMs: number;
 }
 
 /** Its holder ended in the middle of a turn, and nobody has recorded the end of that turn. */

@@ -4,12 +4,13 @@ import {
   isHeld,
   isLeftInTheMiddle,
   isTakenBy,
+  isThere,
   runsOnlyAt,
   type Standing,
   type Stranded,
   whyStranded,
 } from '../../core/turn/standing.ts';
-import type { Taker } from '../../ports/store/leases.ts';
+import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 
@@ -50,7 +51,7 @@ export class Attendance {
     if (this.#isHere(place)) return;
     const { store, processes } = this.#parts;
     const takers = await store.takers();
-    if (takers.some((taker) => taker.place === place && processes.status(taker.process) !== 'dead')) return;
+    if (takers.some((taker) => taker.place === place && isThere(taker, processes.status))) return;
     const { message, hint } = runsOnlyAt(`"${key ?? id}"`, await store.placeName(place), place);
     throw new ThroughlineError('refused', message, { hint });
   }
@@ -88,7 +89,7 @@ export class Attendance {
     return new Map(why);
   }
 
-  #isTaken(standing: Standing, canRun: boolean, takers: readonly Taker[]): boolean {
+  #isTaken(standing: Standing, canRun: boolean, takers: Awaited<ReturnType<Store['takers']>>): boolean {
     if (canRun && (this.#worker.takesUp || this.#worker.attends(standing.conversation))) return true;
     return isTakenBy(standing, takers, this.#parts.processes.status);
   }

@@ -40,6 +40,7 @@ export class Worker {
   readonly #firstLook: Promise<unknown>;
   #settling: Promise<void> | null = null;
   #enlisting: Promise<void> | null = null;
+  #enlistedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
@@ -93,9 +94,9 @@ export class Worker {
     return this.#recovering.has(conversation);
   }
 
-  /** Resolves when that is done. */
-  async recovered(conversation: string): Promise<void> {
-    await this.#recovering.get(conversation);
+  /** Resolves when that is done, or takes long. */
+  recovered(conversation: string): Promise<void> {
+    return withinLimit(this.#recovering.get(conversation));
   }
 
   /**
@@ -168,7 +169,7 @@ export class Worker {
     // `all` finds its own among all.
     const own = claims === 'all' ? [] : this.#wanted.keys();
     const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
-    if (this.takesUp) this.#enlisting ??= this.#enlist();
+    if (this.takesUp) this.#keepListed();
     try {
       for (const wanted of [...own, ...(this.takesUp ? [undefined] : [])]) {
         while (await this.#mayClaim(wanted)) {
@@ -225,11 +226,19 @@ export class Worker {
     return { worker, place: sandboxes.place, agents: [...agents.keys()] };
   }
 
+  /** Claims are tried every second, so this is called often enough. */
+  #keepListed(): void {
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#enlistedAt < ENLIST_MS) return;
+    this.#enlistedAt = now;
+    this.#enlisting = this.#enlist();
+  }
+
   /** Others then know that what they submit is run. Tried again with the next claim when the storage refuses. */
   async #enlist(): Promise<void> {
     const { worker, ...takes } = this.#self();
     await this.#parts.store.enlist({ ...worker, ...takes }).catch((error: unknown) => {
-      this.#enlisting = null;
+      this.#enlistedAt = Number.NEGATIVE_INFINITY;
       if (!isStorageFault(error)) this.#parts.onBug(error, 'listing this process');
     });
   }
@@ -251,9 +260,7 @@ export class Worker {
       if (claim === null) break;
       settling.push(this.#take(claim, true).busy);
     }
-    // Reading an agent's storage may take long. Whoever looks is then told that the turn has not ended.
-    const late = new Promise<void>((resolve) => setTimeout(resolve, SETTLE_MS).unref());
-    await Promise.race([Promise.all(settling), late]);
+    await withinLimit(Promise.all(settling));
   }
 
   /** `settling`: only to end what an earlier holder left; then it is given back. */
@@ -424,11 +431,19 @@ export class Worker {
 
 /** `claims: left`: how long a turn of another process may wait before this one takes it up. */
 const TAKE_UP_MS = 1_000;
+/** How often a process says that it takes up turns. */
+const ENLIST_MS = 60_000;
 /** How long somebody who looks waits for the end of turns that dead processes left. */
 const SETTLE_MS = 10_000;
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;
+
+/** Reading an agent's storage may take long. Whoever looks is then told that the turn has not ended. */
+async function withinLimit(work: Promise<unknown> | undefined): Promise<void> {
+  const late = new Promise<void>((resolve) => setTimeout(resolve, SETTLE_MS).unref());
+  if (work !== undefined) await Promise.race([work, late]);
+}
 
 /** What the caller of a piece of work is told; null: it is a fault of the storage, of the lease, or of this program. */
 function forCaller(error: unknown): ThroughlineError | null {

@@ -23,10 +23,10 @@ export interface LeaseStore {
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
   workers(): Promise<WorkerInfo[]>;
-  /** Lists a worker that takes up whatever it can run, until it is forgotten. May be repeated. */
+  /** Lists a worker that takes up whatever it can run, until it is forgotten. Repeated now and then: it is still there. */
   enlist(taker: Taker): Promise<void>;
-  /** The listed ones. A dead one stays until somebody forgets it. */
-  takers(): Promise<Taker[]>;
+  /** The listed ones. One that is gone may be among them: `quietMs` is the time since it was listed last. */
+  takers(): Promise<(Taker & { readonly quietMs: number })[]>;
   /** Keeps a name of a place for people: the path of its data home. Stores nothing when it is known. */
   namePlace(place: string, name: string): Promise<void>;
   /** Null: none is known. */

@@ -148,7 +148,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     processesOf: access.reading(processesOf),
     forgetWorker: access.writing(forgetWorker),
     enlist: access.writing(enlist),
-    takers: access.reading(takers),
+    takers: () => access.read((db) => takers(db, clock.monotonic())),
     async namePlace(place, name) {
       const known = await access.read((db) => placeName(db, place));
       if (known !== name) await access.write((tx) => namePlace(tx, place, name));

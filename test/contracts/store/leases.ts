@@ -342,11 +342,14 @@ export function leases(world: World): void {
   });
 
   test('who takes up turns is listed with or without a lease, until it is forgotten', async () => {
-    const { store } = world;
+    const { store, site } = world;
     const taker = { ...WORKER, place: 'this-host', agents: [AGENT] };
     await store.enlist(taker);
     await store.enlist({ ...taker, agents: [AGENT, 'other'] });
-    expect(await store.takers()).toEqual([{ ...taker, agents: [AGENT, 'other'] }]);
+    site.pass(7);
+    expect(await store.takers()).toEqual([{ ...taker, agents: [AGENT, 'other'], quietMs: 7 }]);
+    await store.enlist(taker);
+    expect(await store.takers()).toEqual([{ ...taker, quietMs: 0 }]);
     expect(await store.workers()).toEqual([]);
     const { fence } = await begun(store);
     await store.release(fence);

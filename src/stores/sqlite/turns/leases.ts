@@ -113,12 +113,15 @@ export function dropIdleWorker(db: Database, worker: number): void {
 }
 
 export function enlist(tx: Tx, { id, process, place, agents }: Taker): void {
-  tx.db.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents }));
+  tx.db.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
 }
 
-export function takers(db: Database): Taker[] {
+export function takers(db: Database, monotonic: number): (Taker & { quietMs: number })[] {
   const rows = db.all<{ id: string; process: string; takes: string }>(TAKERS);
-  return rows.map(({ id, process, takes }) => ({ id, process: JSON.parse(process), ...JSON.parse(takes) }));
+  return rows.map(({ id, process, takes }) => {
+    const { place, agents, at } = JSON.parse(takes);
+    return { id, process: JSON.parse(process), place, agents, quietMs: monotonic - at };
+  });
 }
 
 export function placeName(db: Database, place: string): string | null {
