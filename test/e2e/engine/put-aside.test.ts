@@ -28,13 +28,14 @@ test('a session that was opened for a turn cancelled meanwhile is closed', async
 test('a session that refused the history is killed before another one is opened', async () => {
   await using home = new BenchHome();
   const double = new Double();
-  const { engine } = await home.open({ agent: double.agent, engine: { maxWarm: 0 } });
+  const { engine } = await home.open({ agent: double.agent });
   const { id } = await engine.ensure({ key: 'chat' });
   for (const text of ['One.', 'Two.', 'Three.']) await ended(engine, (await engine.submit(id, text)).turn);
   const before = double.sessions.length;
   const message = 'This is too long.';
   double.answers.push({ kind: 'failed', code: 'too_long', message, again: false });
-  expect((await ended(engine, (await engine.submit(id, 'Four.')).turn)).state).toBe('completed');
+  const { turn } = await engine.submit(id, 'Four.', { restore: { rung: 'transcript' } });
+  expect((await ended(engine, turn)).state).toBe('completed');
   const [refusing, taking, ...more] = double.sessions.slice(before);
   expect(more).toEqual([]);
   expect(refusing).toMatchObject({ closed: 0, killed: 1 });

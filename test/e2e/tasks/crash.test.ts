@@ -60,7 +60,7 @@ test('a task that was given back is cancelled with the turn that it was in, and 
   const { tasks } = await first.tasks.add({ goal: `/usage 60 1\n/await ${home.path}/go`, gate: 'false' });
   const { id } = only(tasks);
   await closedInTheMiddle(home, first);
-  const second = await home.open();
+  const second = await home.open({}, { takeUp: false });
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued', progress: { turns: 0 } });
   await second.tasks.cancel(id);
   expect(only(await second.tasks.waitFor([id]))).toMatchObject({ state: 'cancelled', progress: { turns: 1 } });
@@ -144,7 +144,7 @@ test('a runner that was closed in good order gives its tasks back at once', asyn
   const { tasks } = await first.tasks.add({ goal: `/await ${home.path}/go` });
   const { id } = only(tasks);
   await closedInTheMiddle(home, first);
-  const second = await home.open();
+  const second = await home.open({}, { takeUp: false });
   expect(await second.tasks.task(id)).toMatchObject({ state: 'queued' });
   await second.tasks.resume();
   const task = only(await second.tasks.waitFor([id]));
