@@ -122,8 +122,14 @@ test('real agents behind ACP: with a key and without', async (context) => {
     out: acp('claude-code', environment()),
     in: acp('claude-code', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
     codex: acp('codex', environment()),
+    key: acp('codex', environment({ OPENAI_API_KEY: 'sk-fake' })),
   });
-  expect(await logins()).toEqual({ out: false, in: true, codex: false });
+  // For Codex a key has to be chosen as the way to log in. It is kept in its home, so this is another one.
+  expect(await logins()).toEqual({ out: false, in: true, codex: false, key: false });
+  const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: join(home.path, 'keyed') };
+  mkdirSync(env.HOME);
+  set({ key: { ...acp('codex', env), options: { agent: 'codex', auth: 'api-key' } } });
+  expect(await logins()).toEqual({ key: true });
 });
 
 test('Claude reports whether it is logged in', async (context) => {

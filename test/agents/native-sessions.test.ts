@@ -12,11 +12,14 @@ const SECRET = 'The codeword is amber.';
 interface Lister {
   readonly settings: (model: Model, root: string) => object;
   readonly needs: (context: TestContext) => void;
+  readonly title: RegExp;
 }
 
 const AGENTS: Readonly<Record<string, Lister>> = {
   'codex-acp': {
     settings: codexAcp,
+    // Its model may have found a title before it was ended.
+    title: /The codeword is amber\.|a-conversation/,
     needs(context) {
       const why = missing('@agentclientprotocol/codex-acp');
       if (why !== null) context.skip(why);
@@ -29,12 +32,13 @@ const AGENTS: Readonly<Record<string, Lister>> = {
       env: claudeEnvironment(model, userHome(root)),
     }),
     needs: claudeOrSkip,
+    title: /The codeword is amber\./,
   },
 };
 
 test.for(Object.entries(AGENTS))(
   '%s lists what it has of a directory, and another data home goes on with it',
-  async ([, { settings, needs }], context) => {
+  async ([, { settings, needs, title }], context) => {
     needs(context);
     const model = await startModel();
     const homes = [new CliHome(), new CliHome()] as const;
@@ -47,9 +51,11 @@ test.for(Object.entries(AGENTS))(
       await first.ok('send', 'chat', SECRET, '--cwd', work);
       const [{ id }] = (await first.show('chat')).sessions;
       expect(await second.lines('sessions', '--agent', 'agent', '--cwd', work)).toEqual([
-        { agent: 'agent', cwd: work, id, title: expect.stringContaining(SECRET), updatedAt: expect.any(Number) },
+        { agent: 'agent', cwd: work, id, title: expect.stringMatching(title), updatedAt: expect.any(Number) },
       ]);
-      expect(await second.ok('sessions', '--agent', 'agent', '--cwd', work)).toMatch(new RegExp(`^${id} .*${SECRET}`));
+      expect(await second.ok('sessions', '--agent', 'agent', '--cwd', work)).toMatch(
+        new RegExp(`^${id} .*(?:${title.source})`),
+      );
       expect(await second.lines('sessions', '--agent', 'agent', '--cwd', other)).toEqual([]);
       const reply = await second.ok('send', 'taken', 'Which codewords have you seen?', '--session', id, '--cwd', work);
       expect(reply).toContain('amber');

@@ -85,7 +85,8 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     formerly: OLD_CODEX_ACP,
     storage: { variable: 'CODEX_HOME', folder: '.codex' },
     variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
-    login: 'run "codex login", or set OPENAI_API_KEY',
+    // The key alone does not log in. Codex keeps it then, as if a person had logged in with it.
+    login: 'run "codex login", or set OPENAI_API_KEY and, in its options, "auth": "api-key"',
     quirks: CODEX_QUIRKS,
     install: CODEX_INSTALL,
   },
