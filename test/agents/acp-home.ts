@@ -7,8 +7,11 @@ export type MakeSettings = (model: Model, root: string) => object;
 
 export class AcpHome extends AgentHome {
   /** The first agent is the default one. */
-  static async make(agents: Readonly<Record<string, MakeSettings>>): Promise<AcpHome> {
-    return new AcpHome(await startModel(), agents);
+  static async make(
+    agents: Readonly<Record<string, MakeSettings>>,
+    model: Parameters<typeof startModel>[0] = {},
+  ): Promise<AcpHome> {
+    return new AcpHome(await startModel(model), agents);
   }
 
   private constructor(model: Model, agents: Readonly<Record<string, MakeSettings>>) {

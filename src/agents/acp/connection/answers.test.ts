@@ -39,6 +39,7 @@ describe('why an agent did not open a session', () => {
 describe('how a prompt ended when the agent answered with an error', () => {
   test.each([
     ['Internal error: Prompt is too long', undefined, 'too_long'],
+    ['Internal error: Input exceeds the maximum length of 1048576 characters.', undefined, 'too_long'],
     ['Internal error', { message: '…', codex_error_info: 'context_window_exceeded' }, 'too_long'],
     ['Internal error', { message: "Codex ran out of room in the model's context window." }, 'too_long'],
     ['Internal error: API Error: 529 overloaded', undefined, 'agent_failed'],

@@ -18,7 +18,7 @@ const SAYS_NOT_FOUND =
   /not found|no (?:such |conversation|session|\w+ found (?:for|with) .*\bid\b)|does(?: not|n't) (?:exist|match any)|(?:unknown|invalid) (?:session|uuid)|not a uuid|unable to (?:find|load)/i;
 const SAYS_LOCKED = /\block(?:ed)?\b|already (?:open|active|running|loaded|in use)|in use by|another process|busy/i;
 const SAYS_TOO_LONG =
-  /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the .*tokens/i;
+  /context[ _-]?(?:window|length)|too long|too large|maximum context|token limit|exceeds? the (?:maximum length|.*tokens)/i;
 const SAYS_LOGGED_OUT = /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in required)/i;
 
 /** The agent answers, but cannot do what the settings ask for. */
