@@ -1,7 +1,13 @@
 /** What a line of a prompt tells the stand-in to do: see the table in docs/stand-in-model.md. */
 export type Directive =
   | { readonly kind: 'say'; readonly text: string }
-  | { readonly kind: 'stream'; readonly chunks: number; readonly ms: number }
+  | {
+      readonly kind: 'stream';
+      readonly chunks: number;
+      readonly ms: number;
+      readonly times: number;
+      readonly line: string;
+    }
   | { readonly kind: 'tool'; readonly name: string; readonly input: unknown; readonly always: boolean }
   | { readonly kind: 'slow'; readonly ms: number; readonly times: number; readonly line: string }
   | { readonly kind: 'fail'; readonly status: number; readonly times: number; readonly line: string }
@@ -28,7 +34,10 @@ const times = (given: string | undefined) => (given === undefined ? Number.POSIT
 
 const GRAMMAR: readonly (readonly [RegExp, (parts: (string | undefined)[], line: string) => Directive | null])[] = [
   [/^say (.*)$/, ([text = '']) => ({ kind: 'say', text })],
-  [/^stream (\d+) (\d+) ?ms$/, ([chunks, ms]) => ({ kind: 'stream', chunks: Number(chunks), ms: Number(ms) })],
+  [
+    new RegExp(`^stream (\\d+) (\\d+) ?ms${TIMES}$`),
+    ([chunks, ms, n], line) => ({ kind: 'stream', chunks: Number(chunks), ms: Number(ms), times: times(n), line }),
+  ],
   [/^tool(!?) (\S+)(?: (.*))?$/, ([always, name = '', input = '{}']) => tool(name, input, always === '!')],
   [
     new RegExp(`^slow (\\d+) ?ms${TIMES}$`),

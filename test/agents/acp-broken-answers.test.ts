@@ -27,6 +27,11 @@ describe.each([
       one.kind === 'turn.update' && one.turnId === turn.id ? [one.payload.update.sessionUpdate] : [],
     );
     expect(updates.filter((kind) => kind === '_throughline/retracted')).toHaveLength(1);
+    // The second try need not begin like the first one.
+    const other = await chat.ask(
+      'model: stream 8 300ms 1 times\nmodel: say Another answer.\nmodel: break 1 times #other',
+    );
+    expect(other.reply).toBe('Another answer.');
     // What came before it in the turn stays.
     const later = await chat.ask(`model: say Before.\n${command('echo done')}\n${BROKEN} #later`);
     expect(later.reply).toBe(`Before.\n\n${WHOLE}`);

@@ -114,6 +114,15 @@ test('slow waits, and stream sends its pieces one by one', async () => {
   expect(pieces).toEqual(['chunk 1 ', 'chunk 2 ', 'chunk 3 ', 'chunk 4 ']);
 });
 
+test('stream "1 times" is left out the second time', async () => {
+  const prompt = messages(user('model: stream 2 1ms 1 times\nmodel: say Then this.'));
+  const said = async () => {
+    const { events } = await stream(model.current, '/v1/messages', prompt);
+    return events.map(({ data }) => data.delta?.text ?? '').join('');
+  };
+  expect([await said(), await said()]).toEqual(['chunk 1 chunk 2 Then this.', 'Then this.']);
+});
+
 describe('break', () => {
   const prompt = messages(user('model: stream 4 1ms\nmodel: break 1 times'));
 
