@@ -1,7 +1,7 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ended, event } from '../../e2e/support/conversations.ts';
+import { ended, event, until } from '../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
 
 export function inATurn(adapter: ClaudeAdapter): void {
@@ -91,6 +91,25 @@ export function inATurn(adapter: ClaudeAdapter): void {
     await chat.ask(prompt); // not asked again
     expect(existsSync(file)).toBe(true);
     expect(existsSync(join(cwd, '.claude'))).toBe(false);
+  });
+
+  test('a limit ends a turn: of a tool that never ends, and of spending', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    const cwd = home.directory('work');
+    const stuck = tl.conversation('stuck', { cwd });
+    const { turn } = await stuck.send(bash('echo $$ > pid; exec sleep 600'), { limits: { stallSeconds: 5 } }).accepted;
+    expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
+    const pid = readFileSync(join(cwd, 'pid'), 'utf8').trim();
+    await until('the tool has ended', () => !existsSync(`/proc/${pid}`));
+    expect((await stuck.ask(FIRST)).turn.state).toBe('completed');
+    // Every request to the model is thousands of tokens: the first one spends the limit, and the second is never answered.
+    const chat = tl.conversation('spent', { cwd, limitPerDay: '500 tokens' });
+    const two = [bash('echo first >> said'), 'model: slow 60000ms', bash('echo second >> said')].join('\n');
+    const spent = await ended(tl.engine, (await chat.send(two).accepted).turn);
+    expect(spent).toMatchObject({ state: 'interrupted', failure: { code: 'over_budget' } });
+    expect(readFileSync(join(cwd, 'said'), 'utf8')).toBe('first\n');
+    await expect(chat.ask(FIRST)).rejects.toMatchObject({ code: 'over_budget' });
   });
 
   test('nothing is sent when Claude could not write its transcript', async () => {
