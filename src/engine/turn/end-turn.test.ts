@@ -146,6 +146,9 @@ describe('what ends a turn', () => {
     [{ code: 'interrupted', message: '' }, true, 'interrupted'],
     [{ code: 'agent_failed', message: '' }, true, 'failed'],
     [{ code: 'agent_died', message: '' }, false, 'interrupted'],
+    [{ code: 'timed_out', message: '' }, true, 'interrupted'],
+    [{ code: 'stalled', message: '' }, true, 'interrupted'],
+    [{ code: 'over_budget', message: '' }, true, 'interrupted'],
   ] as const)('%j, seen to its end: %s, is called %s', (failure, seen, outcome) => {
     expect(outcomeOf(failure, seen)).toBe(outcome);
   });

@@ -54,6 +54,14 @@ test('signs of life keep a turn alive, however long it takes; each silence is sa
   expect((await stalls(tl.engine)).length).toBeGreaterThan(1);
 });
 
+test('an agent that answers in a replay lives', async () => {
+  await using home = new Home();
+  const tl = await warm(home);
+  await run(tl.engine, 'chat', '/stream 5 1000');
+  const options = { restore: { rung: 'replay' }, limits: { stallSeconds: 3 } } as const;
+  expect((await run(tl.engine, 'chat', 'Go on.', options)).receipt).toMatchObject({ rung: 'replay', proof: 'proved' });
+});
+
 test('a silent tool is named, and ended as well', async () => {
   await using home = new Home({ scripted: { cancelGraceMs: 100 } });
   const tl = await warm(home);
@@ -75,6 +83,15 @@ test('the time in which a question waits counts for nothing', async () => {
   await tl.engine.answer(asked.payload.permissionId, 'allow');
   expect((await ended(tl.engine, turn)).state).toBe('completed');
   expect(await stalls(tl.engine)).toEqual([]);
+});
+
+test('after the answer the limits hold again', async () => {
+  await using home = new Home({ scripted: { cancelGraceMs: 100 } });
+  const tl = await warm(home);
+  const { turn } = await tl.engine.submit('chat', '/ask May I?\n/hang!', { limits: { stallSeconds: 1 } });
+  const asked = await event(tl.engine, 'chat', 'permission.asked');
+  await tl.engine.answer(asked.payload.permissionId, 'allow');
+  expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
 });
 
 test('a turn whose time is over before its prompt left has failed, and nothing was sent', async () => {
