@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
@@ -186,4 +187,40 @@ test('what nobody could read of an adopted session is unknown to every other ses
     proof: 'counted',
   });
   await expectSound(engine, 'chat');
+});
+
+test('ten thousand turns are imported once, also when the process that does it is killed', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const id = await natives.session('amber');
+  const line = (n: number, what: object) => ({
+    uuid: `u${n}`,
+    parent: n === 1 ? null : `u${n - 1}`,
+    n,
+    at: n,
+    ...what,
+  });
+  const said = (text: string) => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+  const lines = Array.from({ length: 20_000 }, (_, i) =>
+    i % 2 === 0
+      ? line(i + 1, { role: 'user', text: `The codeword is word${i / 2 + 1}.` })
+      : line(i + 1, { role: 'agent', update: said(`Noted: ${'x'.repeat(200)}`) }),
+  );
+  writeFileSync(join(natives.dir, `${id}.jsonl`), lines.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const imported = () => home.query<{ n: number }>('SELECT count(*) AS n FROM turns WHERE imported = 1')[0]?.n;
+  const asked = { session: id, requestId: 'once', permissions: 'deny' } as const;
+  for (const ms of [50, 200]) {
+    const host = await home.host();
+    await host.engine.ensure({ key: 'chat' });
+    const submitting = host.engine.submit('chat', WHICH, asked).catch(() => null);
+    await Promise.race([submitting, new Promise((resolve) => setTimeout(resolve, ms))]);
+    await host.kill();
+    expect([0, 10_000]).toContain(imported());
+  }
+  const { engine } = await home.open();
+  const { turn } = await engine.submit('chat', WHICH, asked);
+  expect(turn.n).toBe(10_001);
+  await ended(engine, turn);
+  expect(imported()).toBe(10_000);
+  expect(await engine.conversation('chat')).toMatchObject({ head: 10_001, historyCount: 10_001 });
 });
