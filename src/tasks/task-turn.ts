@@ -77,7 +77,15 @@ async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<T
 }
 
 /** Causes that lie with the caller's settings or the agents. Everything else is a storage fault or a bug. */
-const REFUSALS = new Set(['invalid', 'refused', 'conflict', 'not_found', 'agent_unavailable', 'over_budget']);
+const REFUSALS = new Set([
+  'invalid',
+  'refused',
+  'conflict',
+  'not_found',
+  'agent_unavailable',
+  'session_locked',
+  'over_budget',
+]);
 
 export function isRefusal(error: unknown): error is ThroughlineError {
   return error instanceof ThroughlineError && REFUSALS.has(error.code);
