@@ -87,6 +87,20 @@ test('a turn that was taken up and not sent yet is given back when its process c
   });
 });
 
+test('a task of a killed process is continued by the next one that opens the data home, unless that takes nothing up', async () => {
+  await using home = new Home();
+  const host = await home.host({ maxRunning: 0 });
+  const { tasks } = await host.tasks.add({ tasks: [{ goal: 'Hello.', gate: 'true' }] });
+  const ids = tasks.map(({ id }) => id);
+  await until('it is taken up', async () => (await host.tasks.task(ids[0] ?? '')).state === 'running');
+  await host.kill();
+  const reader = await home.open({}, { takeUp: false });
+  await reader.conversation('another').ask('Hello.');
+  expect((await reader.tasks.task(ids[0] ?? '')).state).not.toBe('done');
+  const tl = await home.open();
+  expect(await tl.tasks.waitFor(ids)).toMatchObject([{ state: 'done' }]);
+});
+
 test('of two living processes each runs what it has submitted itself', async () => {
   await using home = new Home();
   const [one, two] = await Promise.all([home.host(), home.host()]);
