@@ -9,6 +9,13 @@ const RECALL = 'Which codewords have you seen?';
 
 test.for([
   { name: 'repeats it after its answer', program: ['late'], policy: 'required', imported: 2, unknownBefore: null },
+  {
+    name: 'repeats half of it after its answer',
+    program: ['honest', '{"load":"half late"}'],
+    policy: 'required',
+    imported: 2,
+    unknownBefore: null,
+  },
   { name: 'only resumes', program: ['without-load', '{"resume":true}'], policy: 'auto', imported: 0, unknownBefore: 1 },
 ] as const)('a session of an agent that $name', async ({ program, policy, imported, unknownBefore }) => {
   const model = await startModel();

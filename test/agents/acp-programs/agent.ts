@@ -20,7 +20,17 @@ export interface Behaviour {
   readonly name: string;
   readonly version?: string;
   /** What `session/load` does; left out: there is none. */
-  readonly load?: 'honest' | 'late' | 'empty' | 'wrong' | 'truncated' | 'words' | 'silent' | 'dies' | 'leaves';
+  readonly load?:
+    | 'honest'
+    | 'late'
+    | 'half late'
+    | 'empty'
+    | 'wrong'
+    | 'truncated'
+    | 'words'
+    | 'silent'
+    | 'dies'
+    | 'leaves';
   /** Opens a session again without repeating it. */
   readonly resume?: boolean;
   /** The ids of the sessions that it lists, in any directory; left out: it lists none. */
@@ -105,9 +115,13 @@ export function runAgent(behaviour: Behaviour): void {
         mode: 'usual',
         abort: null,
       });
-      const replaying = () => replay(params.sessionId, said, tell);
+      const replaying = (messages = said) => replay(params.sessionId, messages, tell);
       if (behaviour.load === 'late') setTimeout(replaying, 150);
-      else await replaying();
+      else if (behaviour.load === 'half late') {
+        const half = Math.ceil(said.length / 4) * 2;
+        await replaying(said.slice(0, half));
+        setTimeout(() => replaying(said.slice(half)), 100);
+      } else await replaying();
       return { modes };
     })
     .onRequest('session/resume', ({ params: { sessionId: id, cwd } }) => {
