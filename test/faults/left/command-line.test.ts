@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
+import { serveProcess } from '../../e2e/http/support/served-process.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -143,10 +144,15 @@ test('a question of a command that was killed is not listed any more, and its tu
   expect(states()).toEqual(['interrupted']);
 });
 
-test('with one store and two data homes: what belongs to the other one is refused, and shown as that', async () => {
+/** One store for two data homes; returns how a command is started at the other one. */
+function withTwoHomes() {
   const shared = { ...JSON.parse(readFileSync(home.config, 'utf8')), store: `sqlite:${join(home.path, 'shared.db')}` };
   writeFileSync(home.config, JSON.stringify(shared));
-  const other = { env: { THROUGHLINE_HOME: join(home.path, 'other') } };
+  return { env: { THROUGHLINE_HOME: join(home.path, 'other') } };
+}
+
+test('with one store and two data homes: what belongs to the other one is refused, and shown as that', async () => {
+  const other = withTwoHomes();
   const first = home.start(['send', 'notes', ENDLESS]);
   await first.until('stdout', /chunk 2 /);
   await kill(first);
@@ -158,4 +164,20 @@ test('with one store and two data homes: what belongs to the other one is refuse
     expect((await home.start(args, other).ended).stdout, args.join(' ')).toContain(`Turn 1 ${where}`);
   }
   expect(await home.ok('send', 'notes', 'Hello.')).toContain('Noted');
+});
+
+test('with one store and two data homes: who waits for the server of the other one is told when it is gone', async () => {
+  const other = withTwoHomes();
+  const server = await serveProcess(home);
+  const first = home.start(['send', 'notes', ENDLESS]);
+  await first.until('stdout', /chunk 2 /);
+  const waiting = home.start(['send', 'notes', 'Hello.'], other);
+  await waiting.until('stderr', /Waiting: process \d+ holds the conversation/);
+  await kill(server.running, first);
+  await waiting.until('stderr', /Waiting: Turn \d runs only at the data home \S+, and no process takes it up there\./);
+
+  const next = await serveProcess(home);
+  expect(await waiting.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Noted: Hello.') });
+  next.running.kill('SIGTERM');
+  await next.running.ended;
 });

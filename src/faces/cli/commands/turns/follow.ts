@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { EventKind } from '../../../../core/event.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
@@ -12,6 +11,7 @@ import { RECOVERED, receiptLine, stalledLine, strandedLine, turns } from '../../
 import { styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
 import { oneLine } from '../../terminal-text.ts';
+import { watchStranded } from './watch-turn.ts';
 
 interface FollowFlags {
   readonly after: number;
@@ -31,6 +31,9 @@ export function define(command: Command, cli: Cli): void {
     examples: ['throughline follow notes', 'throughline follow notes --after 42 --until-idle --json'],
   });
 }
+
+/** How often we look whether anybody runs the open turns. */
+const LOOK_MS = 1_000;
 
 async function follow(key: string, { after, untilIdle }: FollowFlags, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
@@ -54,7 +57,8 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
       output.failure({ code: 'interrupted', message: `Stopped before the conversation was idle. ${message}`, hint });
       leave(EXIT.interrupted);
     };
-    void watchStranded(engine, id, over.signal, onStranded);
+    const look = async () => (await engine.summary(id)).stranded;
+    void watchStranded(look, { everyMs: LOOK_MS, signal: over.signal }, onStranded);
     try {
       let last = untilIdle ? await lastWhenIdle(engine, id) : null;
       if (last !== null && after >= last) return DONE;
@@ -72,33 +76,6 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
       stopListening();
     }
   });
-}
-
-/** How often we look whether anybody runs the open turns. */
-const LOOK_MS = 1_000;
-
-/** Calls back once for every reason why nobody runs the open turns: when it was so twice, as another process may just begin. */
-async function watchStranded(
-  engine: Engine,
-  id: string,
-  signal: AbortSignal,
-  onStranded: (stranded: Stranded) => void,
-): Promise<void> {
-  let [before, told]: (string | null)[] = [null, null];
-  while (!signal.aborted) {
-    // Whatever keeps us from looking, the stream of events meets it too, and says so.
-    const stranded = await engine.summary(id).then(
-      (summary) => summary.stranded,
-      () => null,
-    );
-    const now = stranded?.message ?? null;
-    if (stranded !== null && now === before && now !== told && !signal.aborted) {
-      told = now;
-      onStranded(stranded);
-    }
-    before = now;
-    await delay(LOOK_MS, undefined, { signal, ref: false }).catch(() => {});
-  }
 }
 
 /** The number of the last event; null: a turn is open, so more will come. */

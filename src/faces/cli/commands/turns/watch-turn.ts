@@ -3,6 +3,7 @@ import { failureOf, lostSightOf, ThroughlineError } from '../../../../core/error
 import { processLabel } from '../../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
+import type { Stranded } from '../../../../core/turn/standing.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine, Submitted } from '../../../../ports/engine.ts';
 import type { Cli } from '../../cli.ts';
@@ -88,13 +89,48 @@ interface Source {
 
 /** Events until we leave. An engine that was closed because we leave is no error. */
 async function* events(source: Source, turn: PublicTurn, cli: Cli, signal: AbortSignal): AsyncGenerator<PublicEvent> {
+  const over = new AbortController();
+  const note = (stranded: Stranded) => cli.output.note(`Waiting: ${oneLine(strandedLine(stranded))}`);
+  void watchStranded(lookAt(source.engine, turn), { everyMs: LOOK_MS, signal: over.signal }, note);
   try {
     yield* followed(source, turn, signal);
   } catch (error) {
+    over.abort();
     const code = error instanceof ThroughlineError ? error.code : null;
     if (code === 'closed') return;
     if (code !== 'unreachable') throw error;
     yield* afterLoss(error as ThroughlineError, source, turn, cli, signal);
+  } finally {
+    over.abort();
+  }
+}
+
+/** How often we look whether anybody runs the turn: seldom while a server may run it, often when it is gone. */
+const LOOK_MS = 5_000;
+const LOOK_AFTER_LOSS_MS = 1_000;
+
+const lookAt = (engine: Engine, turn: PublicTurn) => async () => (await engine.turn(turn.id)).stranded;
+
+/**
+ * Looks again and again, and calls back once for every reason why nobody runs what is open: when it was so twice, as another
+ * process may just begin.
+ */
+export async function watchStranded(
+  look: () => Promise<Stranded | null>,
+  { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal },
+  onStranded: (stranded: Stranded) => void,
+): Promise<void> {
+  let [before, told]: (string | null)[] = [null, null];
+  while (!signal.aborted) {
+    // Whatever keeps us from looking, the stream of events meets it too, and says so.
+    const stranded = await look().catch(() => null);
+    const now = stranded?.message ?? null;
+    if (stranded !== null && now === before && now !== told && !signal.aborted) {
+      told = now;
+      onStranded(stranded);
+    }
+    before = now;
+    await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
 
@@ -107,7 +143,7 @@ async function* followed(source: Source, { conversationId }: PublicTurn, signal:
 
 /**
  * The server was away for too long. If the data home is on this machine, this process looks what has become of the turn. A turn that
- * has ended, or that another process runs, is shown to its end; of any other one it says what can be done.
+ * has ended, or that another process runs, is shown to its end; of one that nobody runs, or no longer, it says what can be done.
  */
 async function* afterLoss(
   lost: ThroughlineError,
@@ -119,13 +155,24 @@ async function* afterLoss(
   const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
   const engine = await parts.open({ ...options, onTrouble }).catch(() => null);
   if (engine === null) throw lostSightOf(lost, turn);
+  const over = new AbortController();
+  let nobody: Stranded | null = null;
+  const leave = (stranded: Stranded) => {
+    nobody = stranded;
+    over.abort();
+  };
   try {
-    const { stranded } = await engine.turn(turn.id);
-    if (stranded !== null) throw lostSightOf(lost, turn, strandedLine(stranded));
-    output.note(`${lost.message} Looking at the data home itself.`);
-    source.engine = engine;
-    yield* followed(source, turn, signal);
+    nobody = await lookAt(engine, turn)();
+    if (nobody === null) {
+      output.note(`${lost.message} Looking at the data home itself.`);
+      source.engine = engine;
+      // Who runs it now may leave it: another command that only brings an earlier turn to its end, for example.
+      void watchStranded(lookAt(engine, turn), { everyMs: LOOK_AFTER_LOSS_MS, signal: over.signal }, leave);
+      yield* followed(source, turn, AbortSignal.any([signal, over.signal]));
+    }
+    if (nobody !== null) throw lostSightOf(lost, turn, strandedLine(nobody));
   } finally {
+    over.abort();
     await engine.close();
   }
 }
@@ -141,8 +188,7 @@ function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () =
 }
 
 async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
-  const { lock, stranded } = await engine.summary(turn.conversationId);
-  if (stranded !== null) output.note(`Waiting: ${oneLine(strandedLine(stranded))}`);
-  else if (lock !== null && lock.holder !== processLabel(process.pid))
+  const { lock } = await engine.summary(turn.conversationId);
+  if (lock !== null && lock.holder !== processLabel(process.pid))
     output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
 }
