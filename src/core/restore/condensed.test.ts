@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allCondensed, condensedTo, condensedWhenOpened, turnCounts } from './condensed.ts';
+import { allCondensed, condensedTo, condensedWhenOpened, condensedWhenTold, turnCounts } from './condensed.ts';
 
 test('an agent that condenses before it answers keeps the prompt; one that condenses later does not', () => {
   expect(condensedTo(5, null)).toBeNull();
@@ -17,6 +17,15 @@ test.each([
   ['the repeated history has no summary, but the agent said that it made one', { condensedTo: 5, watermark: 6 }, 0, 5],
 ] as const)('opening again: %s', (_, known, shown, result) => {
   expect(condensedWhenOpened(known, shown)).toBe(result);
+});
+
+test.each([
+  ['nothing is condensed', { condensedTo: 0, watermark: 5 }, 3, 9, 0],
+  ['everything fits', { condensedTo: 3, watermark: 5 }, 0, 6, 3],
+  ['turns 6 to 8 are left out', { condensedTo: 3, watermark: 5 }, 3, 9, 8],
+  ['a condensed turn that did not complete is told again', { condensedTo: 6, watermark: 5 }, 0, 6, 5],
+] as const)('telling what is missing: %s', (_, known, dropped, told, result) => {
+  expect(condensedWhenTold(known, dropped, told)).toBe(result);
 });
 
 test.each([

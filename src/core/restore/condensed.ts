@@ -25,6 +25,21 @@ export function condensedWhenOpened(
   return known.condensedTo > 0 ? known.condensedTo : known.watermark;
 }
 
+/**
+ * The last condensed turn of a session that is told of the turns after its watermark. `dropped`: how many of them it is not told;
+ * `told`: the first that it is, or the one after all of them. A session only counts the turns that it lacks. So that none of these is
+ * taken for one before the summary, all that it has up to the last of them counts as condensed.
+ */
+export function condensedWhenTold(
+  known: { readonly condensedTo: number; readonly watermark: number },
+  dropped: number,
+  told: number,
+): number {
+  // What it is told anew is not condensed.
+  const last = Math.min(known.condensedTo, known.watermark);
+  return last > 0 && dropped > 0 ? told - 1 : last;
+}
+
 /** Every turn of the history is counted once. */
 export interface TurnCounts {
   readonly carried: number;

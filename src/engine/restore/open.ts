@@ -6,7 +6,7 @@ import { isUsable, type Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
 import { notNew } from '../worker/held.ts';
-import { inLineage, type OpenResult, type RestoreRequest, type StepFailure } from './request.ts';
+import { inLineage, type OpenResult, type OpenSession, type RestoreRequest, type StepFailure } from './request.ts';
 import { toldTo } from './told.ts';
 
 /*
@@ -69,19 +69,22 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
     await opened.session.close();
     return { failure: 'nothing proves that it still has the context' };
   }
-  const condensedTo = await noteCondensed(row, opened, request);
+  const condensedTo = await noteCondensed(row, condensedWhenOpened(row, opened.condensed), request);
   const same = { ...inLineage(row), condensedTo, position, session: opened.session, unsettled: row !== recorded };
   const moved = opened.session.id !== null && opened.session.id !== row.id;
   return { open: moved ? { ...same, ref: null, origin: 'rotated', parent: row.ref, mirrored: 0 } : same, proof };
 }
 
-/** What opening shows of the agent's own summary is written into the lineage. */
-async function noteCondensed(row: Session, opened: Opened & { ok: true }, { held }: RestoreRequest): Promise<number> {
-  const condensedTo = condensedWhenOpened(row, opened.condensed);
-  if (condensedTo !== row.condensedTo) {
+/** What is found out of the agent's own summary is written into the lineage. */
+export async function noteCondensed(
+  known: Pick<OpenSession, 'ref' | 'condensedTo'>,
+  condensedTo: number,
+  { held }: RestoreRequest,
+): Promise<number> {
+  if (condensedTo !== known.condensedTo && known.ref !== null) {
     const reason =
       condensedTo === 0 ? 'its agent has all of it again' : `its agent has turns up to ${condensedTo} as a summary`;
-    await held.lease.write({ write: 'change-session', ref: row.ref, change: { condensedTo }, reason });
+    await held.lease.write({ write: 'change-session', ref: known.ref, change: { condensedTo }, reason });
   }
   return condensedTo;
 }

@@ -1,6 +1,6 @@
 import type { Failure } from '../../core/errors.ts';
 import { unknownBefore } from '../../core/restore/adopted.ts';
-import { type TurnCounts, turnCounts } from '../../core/restore/condensed.ts';
+import { condensedWhenTold, type TurnCounts, turnCounts } from '../../core/restore/condensed.ts';
 import type { Plan, Step } from '../../core/restore/continuity.ts';
 import {
   addOmissions,
@@ -13,7 +13,7 @@ import {
 import type { ReceiptRung, Rung } from '../../core/restore/restore-settings.ts';
 import type { Held } from '../worker/held.ts';
 import { deliverBlock, progress } from './deliver.ts';
-import { markUnusable, openAdopted, openLive, openNew, openResumed } from './open.ts';
+import { markUnusable, noteCondensed, openAdopted, openLive, openNew, openResumed } from './open.ts';
 import { planFor } from './plan.ts';
 import { openRehydrated } from './rehydrate.ts';
 import { replay } from './replay.ts';
@@ -112,14 +112,22 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     progress(rung, restored, restored, request).catch(() => {});
   }
   const omitted = addOmissions(open.omitted, given.omitted);
+  const condensedTo = await condensedAfter(step, open, given, request);
   const session = given.session ?? open.session;
   // A replay has moved the session on: what it said there is no part of the turn that follows.
   const position = step.deliver.what === 'prompts' ? await session.position() : open.position;
   return {
-    open: { ...open, session, position, dropped, omitted, parent: given.parent ?? open.parent },
+    open: { ...open, session, position, dropped, omitted, condensedTo, parent: given.parent ?? open.parent },
     given: { ...given, unsettled: given.unsettled || open.unsettled === true },
     proof,
   };
+}
+
+/** The last condensed turn of a session that was given what it lacks. What an adopted one is given comes before its own turns. */
+async function condensedAfter(step: Step, open: OpenSession, given: Delivered, request: RestoreRequest) {
+  const dropped = 'except' in step.deliver ? 0 : given.dropped;
+  const condensedTo = condensedWhenTold(open, dropped, given.sent?.from ?? request.held.conversation.head + 1);
+  return condensedTo > open.condensedTo ? noteCondensed(open, condensedTo, request) : condensedTo;
 }
 
 /** The rung of a step that starts a process for a history; null: the process lives, or there is no history to restore. */
@@ -216,11 +224,10 @@ interface Went {
   readonly omitted: Omissions;
 }
 
-/** How much of the history an opened session has, as it stands before the prompt. What it is told anew is not condensed. */
-async function countsOf({ condensedTo, watermark, dropped }: OpenSession, held: Held): Promise<TurnCounts> {
+/** How much of the history an opened session has, as it stands before the prompt. */
+async function countsOf({ condensedTo, dropped }: OpenSession, held: Held): Promise<TurnCounts> {
   const { owner, id, historyCount } = held.conversation;
-  const last = Math.min(condensedTo, watermark);
-  const since = last === 0 ? historyCount : await held.parts.store.countRecordsAfter(owner, id, last);
+  const since = condensedTo === 0 ? historyCount : await held.parts.store.countRecordsAfter(owner, id, condensedTo);
   return turnCounts(historyCount, dropped, historyCount - since);
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { RestoreOverride } from '../../../src/core/restore/restore-settings.ts';
 import { ended, event, known, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -8,9 +9,9 @@ const WORDS = ['amber', 'birch', 'cedar'];
 const counts = (carried: number, condensed: number, dropped = 0) => ({ carried, condensed, dropped });
 
 /** A conversation of three turns, and a fourth in which the agent condenses before it answers. */
-async function condensed(home: Home) {
+async function condensed(home: Home, restore: RestoreOverride = {}) {
   const tl = await home.open();
-  const chat = tl.conversation('chat', { agent: 'a' });
+  const chat = tl.conversation('chat', { agent: 'a', restore });
   for (const word of WORDS) await chat.ask(`The codeword is ${word}.`);
   const { receipt } = await chat.ask('/condense\n/say Done.');
   return { tl, chat, receipt };
@@ -55,6 +56,17 @@ test('neither a fork nor another agent has to do with the summary', async () => 
   expect((await tl.conversation('fork').ask('Hello.')).receipt).toMatchObject({ rung: 'transcript', ...counts(5, 0) });
   // Back at the first agent: what it missed is told to it anew.
   expect((await chat.ask('Hello.', { agent: 'a' })).receipt).toMatchObject(counts(2, 3));
+});
+
+test('what a budget leaves out after the summary is not taken for a part of the summary', async () => {
+  await using home = new Home({ a: {}, b: {} });
+  const { chat } = await condensed(home, { lastTurns: 1 });
+  for (const word of ['dune', 'ember', 'flint', 'gorse']) await chat.ask(`The codeword is ${word}.`, { agent: 'b' });
+  const { receipt, reply } = await chat.ask(WHICH, { agent: 'a' });
+  expect(known(reply)).toEqual([...WORDS, 'gorse']);
+  // Of eight turns: three are condensed, and three were left out. The turn between them counts as condensed, too.
+  expect(receipt).toMatchObject({ rung: 'live', ...counts(1, 4, 3) });
+  expect((await chat.ask('Hello.', { agent: 'a' })).receipt).toMatchObject({ rung: 'live', ...counts(2, 4, 3) });
 });
 
 test('a summary that was made in a turn which failed is not forgotten', async () => {
