@@ -46,6 +46,16 @@ test.each([
     [['ask', 'a'], ['say', 'A'], ['condense'], ['ask', 'b']],
     { condensed: 1, unknownBefore: false },
   ],
+  [
+    'in the middle of a turn, which goes on',
+    [['ask', 'a'], ['say', 'A'], ['ask', 'b'], ['say', 'B'], ['condense'], ['say', '!']],
+    { condensed: 2, unknownBefore: false, turns: [expect.anything(), ['b', 'B!', 'completed']] },
+  ],
+  [
+    'before the answer',
+    [['ask', 'a'], ['say', 'A'], ['ask', 'b'], ['condense'], ['say', 'B']],
+    { condensed: 1, unknownBefore: false, turns: [expect.anything(), ['b', 'B', 'completed']] },
+  ],
   ['without them', [['condense'], ['ask', 'b']], { condensed: 0, unknownBefore: true }],
 ] as const)('a summary %s', (_, steps, expected) => {
   expect(built(...steps)).toMatchObject(expected);

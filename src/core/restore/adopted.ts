@@ -81,10 +81,13 @@ export class HistoryBuilder {
     if (this.#open !== null) this.#open.stopped = true;
   }
 
-  /** The agent replaced what was said before by its own summary. If nothing of it was told here, it cannot be read any more. */
+  /**
+   * The agent replaced what was said before by its own summary. If nothing of it was told here, it cannot be read any more. The turn
+   * in which that happens goes on; if it had begun to answer, the summary is of that, too.
+   */
   condensed(): void {
-    this.#close();
-    this.#condensed = this.#turns.length;
+    const begun = this.#open !== null && this.#open.parts.parts().length > 0;
+    this.#condensed = this.#turns.length + (begun ? 1 : 0);
     if (this.#condensed === 0) this.#unknownBefore = true;
   }
 

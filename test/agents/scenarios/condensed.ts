@@ -88,4 +88,20 @@ export function condensed(adapter: ClaudeAdapter, claude: InstalledClaude): void
     const again = (await home.open()).conversation('chat');
     expect((await again.ask('Hello.')).receipt).toMatchObject({ rung: 'resume', ...counts(3, 2) });
   });
+
+  test('a session that Claude condensed in the middle of a turn is adopted with all of its answers', async () => {
+    await using home = await ClaudeHome.make(adapter, SETTINGS);
+    const cwd = home.directory('work');
+    const id = randomUUID();
+    const theirs = (...args: string[]) => runClaude(claude, args, { cwd, env: home.env });
+    await theirs('--session-id', id, codeword('amber'));
+    for (const word of ['birch', 'cedar', 'dune']) await theirs('--resume', id, `${codeword(word)}${LONG}`);
+    const tl = await home.open();
+    const chat = tl.conversation('chat', { cwd });
+    const { receipt } = await chat.ask(QUESTION, { session: id });
+    expect(receipt.condensed).toBeGreaterThan(0);
+    const { turns } = await chat.show();
+    expect(turns.map(({ state }) => state)).toEqual(Array.from({ length: 5 }, () => 'completed'));
+    for (const { reply } of turns) expect(reply).toMatch(/\S/);
+  });
 }

@@ -110,6 +110,39 @@ test('what was said before a compaction is still there, and known as condensed',
   expect(await read()).toMatchObject({ condensed: 0, unknownBefore: true, turns: [{ reply: '2' }] });
 });
 
+test('a turn in the middle of which Claude condensed has all of its answer', async () => {
+  const boundary = { type: 'system', subtype: 'compact_boundary', uuid: 'c', parentUuid: null, timestamp: at() };
+  write(
+    user('p1', null, 'One'),
+    answer('a1', 'p1', text('1')),
+    user('p2', 'a1', 'Two'),
+    answer('b1', 'p2', call('t1')),
+    result('r1', 'b1', 't1'),
+    { ...boundary, logicalParentUuid: 'r1' },
+    user('s', 'c', 'This session is being continued', { isCompactSummary: true }),
+    answer('d1', 's', call('t2')),
+    result('r2', 'd1', 't2'),
+    { ...answer('e1', 'r2', text('Done.')) },
+  );
+  expect(await read()).toMatchObject({
+    condensed: 2,
+    turns: [
+      { reply: '1', outcome: 'completed' },
+      { reply: 'Done.', tools: ['t1 completed out t1', 't2 completed out t2'], outcome: 'completed' },
+    ],
+  });
+  // Before the answer: the summary may be of what came before, and the prompt follows it.
+  write(
+    user('p1', null, 'One'),
+    answer('a1', 'p1', text('1')),
+    user('p2', 'a1', 'Two'),
+    { ...boundary, logicalParentUuid: 'p2' },
+    user('s', 'c', 'This session is being continued', { isCompactSummary: true }),
+    answer('d1', 's', text('2')),
+  );
+  expect(await read()).toMatchObject({ condensed: 1, turns: [{ reply: '1' }, { reply: '2', outcome: 'completed' }] });
+});
+
 test('commands, what they printed, notices and what Claude says to itself', async () => {
   write(
     user('m', null, 'Caveat', { isMeta: true }),
