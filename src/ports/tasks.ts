@@ -3,6 +3,7 @@ import type { PublicTask, PublicTaskEvent, PublicTaskUsageRow } from '../core/pu
 import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
+import type { PermissionMode } from '../core/turn/turn.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
@@ -68,4 +69,6 @@ export interface RetryOptions {
   /** As in a plan: what was spent so far counts. */
   readonly budget?: unknown;
   readonly maxIterations?: number;
+  /** From now on: `ask` waits for an answer, `deny` denies at once. */
+  readonly permissions?: PermissionMode;
 }

@@ -81,8 +81,8 @@ export class HttpTasks implements Tasks {
 
   async retry(idOrName: string, options: RetryOptions = {}): Promise<PublicTask> {
     parseRetry(options);
-    const { say, budget, maxIterations } = options;
-    const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations } };
+    const { say, budget, maxIterations, permissions } = options;
+    const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations, permissions } };
     // Sent twice, it could retry the task twice if that has failed again meanwhile.
     return this.#caller.ask('retryTask', { ...asked, repeatable: false });
   }

@@ -132,7 +132,7 @@ function deniedBeforeGate(gate: GateResult, turn: EndedTurn): string {
   return [
     `The gate failed: ${asSentence(gate.summary)}`,
     denials(turn, ''),
-    `Let the agent act without asking, ${how}, or set "permissions" of the task to "ask" and answer; then retry the task.`,
+    `Let the agent act without asking, ${how}, and retry the task; or retry it with "permissions": "ask" (--permissions ask), and answer.`,
   ].join(' ');
 }
 

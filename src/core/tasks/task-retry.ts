@@ -2,6 +2,7 @@ import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
 import { type Budget, parseBudget } from '../limits/budget.ts';
+import type { PermissionMode } from '../turn/turn.ts';
 
 /** Checked options of `retry`. */
 export interface CheckedRetry {
@@ -9,11 +10,17 @@ export interface CheckedRetry {
   readonly say: string | null;
   readonly budget?: Budget;
   readonly maxIterations?: number;
+  readonly permissions?: PermissionMode;
 }
 
 /** Throws `invalid`. */
-export function parseRetry(given: { say?: string; budget?: unknown; maxIterations?: number }): CheckedRetry {
-  const { say, budget, maxIterations } = given;
+export function parseRetry(given: {
+  say?: string;
+  budget?: unknown;
+  maxIterations?: number;
+  permissions?: string;
+}): CheckedRetry {
+  const { say, budget, maxIterations, permissions } = given;
   const amount = budget === undefined ? undefined : parseBudget(budget);
   if (amount === null) {
     throw new ThroughlineError(
@@ -28,6 +35,7 @@ export function parseRetry(given: { say?: string; budget?: unknown; maxIteration
     say: say === undefined ? null : checkSaid(say),
     ...(amount && { budget: amount }),
     ...(maxIterations !== undefined && { maxIterations: checkIterations(maxIterations) }),
+    ...(permissions !== undefined && { permissions: checkPermissions(permissions) }),
   };
 }
 
@@ -39,6 +47,11 @@ function checkIterations(given: unknown): number {
     return given as number;
   const what = `"maxIterations" must be a whole number from 1 to ${MOST_ITERATIONS}, not ${shown(given)}.`;
   throw new ThroughlineError('invalid', what, { hint: 'It counts turns after the retry.' });
+}
+
+function checkPermissions(given: string): PermissionMode {
+  if (given === 'ask' || given === 'deny') return given;
+  throw new ThroughlineError('invalid', `"permissions" must be "ask" or "deny", not ${shown(given)}.`);
 }
 
 function checkSaid(say: unknown): string {

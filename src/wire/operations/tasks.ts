@@ -4,6 +4,7 @@ import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
+import { PermissionMode } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -73,6 +74,7 @@ export const tasks = {
       say: optional(z.string().min(1).max(100_000)),
       budget: optional(z.union([z.string().min(1).max(100), Amounts])),
       maxIterations: optional(z.int().min(1).max(10_000)),
+      permissions: optional(PermissionMode),
     }),
     begins: true,
     status: 202,

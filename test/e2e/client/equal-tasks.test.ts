@@ -57,7 +57,12 @@ async function story(tasks: Tasks, home: string) {
   const again = await tasks.add(plan, options);
   const ran = await tasks.run({ name: '..', goal: 'hello' });
   const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
-  const retried = await tasks.retry('usage', { say: 'Go on.', budget: { usd: 2, tokens: 9_000 }, maxIterations: 1 });
+  const retried = await tasks.retry('usage', {
+    say: 'Go on.',
+    budget: { usd: 2, tokens: 9_000 },
+    maxIterations: 1,
+    permissions: 'ask',
+  });
   const failed = await tasks.waitFor(['usage']);
   const cwd = join(home, 'inner');
   const { tasks: hanging } = await tasks.add({ name: 'stuck', goal: '/tool touch begun\n/hang', cwd });
@@ -137,6 +142,7 @@ async function faults(tasks: Tasks, home: string) {
     'a budget of what': () => tasks.retry('usage', { budget: '5' }),
     'a strange budget': () => tasks.retry('usage', { budget: { euros: 5 } }),
     'no iterations': () => tasks.retry('usage', { maxIterations: 0 }),
+    'strange permissions': () => tasks.retry('usage', { permissions: 'maybe' as 'ask' }),
     'no plan': () => tasks.add(undefined),
     'no goal': () => tasks.add({ goal: ' ' }),
     'a strange field': () => tasks.add({ tasks: two({ colour: 'red' }) }, lines),

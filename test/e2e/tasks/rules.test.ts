@@ -39,6 +39,25 @@ test('a question that nobody answered before the gate failed is a reason to ask,
   expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'asking', progress: { denied: 2 } });
 });
 
+test('a task whose questions were denied can be retried so that somebody is asked', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const goal = '/ask May I?\n/tool touch made';
+  const task = only(await tl.tasks.run({ goal, gate: 'test -f allowed' }));
+  expect(task.progress.decision?.reason).toContain(
+    'retry it with "permissions": "ask" (--permissions ask), and answer.',
+  );
+  const retried = await tl.tasks.retry(task.id, { permissions: 'ask', say: '/ask May I?\n/tool touch allowed' });
+  expect(retried.permissions).toBe('ask');
+  const conversation = task.progress.conversationId ?? '';
+  for await (const { kind, payload } of tl.engine.follow(conversation)) {
+    if (kind !== 'permission.asked' || (await tl.engine.permission(payload.permissionId)).state !== 'open') continue;
+    await tl.engine.answer(payload.permissionId, 'allow');
+    break;
+  }
+  expect(only(await tl.tasks.waitFor([task.id]))).toMatchObject({ state: 'done', progress: { denied: 1 } });
+});
+
 test('no turn begins when the budget is spent, however many there could be', async () => {
   await using home = new Home();
   const tl = await home.open();

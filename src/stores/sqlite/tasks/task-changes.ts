@@ -101,14 +101,14 @@ export function retryTask(tx: Tx, owner: string, id: string, retry: TaskRetry): 
       hint: 'Only a task that asks, has failed or was cancelled can be retried.',
     });
   }
-  const { by, say, budget, maxIterations } = retry;
+  const { by, say, ...changed } = retry;
   const before = JSON.parse(row.spec) as TaskSpec;
   if (before.goal === ERASED) {
     throw new ThroughlineError('conflict', 'The goal of the task was erased with its conversation.', {
       hint: 'Add a new task.',
     });
   }
-  const spec = { ...before, ...(budget && { budget }), ...(maxIterations && { maxIterations }) };
+  const spec = { ...before, ...changed };
   const progress = retriedProgress(JSON.parse(row.progress) as TaskProgress, say);
   const state = tx.db.one(NOT_DONE, row.no) === undefined ? 'queued' : 'waiting';
   try {

@@ -41,12 +41,7 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--session <id>', 'continue in this existing session of the agent, or ask')
     .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (default: ask)', wholeNumber)
     .option('--cwd <dir>', 'where to work (default: a directory of its own)')
-    .addOption(
-      new Option('--permissions <mode>', 'when the agent asks for permission: wait for an answer, or deny').choices([
-        'ask',
-        'deny',
-      ]),
-    )
+    .addOption(permissionsOption())
     .option('--parallel <n>', 'run at most this many tasks of the file at once', positiveNumber)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and tasks are the same tasks')
     .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
@@ -158,6 +153,11 @@ function withParallel(plan: unknown, parallel: number): unknown {
   return isPlan ? { ...plan, parallel } : { tasks: [plan], parallel };
 }
 
+function permissionsOption(): Option {
+  const about = 'when the agent asks for permission: wait for an answer, or deny';
+  return new Option('--permissions <mode>', about).choices(['ask', 'deny']);
+}
+
 export function defineRetry(task: Command, cli: Cli): void {
   const command = task
     .command('retry')
@@ -167,11 +167,13 @@ export function defineRetry(task: Command, cli: Cli): void {
     .option('--say <text>', 'a message for the agent')
     .option('--budget <amount>', 'a new budget; includes what was already spent')
     .option('--max-iterations <n>', 'give up after this many more turns', positiveNumber)
+    .addOption(permissionsOption())
     .action((id: string, flags: RetryOptions) => retry(id, flags, cli));
   addHelp(command, {
     examples: [
       'throughline task retry parser --say "Commas inside quotes do not separate"',
       "throughline task retry parser --budget '5 USD'",
+      'throughline task retry parser --permissions ask',
     ],
   });
 }
