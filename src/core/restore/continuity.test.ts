@@ -295,13 +295,14 @@ describe('a new session whose id the caller chose', () => {
   });
 });
 
-test('an adopted session is told everything but its own turns with its first prompt, and only then', () => {
-  const delivered = (more: Parameters<typeof session>[1]) => {
-    const adopted = session(0, { origin: 'adopted', watermark: 3, turns: 0, ...more });
-    return planContinuity(situation({ sessions: [adopted] })).steps[0]?.deliver;
+test('an adopted session is told everything but its own turns until a prompt has completed, and not after that', () => {
+  const delivered = (untold: boolean, more: Parameters<typeof session>[1]) => {
+    const adopted = session(0, { origin: 'adopted', watermark: 3, ...more });
+    const known = { sessions: [adopted], untold: untold ? [adopted.ref] : [] };
+    return planContinuity(situation(known)).steps[0]?.deliver;
   };
-  expect(delivered({ dropped: 2 })).toMatchObject({ what: 'records', after: 0, except: { id: 'id-0' } });
-  expect(delivered({ dropped: 0 })).toEqual({ what: 'nothing' });
-  expect(delivered({ dropped: 2, turns: 1 })).toEqual({ what: 'nothing' });
-  expect(delivered({ dropped: 2, turns: 1, watermark: 1 })).toMatchObject({ what: 'records', after: 1 });
+  expect(delivered(true, { dropped: 2 })).toMatchObject({ what: 'records', after: 0, except: { id: 'id-0' } });
+  expect(delivered(true, { dropped: 0 })).toEqual({ what: 'nothing' });
+  expect(delivered(false, { dropped: 2 })).toEqual({ what: 'nothing' });
+  expect(delivered(false, { dropped: 2, watermark: 1 })).toMatchObject({ what: 'records', after: 1 });
 });

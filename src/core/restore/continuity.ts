@@ -13,6 +13,8 @@ export interface Situation {
   readonly live: string | null;
   /** Nothing showed what the living session knew when it was opened. */
   readonly unproved?: boolean;
+  /** Our references of adopted sessions that have only their own turns for certain: no prompt has completed in them. Left out: none. */
+  readonly untold?: readonly string[];
   /** How many turns the newest session, unsettled, would be told a second time. Left out: none. */
   readonly repeats?: number;
   /** The newest session would be opened as it was before the last prompt, which failed. */
@@ -41,7 +43,7 @@ export type Delivery =
       readonly what: 'records';
       readonly after: number;
       readonly unsettled: boolean;
-      /** A session whose own turns are not told, because it has them. Left out: all are told. */
+      /** An adopted session whose own turns are not told, because it has them. Left out: all are told. */
       readonly except?: Session;
     }
   | { readonly what: 'prompts' };
@@ -143,11 +145,11 @@ function replaced(situation: Situation, session: Session): Plan['replaces'] | fa
 
 /** Steps that use a session which has been told something already. */
 function cachedSteps(situation: Situation, session: Session): Step[] {
-  const { head, traits, live } = situation;
+  const { head, traits, live, untold = [] } = situation;
   const unsettled = session.state === 'unsettled';
   const behind = session.watermark < head;
-  // An adopted session has only its own turns until its first prompt, which tells it all others.
-  const lacks = session.origin === 'adopted' && session.turns === 0 && session.dropped > 0;
+  // An adopted session has only its own turns until a prompt tells it all others.
+  const lacks = untold.includes(session.ref) && session.dropped > 0;
   const since: Delivery = behind ? { what: 'records', after: session.watermark, unsettled } : { what: 'nothing' };
   const deliver: Delivery = lacks ? { what: 'records', after: 0, unsettled, except: session } : since;
   const steps: Step[] = [];

@@ -7,7 +7,6 @@ import { renderBlock, renderTurns } from '../../core/restore/transcript.ts';
 import { byteLength } from '../../core/turn/shorten.ts';
 import type { Held } from '../worker/held.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
-import { isOf } from './told.ts';
 
 /**
  * Everything that the session lacks, as one block before the prompt. Always as text: some agents show an embedded resource
@@ -52,8 +51,8 @@ export function nothingFits(lacking: number): string {
 }
 
 /**
- * Turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. `except`: a session
- * whose own turns are left out.
+ * Turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. `except`: an
+ * adopted session, which brought the turns up to its watermark along.
  */
 export async function recordsWithin(
   after: number,
@@ -70,7 +69,7 @@ export async function recordsWithin(
   for (let upTo = head; upTo > after && !fitter.full; ) {
     const page = await store.recordsBefore(owner, id, { upTo, limit: PAGE });
     for (const record of page) {
-      if (except !== undefined && isOf(record, except)) continue;
+      if (except !== undefined && record.n <= except.watermark && record.n > except.watermark - own) continue;
       if (record.n <= after || !fitter.offer(record)) break;
     }
     const oldest = page.at(-1);

@@ -23,8 +23,21 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   // A warm-up delivers nothing. The turn decides whether to continue in this session, and from where.
   const repeats = last === undefined || turn === null ? 0 : await countRepeats(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
-  const known = { head, sessions, live, unproved, repeats, rewinds };
+  const untold = await untoldOf(held, [...newest.slice(0, 1), ...own]);
+  const known = { head, sessions, live, unproved, untold, repeats, rewinds };
   return planContinuity({ ...known, traits, restore: settings, explicit, newSession });
+}
+
+/** Those that were adopted and have completed no prompt since: their watermark is still the last turn that they brought along. */
+async function untoldOf(held: Held, sessions: readonly Session[]): Promise<string[]> {
+  const { owner, id } = held.conversation;
+  const untold: string[] = [];
+  for (const { ref, origin, dropped, watermark } of sessions) {
+    if (origin !== 'adopted' || dropped === 0) continue;
+    const [turn] = await held.parts.store.turns(owner, id, { after: watermark - 1, limit: 1 });
+    if (turn?.imported) untold.push(ref);
+  }
+  return untold;
 }
 
 /**

@@ -35,7 +35,7 @@ export function toldByReplay({ n, prompt }: TurnRecord): ToldTurn {
   return { n, prompt, block: null, replayed: true, reply: null, certain: true };
 }
 
-export function isOf(record: TurnRecord, { id, agent }: Session): boolean {
+function isOf(record: TurnRecord, { id, agent }: Session): boolean {
   return record.sessionId === id && record.agent === agent;
 }
 

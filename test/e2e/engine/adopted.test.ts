@@ -101,6 +101,36 @@ test('a conversation that has turns keeps them first, and the adopted session is
   await expectSound(engine, 'chat');
 });
 
+test.each(['/fail agent_failed', '/die'])(
+  'an adopted session whose first prompt came to nothing (%s) is told of the earlier turns again',
+  async (first) => {
+    await using natives = new Natives();
+    await using home = new Home({ a: { dir: natives.dir }, b: {} });
+    const { engine } = await home.open();
+    await engine.ensure({ key: 'chat' });
+    await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
+    const id = await natives.session('birch', 'cobalt');
+    await run(engine, 'chat', first, { session: id, agent: 'a' });
+    const { receipt, turn } = await run(engine, 'chat', WHICH);
+    expect(turn).toMatchObject({ n: 5, sessionId: id });
+    expect(receipt).toMatchObject({ carried: 4, delivered: 2, dropped: 0, unsettled: true });
+    expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ carried: 5, delivered: 0, dropped: 0 });
+  },
+);
+
+test('a session whose turns a conversation has already, from elsewhere, is told of those as of any others', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await run(engine, 'chat', 'The codeword is amber.');
+  await engine.fork('chat', { key: 'fork' });
+  await engine.erase('chat');
+  const { receipt } = await run(engine, 'fork', WHICH, { session: turn.sessionId ?? expect.unreachable() });
+  expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 1, dropped: 0 });
+  expect(await prompts(engine, 'fork')).toEqual(['1 amber imported', '2 amber imported', '3 ?']);
+});
+
 test('a session is adopted once, however often the request comes, and never while a turn is open', async () => {
   await using natives = new Natives();
   await using home = new Home({ a: { dir: natives.dir } });
