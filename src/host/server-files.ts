@@ -51,11 +51,11 @@ export function makeServerDirectory({ directory }: ServerFiles): void {
   }
 }
 
-/** The token of the data home: created once, complete or not at all, and then the same for everybody. */
+/** The token of the data home: created once, complete or not at all, and then the same for everybody. Throws `refused` when it cannot be. */
 export function tokenOf(files: ServerFiles): string {
   const known = readToken(files);
   if (known !== null) return known;
-  makeOnce(files.token, `${randomBytes(32).toString('base64url')}\n`);
+  orRefuse(files.token, () => makeOnce(files.token, `${randomBytes(32).toString('base64url')}\n`));
   const made = readToken(files);
   if (made === null) throw new Error('The token was removed while it was created.');
   return made;
@@ -77,11 +77,15 @@ export function readAddress({ address }: ServerFiles): ServerAddress | null {
 
 /** Throws `refused` when the file cannot be written. */
 export function writeAddress({ address }: ServerFiles, value: ServerAddress): void {
+  orRefuse(address, () => replaceWhole(address, `${JSON.stringify(value)}\n`));
+}
+
+function orRefuse(file: string, write: () => void): void {
   try {
-    replaceWhole(address, `${JSON.stringify(value)}\n`);
+    write();
   } catch (cause) {
     const hint = `Remove what is in its place, or free some space, and start again. (${(cause as Error).message})`;
-    throw new ThroughlineError('refused', `Cannot write ${address}.`, { hint, cause });
+    throw new ThroughlineError('refused', `Cannot write ${file}.`, { hint, cause });
   }
 }
 

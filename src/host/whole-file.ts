@@ -36,7 +36,12 @@ function makeWithoutLinks(file: string, content: string): void {
 
 function writeDraft(file: string, content: string): string {
   const draft = `${file}.${randomUUID()}`;
-  writeNew(draft, content);
+  try {
+    writeNew(draft, content);
+  } catch (error) {
+    rmSync(draft, { force: true }); // a full disk leaves an empty file
+    throw error;
+  }
   return draft;
 }
 

@@ -50,7 +50,10 @@ test('a refusal says when it ends, and the setting to change', () => {
     /00:00 UTC, in 12 hours\. .*limits\.ownerPerDay/,
   );
   expect(judgeSpending([owner], NOON + 43_200_000 - 90_000)?.hint).toContain('in 2 minutes');
-  expect(overspent([owner], NOON)).toMatchObject({ code: 'over_budget', hint: expect.stringContaining('ownerPerDay') });
+  expect(overspent([owner], NOON)).toMatchObject({
+    code: 'over_budget',
+    hint: expect.stringMatching(/raise limits\.ownerPerDay of the settings\.$/),
+  });
 });
 
 test('the lowest of all limits is left, for each unit', () => {

@@ -75,20 +75,21 @@ export function overspent(limits: readonly DayLimit[], now: number): Failure {
   return {
     code: 'over_budget',
     message: 'The turn was ended in the middle: a limit of spending per day is reached.',
-    hint: `What it did is kept. ${nextDay(now)} To spend more, raise ${names} in the settings.`,
+    hint: `What it did is kept. ${nextDay(now)} To spend more, raise ${names}.`,
   };
 }
 
 const SETTING = {
-  conversation: 'limits.conversationPerDay (or the own limit of the conversation)',
-  owner: 'limits.ownerPerDay',
+  conversation:
+    'limits.conversationPerDay of the settings (or the own limit of the conversation: limitPerDay, --limit-per-day)',
+  owner: 'limits.ownerPerDay of the settings',
 };
 
 function reached({ whose }: DayLimit, spent: string, now: number): Failure {
   return {
     code: 'over_budget',
     message: `The limit of this ${whose} for today (UTC) is reached: ${spent} spent.`,
-    hint: `Nothing was sent. ${nextDay(now)} To spend more, raise ${SETTING[whose]} in the settings.`,
+    hint: `Nothing was sent. ${nextDay(now)} To spend more, raise ${SETTING[whose]}.`,
   };
 }
 

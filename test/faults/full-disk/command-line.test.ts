@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CliHome } from '../../e2e/cli-process.ts';
@@ -33,6 +33,12 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
   const sent = await run('send', 'chat', 'Hello.');
   expect(sent).toMatchObject({ code: 1, stdout: '' });
   expect(sent.stderr).toBe('throughline: The disk is full. Nothing was stored. Free some space, and try again.\n');
+  const served = await run('serve', '--port', '0');
+  expect([served.code, served.stderr]).toEqual([
+    2,
+    expect.stringMatching(/Cannot write .*token\. Remove what .* free some space/),
+  ]);
+  expect(readdirSync(join(disk, 'home', 'server'))).toEqual(['lock']);
   makeRoom();
   expect((await run('send', 'chat', 'Which codewords have you seen?')).stdout).toContain('osprey');
 });

@@ -163,6 +163,8 @@ test('with one store and two data homes: what belongs to the other one is refuse
   for (const args of [['show', 'notes'], ['list'], ['summary', 'notes'], ['doctor']]) {
     expect((await home.start(args, other).ended).stdout, args.join(' ')).toContain(`Turn 1 ${where}`);
   }
+  const cancelled = await home.start(['cancel', 'notes'], other).ended;
+  expect(cancelled.stdout).toContain(`turn 1 was asked to stop, but has not ended yet. Turn 1 ${where}`);
   expect(await home.ok('send', 'notes', 'Hello.')).toContain('Noted');
 });
 

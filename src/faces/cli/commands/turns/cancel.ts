@@ -5,6 +5,8 @@ import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { hasEnded } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { strandedLine } from '../../lines.ts';
+import { oneLine } from '../../terminal-text.ts';
 
 /** How long we wait for the process that runs a turn to end it. */
 const WAIT_MS = 10_000;
@@ -26,15 +28,15 @@ async function cancel(target: string, { output, withEngine }: Cli): Promise<void
     for (const turn of turns) {
       const now = hasEnded(turn.state) ? turn : await ended(engine, turn);
       const before = hasEnded(turn.state) ? 'had already ended: ' : '';
-      output.result(
-        now,
-        hasEnded(now.state)
-          ? `turn ${now.n} ${before}${now.state}`
-          : `turn ${now.n} was asked to stop, but has not ended yet`,
-      );
+      output.result(now, hasEnded(now.state) ? `turn ${now.n} ${before}${now.state}` : notEnded(now));
     }
     if (turns.length === 0) output.note('The conversation has no open turn.');
   });
+}
+
+function notEnded({ n, stranded }: PublicTurn): string {
+  const why = stranded === null ? '' : `. ${oneLine(strandedLine(stranded))}`;
+  return `turn ${n} was asked to stop, but has not ended yet${why}`;
 }
 
 /** A turn by its id, else the open turns of a conversation: those after its head. */
@@ -44,7 +46,8 @@ async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
   } catch (error) {
     if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
   }
-  const { id, head } = await engine.conversation(target).catch(() => {
+  const { id, head } = await engine.conversation(target).catch((error) => {
+    if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
     throw new ThroughlineError('not_found', `There is no turn and no conversation "${target}".`, {
       hint: 'See "throughline list" and "throughline show KEY".',
     });
