@@ -108,6 +108,11 @@ export function failureOf(error: ThroughlineError): Failure {
     : { code: error.code, message: error.message, hint: error.hint };
 }
 
+/** The same back, for a caller who is told by throwing. */
+export function errorOf({ code, message, hint }: Failure): ThroughlineError {
+  return new ThroughlineError(code, message, hint === undefined ? {} : { hint });
+}
+
 /** The server cannot be reached any more, and a turn was accepted before: it is not lost. `fate`: what is known of it. */
 export function lostSightOf(
   lost: ThroughlineError,

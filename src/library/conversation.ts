@@ -1,4 +1,4 @@
-import { lostSightOf, ThroughlineError } from '../core/errors.ts';
+import { errorOf, lostSightOf, ThroughlineError } from '../core/errors.ts';
 import { checkOptions, given, type OptionNames } from '../core/input/arguments.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
@@ -111,11 +111,7 @@ export class ConversationHandle {
     const { turn: accepted } = await sending.accepted;
     const turn = await this.#engine.turn(accepted.id);
     if (turn.state !== 'completed') {
-      const { code, message, hint } = turn.failure ?? {
-        code: 'interrupted',
-        message: `The turn ended as ${turn.state}.`,
-      };
-      throw new ThroughlineError(code, message, hint === undefined ? {} : { hint });
+      throw errorOf(turn.failure ?? { code: 'interrupted', message: `The turn ended as ${turn.state}.` });
     }
     const { receipt, ...answer } = await this.#engine.answerOf(turn.id);
     if (receipt === null) throw new Error('A completed turn has no receipt.');

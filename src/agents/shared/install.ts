@@ -16,6 +16,11 @@ export interface Installable {
   isInstalled(folder: string, version: string): boolean;
 }
 
+/** Compares two versions such as `2.1.248`. */
+export function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, 'en', { numeric: true }) < 0;
+}
+
 export interface InstallRequest {
   readonly what: Installable;
   /** The target folder; its content is replaced. */

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../errors.ts';
+import { asSentence, ThroughlineError } from '../errors.ts';
 import { type Budget, NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../limits/time-limits.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
@@ -231,7 +231,7 @@ function text(value: unknown, where: string): string {
 }
 
 function fault(what: string): ThroughlineError {
-  return new ThroughlineError('invalid', `Settings: ${what}.`.replace(/\.\.$/, '.'), {
+  return new ThroughlineError('invalid', asSentence(`Settings: ${what}`), {
     hint: 'All settings are described in throughline.schema.json.',
   });
 }

@@ -7,7 +7,7 @@ import {
   judgeSpending,
   leftOf,
   lower,
-  NOTHING,
+  NO_SPENDING,
   overspent,
   spendingOf,
 } from './spending.ts';
@@ -15,7 +15,7 @@ import {
 const NOON = Date.parse('2026-03-01T12:00:00Z');
 const usage = (tokens: number, costMicros: number) => ({ ...NO_USAGE, inputTokens: tokens, costMicros });
 const limit = (whose: DayLimit['whose'], set: object, spent: object = {}): DayLimit => ({
-  ...{ whose, limit: { ...NO_BUDGET, ...set }, spent: { ...NOTHING, ...spent } },
+  ...{ whose, limit: { ...NO_BUDGET, ...set }, spent: { ...NO_SPENDING, ...spent } },
 });
 
 test.each([
@@ -67,7 +67,7 @@ test('the lowest of all limits is left, for each unit', () => {
 });
 
 test('usage without a cost is noticed, in a sum and among agents', () => {
-  const both = addSpending(addSpending(NOTHING, usage(5, 7)), usage(3, 0));
+  const both = addSpending(addSpending(NO_SPENDING, usage(5, 7)), usage(3, 0));
   expect(both).toEqual({ tokens: 8, costMicros: 7, unpriced: true });
   expect(spendingOf([usage(5, 7), usage(0, 0)])).toEqual({ tokens: 5, costMicros: 7, unpriced: false });
   expect(spendingOf([usage(5, 7), usage(1, 0)]).unpriced).toBe(true);

@@ -5,7 +5,7 @@ import { type Budget, isUnpriced, NO_BUDGET, tokensOf, usd } from './budget.ts';
 /* How much may be spent on a day (UTC), by a conversation and by an owner. A task has its own budget beside it. */
 
 /** What was spent on a day. */
-export interface Spent {
+export interface DaySpending {
   readonly costMicros: number;
   /** All kinds together. */
   readonly tokens: number;
@@ -13,9 +13,9 @@ export interface Spent {
   readonly unpriced: boolean;
 }
 
-export const NOTHING: Spent = { costMicros: 0, tokens: 0, unpriced: false };
+export const NO_SPENDING: DaySpending = { costMicros: 0, tokens: 0, unpriced: false };
 
-export function addSpending(before: Spent, usage: Usage): Spent {
+export function addSpending(before: DaySpending, usage: Usage): DaySpending {
   return {
     costMicros: before.costMicros + usage.costMicros,
     tokens: before.tokens + tokensOf(usage),
@@ -24,16 +24,16 @@ export function addSpending(before: Spent, usage: Usage): Spent {
 }
 
 /** The sums of the agents that an owner used on a day, as one. */
-export function spendingOf(usages: readonly Usage[]): Spent {
-  const { costMicros, tokens } = addSpending(NOTHING, usages.reduce(addUsage, NO_USAGE));
+export function spendingOf(usages: readonly Usage[]): DaySpending {
+  const { costMicros, tokens } = addSpending(NO_SPENDING, usages.reduce(addUsage, NO_USAGE));
   return { costMicros, tokens, unpriced: usages.some(isUnpriced) };
 }
 
-/** One limit, with what was spent of it and the setting that it comes from. */
+/** One limit, whose it is, and what was spent of it. */
 export interface DayLimit {
   readonly whose: 'conversation' | 'owner';
   readonly limit: Budget;
-  readonly spent: Spent;
+  readonly spent: DaySpending;
 }
 
 /** The lower of two limits, for each unit. */

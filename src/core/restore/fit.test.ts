@@ -5,7 +5,7 @@ import { record } from '../../../test/values/plain.ts';
 import type { ContentBlock } from '../turn/content.ts';
 import type { ToolPart, TurnRecord } from '../turn/record.ts';
 import { shorten } from '../turn/shorten.ts';
-import { type Budget, budgetFor, estimateTokens, HistoryFitter, IMAGE_TOKENS } from './fit.ts';
+import { budgetFor, estimateTokens, type HistoryBudget, HistoryFitter, IMAGE_TOKENS } from './fit.ts';
 import { DEFAULT_RESTORE } from './restore-settings.ts';
 import type { AgentTraits } from './traits.ts';
 import { renderBlock, renderTurn, renderTurns } from './transcript.ts';
@@ -13,7 +13,7 @@ import { renderBlock, renderTurn, renderTurns } from './transcript.ts';
 const ALL = Number.POSITIVE_INFINITY;
 
 /** What delivering does: newest first until nothing more fits. */
-function within(records: readonly TurnRecord[], budget: Budget, takesImages = true) {
+function within(records: readonly TurnRecord[], budget: HistoryBudget, takesImages = true) {
   const fitter = new HistoryFitter(budget, records.length, takesImages);
   for (const one of records.toReversed()) if (!fitter.offer(one)) break;
   const fitted = fitter.fitted();

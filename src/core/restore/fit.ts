@@ -1,7 +1,7 @@
 import { type ContentBlock, type ImageBlock, isObject, promptText } from '../turn/content.ts';
 import { DIFF_BEGINS, type RecordPart, replyText, type ToolPart, type TurnRecord } from '../turn/record.ts';
 import { byteLength, isShortened, leftOutMark, SHORTEST, shorten } from '../turn/shorten.ts';
-import { type LeftOut, NOTHING_OMITTED, type Omissions } from './receipt.ts';
+import { addLeftOut, type LeftOut, NOTHING_OMITTED, type Omissions } from './receipt.ts';
 import type { RestoreSettings } from './restore-settings.ts';
 import type { AgentTraits } from './traits.ts';
 import { FRAME_BYTES, inputText, renderTurn } from './transcript.ts';
@@ -25,13 +25,13 @@ export function estimateTokens(bytes: number): number {
 const BYTES_A_TOKEN = 3;
 
 /** How much history a restore may deliver. */
-export interface Budget {
+export interface HistoryBudget {
   readonly tokens: number;
   readonly turns: number;
 }
 
 /** `shrink` halves it for every time that the agent refused the block as too long. */
-export function budgetFor(restore: RestoreSettings, traits: AgentTraits, shrink = 0): Budget {
+export function budgetFor(restore: RestoreSettings, traits: AgentTraits, shrink = 0): HistoryBudget {
   const tokens = restore.budgetTokens ?? Math.floor(traits.window / 2);
   return { tokens: Math.floor(tokens / 2 ** shrink), turns: restore.lastTurns ?? Number.POSITIVE_INFINITY };
 }
@@ -65,7 +65,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** Gathers turns, newest first, until the budget is reached. */
 export class HistoryFitter {
-  readonly #budget: Budget;
+  readonly #budget: HistoryBudget;
   readonly #bytes: number;
   /** How many turns there are to offer: shortened turns share the room with those that are still to come. */
   readonly #expected: number;
@@ -75,7 +75,7 @@ export class HistoryFitter {
   #details = 0;
   #full = false;
 
-  constructor(budget: Budget, expected: number, takesImages: boolean) {
+  constructor(budget: HistoryBudget, expected: number, takesImages: boolean) {
     this.#budget = budget;
     this.#bytes = budget.tokens * BYTES_A_TOKEN - FRAME_BYTES;
     this.#expected = Math.min(expected, budget.turns);
@@ -102,7 +102,7 @@ export class HistoryFitter {
     const details = new DetailsRoom(left, Math.max(SHORTEST_DETAIL, Math.floor(most)), this.#takesImages);
     const records = this.#taken.map(({ whole }) => details.addTo(whole));
     const shortened = this.#taken.filter((taken) => taken.shortened).length;
-    const leftOut = this.#taken.reduce((sum, { lost }) => added(sum, lost), details.leftOut);
+    const leftOut = this.#taken.reduce((sum, { lost }) => addLeftOut(sum, lost), details.leftOut);
     return { records: records.reverse(), omitted: { shortened, leftOut }, images: details.images };
   }
 
@@ -145,10 +145,6 @@ function lostBetween(record: TurnRecord, kept: TurnRecord): LeftOut {
   );
   const outputs = count(record.parts) - count(kept.parts);
   return { outputs, images: images(record) - images(kept), files: files.length };
-}
-
-function added(a: LeftOut, b: LeftOut): LeftOut {
-  return { outputs: a.outputs + b.outputs, images: a.images + b.images, files: a.files + b.files };
 }
 
 const isTool = (part: RecordPart): part is ToolPart => part.type === 'tool';

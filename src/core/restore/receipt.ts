@@ -27,13 +27,11 @@ export interface LeftOut {
 export const NOTHING_OMITTED: Omissions = { shortened: 0, leftOut: { outputs: 0, images: 0, files: 0 } };
 
 export function addOmissions(a: Omissions, b: Omissions): Omissions {
-  const [one, two] = [a.leftOut, b.leftOut];
-  const leftOut = {
-    outputs: one.outputs + two.outputs,
-    images: one.images + two.images,
-    files: one.files + two.files,
-  };
-  return { shortened: a.shortened + b.shortened, leftOut };
+  return { shortened: a.shortened + b.shortened, leftOut: addLeftOut(a.leftOut, b.leftOut) };
+}
+
+export function addLeftOut(a: LeftOut, b: LeftOut): LeftOut {
+  return { outputs: a.outputs + b.outputs, images: a.images + b.images, files: a.files + b.files };
 }
 
 /** A step that was tried and did not work, and why. */

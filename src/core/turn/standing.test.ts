@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Attendance, isHeld, isLeftInTheMiddle, isTakenBy, type Standing, whyStranded } from './standing.ts';
+import { isHeld, isLeftInTheMiddle, isTakenBy, type RunnerFacts, type Standing, whyStranded } from './standing.ts';
 
 const PROCESS = { pid: 1, started: '1', boot: 'b', namespace: 'n' };
 const STANDING: Standing = {
@@ -12,9 +12,9 @@ const STANDING: Standing = {
   turn: { id: 't-2', n: 2, state: 'queued', agent: 'claude' },
   holder: null,
 };
-const NOBODY: Attendance = { held: false, taken: false, here: true, known: true };
+const NOBODY: RunnerFacts = { held: false, taken: false, here: true, known: true };
 
-test.each<[string, Partial<Standing>, Partial<Attendance>, string | null, string]>([
+test.each<[string, Partial<Standing>, Partial<RunnerFacts>, string | null, string]>([
   ['held by a process', {}, { held: true }, null, ''],
   ['taken up by a process', {}, { taken: true }, null, ''],
   ['taken up elsewhere', {}, { taken: true, here: false, known: false }, null, ''],
@@ -38,8 +38,8 @@ test.each<[string, Partial<Standing>, Partial<Attendance>, string | null, string
   ['of a nameless home', { home: null }, { here: false }, 'other_home', 'the data home with the place p-1'],
   ['for an unknown agent', {}, { known: false }, 'no_agent', 'for the agent "claude", which is not available here'],
   ['of another home, for an unknown agent', {}, { here: false, known: false }, 'other_home', 'runs only at'],
-])('a turn that is %s', (_, standing, attendance, reason, message) => {
-  const stranded = whyStranded({ ...STANDING, ...standing }, { ...NOBODY, ...attendance });
+])('a turn that is %s', (_, standing, facts, reason, message) => {
+  const stranded = whyStranded({ ...STANDING, ...standing }, { ...NOBODY, ...facts });
   expect(stranded?.reason ?? null).toBe(reason);
   expect(stranded?.message ?? '').toContain(message);
 });

@@ -33,7 +33,7 @@ export interface Stranded {
 export const STRANDED_REASONS = ['no_agent', 'other_home', 'no_process'] as const;
 
 /** What is known of the processes that could run it. */
-export interface Attendance {
+export interface RunnerFacts {
   /** A process holds the conversation and is not known to be dead. */
   readonly held: boolean;
   /** A living process takes up such turns, or waits for this one and will run it. */
@@ -45,7 +45,7 @@ export interface Attendance {
 }
 
 /** Null: it is run, or about to be. The turns behind the oldest open one wait for the same. */
-export function whyStranded(standing: Standing, { held, taken, here, known }: Attendance): Stranded | null {
+export function whyStranded(standing: Standing, { held, taken, here, known }: RunnerFacts): Stranded | null {
   if (held) return null;
   if (standing.driver === 'tracker') return standing.turn.state === 'queued' ? null : untracked(standing);
   if (taken) return null;

@@ -1,8 +1,9 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { errorOf, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { looksLikeId } from '../../core/input/names.ts';
+import { judgeSpending } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
@@ -10,9 +11,10 @@ import type { Stranded } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
+import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
-import { checkSpending } from '../turn/spending.ts';
+import { dayLimits } from '../turn/spending.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent, checkDriver, findConversation, newConversation } from './conversations.ts';
 
@@ -36,7 +38,7 @@ export async function submit(
     by.worker.heldConversation(owner, conversation) ?? (await by.parts.store.findConversation(owner, conversation));
   const { requestId = null, agent = null } = options;
   const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
-  await checkSpending(by.parts, { owner, id: known?.id ?? null }, requestId);
+  await checkSpending(by.parts, owner, known?.id ?? null, requestId);
   const turn = await (known === null
     ? firstTurn(by, owner, conversation, asked, options)
     : laterTurn(by, owner, known, asked));
@@ -97,7 +99,7 @@ export async function retry(
   await by.attendance.checkRuns(found);
   const { session: _, newSession: __, ...options } = ended.options;
   const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
-  await checkSpending(by.parts, found, requestId);
+  await checkSpending(by.parts, owner, found.id, requestId);
   const submitted = await by.parts.store.enqueue(owner, turn);
   waitFor(by.worker, owner, submitted);
   return submitted;
@@ -131,7 +133,7 @@ async function readAdopted(
   const { id: ours, sandbox: place, cwd } = conversation;
   const id = options.session;
   if (id === undefined) return null;
-  if (requestId !== null && (await store.findRequest(owner, requestId)) !== null) return null;
+  if (await isRepeated(store, owner, requestId)) return null;
   const name = await store.agentFor(owner, turn);
   const known = await store.findSessions(owner, id);
   if (known.some((session) => session.conversation === ours && session.agent === name)) return null;
@@ -149,13 +151,28 @@ async function readAdopted(
 async function checkNewSession(parts: EngineParts, owner: string, turn: NewTurn): Promise<void> {
   const { options, requestId } = turn;
   if (options.newSession === undefined) return;
-  if (requestId !== null && (await parts.store.findRequest(owner, requestId)) !== null) return;
+  if (await isRepeated(parts.store, owner, requestId)) return;
   const name = await parts.store.agentFor(owner, turn);
   const traits = await parts.agents.get(name)?.agent.traits();
   if (traits === undefined || traits.id === 'assigned') return;
   throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
     hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
   });
+}
+
+/** Throws `over_budget`. A prompt that was accepted before is that turn, whatever was spent since (R3). */
+async function checkSpending(
+  parts: EngineParts,
+  owner: string,
+  conversation: string | null,
+  requestId: string | null,
+): Promise<void> {
+  const failure = judgeSpending(await dayLimits(parts, { owner, id: conversation }), parts.clock.now());
+  if (failure !== null && !(await isRepeated(parts.store, owner, requestId))) throw errorOf(failure);
+}
+
+async function isRepeated(store: Store, owner: string, requestId: string | null): Promise<boolean> {
+  return requestId !== null && (await store.findRequest(owner, requestId)) !== null;
 }
 
 /** This process runs the turn, unless another one is faster. */

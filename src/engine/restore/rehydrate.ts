@@ -55,7 +55,7 @@ async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
   const opened = await openWithLockRetry({ kind: 'rehydrate', id, from: { records } }, request);
   if (!isOpen(opened)) return neverOpened(ref, whyNotOpen(opened), request);
   const { session, proof } = opened;
-  const made = { leftOut: dropped + omitted.shortened, images };
+  const made = { cutTurns: dropped + omitted.shortened, images };
   const told = { ...KNOWS_NOTHING, dropped, omitted, made };
   const open = { session, ref, origin: 'rehydrated', parent, ...told } as const;
   return { open: { ...open, position: await session.position() }, proof };

@@ -45,7 +45,7 @@ export interface Restored {
   readonly preface: readonly ContentBlock[];
   readonly delivered: Sent['delivered'];
   /** Turns of the history that this restore left out or shortened. */
-  readonly leftOut: number;
+  readonly cutTurns: number;
   /** Images of earlier turns that this restore gave to the session. */
   readonly images: number;
 }
@@ -70,8 +70,8 @@ export interface OpenSession {
   readonly position: string | null;
   /** How much of its transcript file we have a copy of. */
   readonly mirrored: number;
-  /** What its transcript, made from records for this restore, left out or shortened, and its images. Left out: none was made. */
-  readonly made?: { readonly leftOut: number; readonly images: number };
+  /** Of a transcript that was made from records for this restore: turns left out or shortened, and its images. Left out: none was made. */
+  readonly made?: { readonly cutTurns: number; readonly images: number };
   /** It is adopted, what it knew before could not be read, and no turn of it is recorded yet. Left out: it is not. */
   readonly unread?: boolean;
   /** It did something that is in no record, and the prompt says so. Left out: it did not. */

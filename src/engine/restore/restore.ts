@@ -65,12 +65,12 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
       const unknown = await unknownTo(open, request);
       const before = unknown === null ? proof : atMostCounted(proof);
       const went = { rung: step.rung, sessionId: open.session.id, before, given, counts, omitted, unknown };
-      const { leftOut, images } = open.made ?? {
-        leftOut: given.dropped + given.omitted.shortened,
+      const { cutTurns, images } = open.made ?? {
+        cutTurns: given.dropped + given.omitted.shortened,
         images: given.images,
       };
       const receipt = receiptOf(request, started, went);
-      return { open, receipt, preface: given.preface, delivered: given.sent, leftOut, images };
+      return { open, receipt, preface: given.preface, delivered: given.sent, cutTurns, images };
     }
     // It did not fail: it was stopped. Its cost so far is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();

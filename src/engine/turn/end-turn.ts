@@ -124,12 +124,12 @@ export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnE
 
 /**
  * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
- * because nothing else worked, must not count as one that has it. `leftOut`: how many turns it was not told, or told shortened, for this turn.
+ * because nothing else worked, must not count as one that has it. `cutTurns`: how many it was not told, or told shortened.
  */
-export function closeReason({ options: { restore } }: Turn, rung: ReceiptRung, leftOut: number): string | null {
+export function closeReason({ options: { restore } }: Turn, rung: ReceiptRung, cutTurns: number): string | null {
   if (rung === 'fresh') return 'it was begun without the history';
   const asked = restore?.budgetTokens !== undefined || restore?.lastTurns !== undefined;
-  return asked && leftOut > 0 ? `${leftOut} turns were left out or shortened for this turn alone` : null;
+  return asked && cutTurns > 0 ? `${cutTurns} turns were left out or shortened for this turn alone` : null;
 }
 
 // ── ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -123,7 +123,8 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     lock,
     tried,
     settings: restoring,
-    ...heardBy(signal),
+    signal: signal.signal,
+    heard: () => signal.heard(),
   };
   const { attempt, rewind, shrink } = course;
   const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
@@ -160,10 +161,6 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     const hint = 'Nothing was sent. A native session belongs to one conversation.';
     return unsent({ code: 'refused', message: error.message, hint }, restored.receipt);
   }
-}
-
-function heardBy(signal: TurnSignal) {
-  return { signal: signal.signal, heard: () => signal.heard() };
 }
 
 function unsent(failure: Failure | null, receipt: Receipt | null = null): Attempted {
@@ -233,7 +230,7 @@ async function end(run: Run, { last }: Course, attempted: Attempted, verdict: Tu
     agent,
     traits,
     sessionWasCurrent: restored !== undefined && sessionWasCurrent(held, restored),
-    closeReason: restored === undefined ? null : closeReason(turn, restored.receipt.rung, restored.leftOut),
+    closeReason: restored === undefined ? null : closeReason(turn, restored.receipt.rung, restored.cutTurns),
   });
 }
 

@@ -9,7 +9,7 @@ import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
 import { TurnClock } from './turn-clock.ts';
 
-/** A cancel or an answer that comes this much later is not noticed. */
+/** Nobody notices when a cancel or an answer takes effect this much later. */
 const GATHER_MS = 5;
 
 /** How the end of this program stops a turn. */

@@ -1,6 +1,6 @@
 import type { UsagePage } from '../../core/input/usage-page.ts';
 import type { Budget } from '../../core/limits/budget.ts';
-import type { Spent } from '../../core/limits/spending.ts';
+import type { DaySpending } from '../../core/limits/spending.ts';
 import type { Usage } from '../../core/turn/usage.ts';
 
 /** What was spent. */
@@ -15,8 +15,8 @@ export interface UsageStore {
 }
 
 export interface Spending {
-  readonly conversation: Spent;
-  readonly owner: Spent;
+  readonly conversation: DaySpending;
+  readonly owner: DaySpending;
   /** Null: it has none. */
   readonly limitPerDay: Budget | null;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { isObject } from '../../../core/turn/content.ts';
+import { isOlder } from '../../shared/install.ts';
 import { LineReader } from '../../shared/lines.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { codexHome, OLD_CODEX_ACP } from './codex.ts';
@@ -69,10 +70,6 @@ async function continuesNewest(
 
 async function gather(output: AsyncIterable<Uint8Array>, into: Uint8Array[]): Promise<void> {
   for await (const chunk of output) into.push(chunk);
-}
-
-function isOlder(version: string, than: string): boolean {
-  return version.localeCompare(than, 'en', { numeric: true }) < 0;
 }
 
 /** Files are compressed after a week, and moved when a person archives the session. Null: there is none. */

@@ -2,17 +2,9 @@ import { type ExecFileOptions, execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { MARK } from '../../../core/process.ts';
+import { isOlder } from '../../shared/install.ts';
 import { onPath, runnable } from '../../shared/paths.ts';
-import {
-  INSTALLABLE_CLAUDE,
-  isOlder,
-  isTooOld,
-  OLDEST_SDK,
-  packageIn,
-  packageOfOurs,
-  SDK,
-  type SdkPackage,
-} from './package.ts';
+import { INSTALLABLE_CLAUDE, isTooOld, OLDEST_SDK, packageIn, packageOfOurs, SDK, type SdkPackage } from './package.ts';
 
 /*
  * Where Claude is. The places in their order: the settings, the working directory's node_modules, Throughline's own packages,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { Installable } from '../../shared/install.ts';
+import { type Installable, isOlder } from '../../shared/install.ts';
 import { onPath } from '../../shared/paths.ts';
 
 /** The SDK in some node_modules. Nothing of it has been executed. */
@@ -23,10 +23,6 @@ export const OLDEST_SDK = '0.3.248';
 
 export function isTooOld({ version }: Pick<SdkPackage, 'version'>): boolean {
   return isOlder(version, OLDEST_SDK);
-}
-
-export function isOlder(version: string, than: string): boolean {
-  return version.localeCompare(than, 'en', { numeric: true }) < 0;
 }
 
 /** What `throughline agents install claude` installs. */

@@ -1,5 +1,5 @@
 import type { UsagePage } from '../../../core/input/usage-page.ts';
-import { addSpending, NOTHING, type Spent, spendingOf } from '../../../core/limits/spending.ts';
+import { addSpending, type DaySpending, NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
 import type { TurnEnd } from '../../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
@@ -93,9 +93,9 @@ function dayOf(now: number): string {
 }
 
 /** Only its last day is kept: an earlier one is over. */
-function spentInConversation(db: Database, conv: number, day: string): Spent {
+function spentInConversation(db: Database, conv: number, day: string): DaySpending {
   const last = db.one<{ day: string | null; spent: string }>(LAST_SPENT, conv);
-  return last?.day === day ? JSON.parse(last.spent) : NOTHING;
+  return last?.day === day ? JSON.parse(last.spent) : NO_SPENDING;
 }
 
 export function spending(db: Database, owner: string, id: string | null, now: number): Spending {
@@ -103,7 +103,7 @@ export function spending(db: Database, owner: string, id: string | null, now: nu
   const day = dayOf(now);
   const agents = db.all<{ usage: string }>(OWNERS_DAY, owner, day);
   return {
-    conversation: row === null ? NOTHING : spentInConversation(db, row.no, day),
+    conversation: row === null ? NO_SPENDING : spentInConversation(db, row.no, day),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
     limitPerDay: row === null ? null : conversationOf(row).limitPerDay,
   };
