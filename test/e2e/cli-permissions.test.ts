@@ -38,6 +38,7 @@ describe('without a terminal', () => {
     expect(stderr).toContain('permission asked: write the notes');
     expect(stderr).toContain('permission denied: nobody can answer here');
     expect(await toolRan('denied')).toBe(false);
+    expect(await home.ok('show', 'denied')).toContain('\ndenied: write the notes (nobody can answer here)\n');
     const result = (await home.lines('send', 'denied', QUESTION)).at(-1);
     expect(result).toMatchObject({ denied: [{ title: 'write the notes', reason: 'nobody can answer here' }] });
     const [, last] = await home.lines('permissions', 'denied', '--all');

@@ -57,7 +57,8 @@ export function nobodyAnswered(waitMs: number): string {
 
 /** What to do so that the same question is not denied again. */
 export const HOW_TO_ALLOW =
-  'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line. ' +
+  'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
+  'permissions.waitSeconds in the settings says how long it is waited for. ' +
   'Or let the agent do it without asking, in its own settings.';
 
 /** The option that means yes, once rather than always: nobody is granted more than was asked. Null: the agent offered none. */

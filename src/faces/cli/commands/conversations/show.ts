@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
+import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
+import type { PublicPermission } from '../../../../core/public/turn.ts';
 import { promptText } from '../../../../core/turn/content.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
-import type { ConversationView, TurnView } from '../../../../ports/engine.ts';
+import type { ConversationView, Engine, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { RECOVERED, receiptLine, strandedLine, time, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
@@ -13,7 +15,8 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Shows the turns and who answered them. A line between two turns says where one session ended and another began, and\n' +
-      'how that session got its context, or that the agent condensed earlier turns into a summary of its own. With --json,\n' +
+      'how that session got its context, or that the agent condensed earlier turns into a summary of its own. Questions that\n' +
+      'were denied because nobody answered are listed with their turn. With --json,\n' +
       'one object {conversation, turns, sessions, receipts}; a turn has its prompt as content blocks in `prompt`, and as\n' +
       'text in `promptText`.',
     examples: ['throughline show notes', "throughline show notes --json | jq '.receipts[-1]'"],
@@ -24,15 +27,30 @@ async function show(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const view = await engine.show(key);
     if (output.json) output.value(withTexts(view));
-    else forPeople(view, output);
+    else forPeople(view, await deniedIn(engine, view.conversation.id), output);
   });
+}
+
+/** By turn: the questions that were denied because nobody answered. */
+async function deniedIn(engine: Engine, conversation: string): Promise<Map<string, PublicPermission[]>> {
+  const read = (last: PublicPermission | undefined) =>
+    engine.permissions({ conversation, open: false, ...(last && { after: last.id }) });
+  const ended = await Array.fromAsync(inPages(read));
+  return Map.groupBy(
+    ended.filter(({ state }) => state === 'denied'),
+    ({ turnId }) => turnId,
+  );
 }
 
 function withTexts(view: ConversationView) {
   return { ...view, turns: view.turns.map((turn) => ({ ...turn, promptText: promptText(turn.prompt) })) };
 }
 
-function forPeople({ conversation, turns: all, sessions, receipts }: ConversationView, output: Output): void {
+function forPeople(
+  { conversation, turns: all, sessions, receipts }: ConversationView,
+  denied: ReadonlyMap<string, readonly PublicPermission[]>,
+  output: Output,
+): void {
   const { key, id, title, createdAt, historyCount, parent } = conversation;
   output.line(styled('bold', oneLine(key ?? id)), title ? `  ${oneLine(title)}` : '');
   const from = parent ? `, forked from ${parent.conversationId} after turn ${parent.n}` : '';
@@ -45,7 +63,7 @@ function forPeople({ conversation, turns: all, sessions, receipts }: Conversatio
     const receipt = receiptOf.get(turn.n) ?? null;
     if (sessionEnds(turn, session)) showSeam(turn, receipt, output);
     else if (receipt !== null && receipt.condensed > condensed) showCondensed(receipt, output);
-    showTurn(turn, output);
+    showTurn(turn, denied.get(turn.id) ?? [], output);
     // What ran elsewhere and what ran here are told apart, also within one session.
     session = turn.imported ? null : (turn.sessionId ?? session);
     condensed = receipt?.condensed ?? 0;
@@ -81,7 +99,7 @@ function showStranded(stranded: Stranded | null, output: Output): void {
   output.line(styled('yellow', oneLine(strandedLine(stranded))));
 }
 
-function showTurn(turn: TurnView, output: Output): void {
+function showTurn(turn: TurnView, denied: readonly PublicPermission[], output: Output): void {
   output.line();
   output.line(
     styled('bold', `turn ${turn.n}`),
@@ -89,6 +107,7 @@ function showTurn(turn: TurnView, output: Output): void {
   );
   for (const line of promptText(turn.prompt).split('\n')) output.line(styled('dim', `> ${line}`));
   if (turn.reply !== '') output.line(turn.reply);
+  for (const { title, reason } of denied) output.line(styled('yellow', oneLine(`denied: ${title} (${reason})`)));
   if (turn.recovered) output.line(styled('dim', RECOVERED));
   if (turn.failure) output.line(styled('red', `${turn.failure.code}: ${turn.failure.message}`));
 }
