@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path';
 import type { AcpSettings } from './agents/acp/adapter.ts';
 import { noSuchAgent, SCRIPTED, ThroughlineError, whileWaiting } from './core/errors.ts';
+import { shown } from './core/input/arguments.ts';
 import { type AdapterName, type AgentSettings, parseSettings, type Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
-import { hasEnded, type PermissionMode } from './core/turn/turn.ts';
+import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import {
   type ConfiguredAgent,
@@ -64,6 +65,7 @@ export interface Composed {
 
 /** `usual`: what happens to permission questions when neither options nor settings say it. */
 export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
+  checkPermissions(options);
   const setup = createSetup(options);
   const { settings, home } = setup;
   const known = await composeAgents(setup, options.agents);
@@ -96,6 +98,11 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     return tasks;
   };
   return { engine, parts, home, tasks: makeTasks };
+}
+
+function checkPermissions({ permissions }: ComposeOptions): void {
+  if (permissions === undefined || isPermissionMode(permissions)) return;
+  throw new ThroughlineError('invalid', `permissions must be "ask" or "deny", not ${shown(permissions)}.`);
 }
 
 function limitsOf({ limits }: Settings): Pick<EngineSettings, 'times' | 'spending'> {

@@ -17,6 +17,10 @@ test('an option that there is not is refused with those that there are, and noth
     message: 'open() has no option "hom".',
     hint: expect.stringMatching(/^Known options: home, config, /),
   });
+  await expect(open(misspelt({ home, permissions: 'maybe' }))).rejects.toMatchObject({
+    code: 'invalid',
+    message: 'permissions must be "ask" or "deny", not "maybe".',
+  });
   await expect(connect(misspelt({ uri: 'http://127.0.0.1:1' }))).rejects.toThrow('connect() has no option "uri".');
   await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
   expect(() => tl.conversation('chat', misspelt({ agnet: 'scripted' }))).toThrow(

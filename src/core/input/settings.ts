@@ -3,7 +3,7 @@ import { type Budget, NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../limits/time-limits.ts';
 import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
 import { isObject } from '../turn/content.ts';
-import type { PermissionMode } from '../turn/turn.ts';
+import { isPermissionMode, type PermissionMode } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
 
@@ -128,7 +128,7 @@ function parseLock(input: Record<string, unknown>): LockSettings {
 
 function parsePermissions(input: Record<string, unknown>): PermissionSettings {
   const { mode, waitSeconds } = input;
-  if (mode !== undefined && mode !== 'ask' && mode !== 'deny') {
+  if (mode !== undefined && !isPermissionMode(mode)) {
     throw fault(`"permissions.mode" must be "ask" or "deny", not ${shown(mode)}`);
   }
   if (waitSeconds !== undefined) seconds(waitSeconds, 'permissions.waitSeconds');

@@ -4,6 +4,7 @@ import { checkName } from '../input/names.ts';
 import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
 import { NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
+import { PERMISSION_MODES } from '../turn/turn.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { checkTogether } from './task-together.ts';
 
@@ -137,7 +138,7 @@ class PlanReader {
       retryInterrupted: get('retryInterrupted', (value, at) => this.#number(value, at, 0, 100)) ?? 0,
       cwd: get('cwd', (value, at) => this.#text(value, at, 'A directory', LONGEST_PATH)),
       sandbox: get('sandbox', name),
-      permissions: get('permissions', (value, at) => this.#oneOf(value, ['ask', 'deny'] as const, at)) ?? 'deny',
+      permissions: get('permissions', (value, at) => this.#oneOf(value, PERMISSION_MODES, at)) ?? 'deny',
     };
   }
 

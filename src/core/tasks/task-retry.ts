@@ -2,7 +2,7 @@ import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
 import { type Budget, parseBudget } from '../limits/budget.ts';
-import type { PermissionMode } from '../turn/turn.ts';
+import { isPermissionMode, type PermissionMode } from '../turn/turn.ts';
 
 /** Checked options of `retry`. */
 export interface CheckedRetry {
@@ -50,7 +50,7 @@ function checkIterations(given: unknown): number {
 }
 
 function checkPermissions(given: string): PermissionMode {
-  if (given === 'ask' || given === 'deny') return given;
+  if (isPermissionMode(given)) return given;
   throw new ThroughlineError('invalid', `"permissions" must be "ask" or "deny", not ${shown(given)}.`);
 }
 

@@ -28,7 +28,12 @@ export function hasEnded(state: TurnState): state is TurnEnd {
 }
 
 /** What happens when an agent asks for permission: ask a person and wait, or deny at once because nobody can answer. */
-export type PermissionMode = 'ask' | 'deny';
+export const PERMISSION_MODES = ['ask', 'deny'] as const;
+export type PermissionMode = (typeof PERMISSION_MODES)[number];
+
+export function isPermissionMode(value: unknown): value is PermissionMode {
+  return PERMISSION_MODES.some((mode) => mode === value);
+}
 
 /** What the caller set for this one turn; it beats every setting (R7). `permissions` is filled in when it is accepted. */
 export interface TurnOptions {

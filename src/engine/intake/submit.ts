@@ -8,7 +8,7 @@ import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
-import { hasEnded, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
+import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { Store } from '../../ports/store.ts';
@@ -187,7 +187,7 @@ function turnOptions({ session, newSession, restore, permissions, limits }: Subm
       hint: '"session" names an existing session, "newSession" is the id for a new one.',
     });
   }
-  if (permissions !== undefined && permissions !== 'ask' && permissions !== 'deny') {
+  if (permissions !== undefined && !isPermissionMode(permissions)) {
     throw new ThroughlineError('invalid', 'permissions must be "ask" or "deny".');
   }
   const parsed = restore === undefined ? undefined : parseRestore(restore);

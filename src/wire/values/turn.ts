@@ -10,7 +10,7 @@ import {
   type PermissionOption as OptionValue,
   PERMISSION_STATES,
 } from '../../core/turn/permission.ts';
-import { TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
+import { PERMISSION_MODES, TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
@@ -38,7 +38,7 @@ export const ContentBlock = named(
 export const Prompt = named('Prompt', z.array(ContentBlock).min(1).max(1_000)) satisfies z.ZodType<PromptValue>;
 
 export const TurnEnd = z.enum(TURN_ENDS);
-export const PermissionMode = z.enum(['ask', 'deny']);
+export const PermissionMode = z.enum(PERMISSION_MODES);
 
 export const Sent = namedObject('Sent', {
   attempt: Count,

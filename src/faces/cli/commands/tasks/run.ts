@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { SESSION_MODES } from '../../../../core/tasks/task.ts';
+import { PERMISSION_MODES } from '../../../../core/turn/turn.ts';
 import type { RetryOptions } from '../../../../ports/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';
@@ -155,7 +156,7 @@ function withParallel(plan: unknown, parallel: number): unknown {
 
 function permissionsOption(): Option {
   const about = 'when the agent asks for permission: wait for an answer, or deny';
-  return new Option('--permissions <mode>', about).choices(['ask', 'deny']);
+  return new Option('--permissions <mode>', about).choices(PERMISSION_MODES);
 }
 
 export function defineRetry(task: Command, cli: Cli): void {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { POLICIES, type Policy, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
-import type { PermissionMode } from '../../../../core/turn/turn.ts';
+import { PERMISSION_MODES, type PermissionMode } from '../../../../core/turn/turn.ts';
 import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { directory, readPrompt, seconds, wholeNumber } from '../../input.ts';
@@ -43,7 +43,7 @@ export function define(command: Command, cli: Cli): void {
         '--permissions <mode>',
         'when the agent asks for permission: ask you (without a terminal, wait for "throughline answer"), or deny ' +
           '(default: ask at a terminal, and deny elsewhere)',
-      ).choices(['ask', 'deny']),
+      ).choices(PERMISSION_MODES),
     )
     .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
     .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
