@@ -67,7 +67,9 @@ async function firstTurn(
     );
   }
   const creates = await newConversation(by.parts, owner, given({ key, agent }));
-  if (asked.options.session === undefined) return { ...newTurn(by.parts, creates, asked), creates };
+  const turn = newTurn(by.parts, creates, asked);
+  await checkNewSession(by.parts, owner, turn, async () => turn.agent ?? turn.defaultAgent);
+  if (asked.options.session === undefined) return { ...turn, creates };
   // The history of a session is read into a conversation that exists.
   const { conversation } = await by.parts.store.ensureConversation(owner, creates);
   return laterTurn(by, owner, conversation, asked);
@@ -77,7 +79,7 @@ async function laterTurn(by: Intake, owner: string, conversation: Conversation, 
   checkDriver(conversation);
   await by.attendance.checkRuns(conversation);
   const turn = newTurn(by.parts, conversation, asked);
-  await checkNewSession(by.parts, owner, turn);
+  await checkNewSession(by.parts, owner, turn, () => by.parts.store.agentFor(owner, turn));
   const adopts = await readAdopted(by.parts, owner, conversation, turn, by.worker.shutdown);
   return adopts === null ? turn : { ...turn, adopts };
 }
@@ -148,12 +150,16 @@ async function readAdopted(
 }
 
 /** An id that the caller chose for a new session needs an agent that takes one. Whether it is free, the store checks. */
-async function checkNewSession(parts: EngineParts, owner: string, turn: NewTurn): Promise<void> {
-  const { options, requestId } = turn;
+async function checkNewSession(
+  parts: EngineParts,
+  owner: string,
+  { options, requestId }: NewTurn,
+  agentOfTurn: () => Promise<string | null>,
+): Promise<void> {
   if (options.newSession === undefined) return;
   if (await isRepeated(parts.store, owner, requestId)) return;
-  const name = await parts.store.agentFor(owner, turn);
-  const traits = await parts.agents.get(name)?.agent.traits();
+  const name = await agentOfTurn();
+  const traits = await parts.agents.get(name ?? '')?.agent.traits();
   if (traits === undefined || traits.id === 'assigned') return;
   throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
     hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',

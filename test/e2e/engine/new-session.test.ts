@@ -75,6 +75,10 @@ test('it is refused where the agent issues its ids, and beside a session that ex
   const both = engine.submit('chat', 'Hello.', { newSession: ONE, session: TWO, agent: 'b' });
   await refusedWith('invalid', both, /either continues in a session or opens a new one/);
   expect(await engine.turns('chat')).toEqual([]);
+  // The first prompt to a key, too: it creates nothing.
+  const first = engine.submit('another', 'Hello.', { newSession: ONE, agent: 'a' });
+  await refusedWith('refused', first, /issues the ids of its sessions itself/);
+  await refusedWith('not_found', engine.conversation('another'), /another/);
   expect((await run(engine, 'chat', 'Hello.', { newSession: ONE, agent: 'b' })).turn.sessionId).toBe(ONE);
 });
 
