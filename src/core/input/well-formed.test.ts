@@ -37,6 +37,11 @@ describe('an unpaired surrogate is found with its place', () => {
     for (let depth = 0; depth < 50_000; depth += 1) value = [value];
     expect(findUnpaired(value)).toMatchObject({ index: 0 });
   });
+
+  test('however many values are beside it', () => {
+    const many = Array.from({ length: 300_000 }, () => 'a');
+    expect(findUnpaired([...many, HIGH])).toMatchObject({ path: '[300000]' });
+  });
 });
 
 test('a fault says what it is, where it is, and what to do', () => {

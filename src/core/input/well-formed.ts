@@ -31,8 +31,8 @@ export function findUnpaired(value: unknown): Place | null {
       const fields = Object.entries(inner);
       const name = fields.find(([one]) => !one.isWellFormed())?.[0];
       if (name !== undefined) return placeIn(name, `${path === '' ? '' : `${path}: `}a field name`);
-      const below = fields.map(([one, held]) => ({ path: joined(path, one, Array.isArray(inner)), value: held }));
-      open.push(...below.reverse());
+      for (const [one, held] of fields.reverse())
+        open.push({ path: joined(path, one, Array.isArray(inner)), value: held });
     }
   }
   return null;

@@ -60,6 +60,12 @@ test.for<[string, string[], string, boolean, boolean]>([
   expect((await why(NEW)) === null).toBe(newest);
 });
 
+test.each([`${TODAY}.zst`, TODAY])('of two files of a session both count, also %s', async (newer) => {
+  for (const file of [TODAY, `${TODAY}.zst`]) write(file === newer ? PAGINATED : LEGACY, file);
+  expect(await why(ZED)).toMatch(/newer Codex wrote it/);
+  expect(await why(NEW)).toBeNull();
+});
+
 test('the reason says what could happen, and how to update', async () => {
   write(PAGINATED);
   expect(await why(ZED)).toMatch(/newer Codex wrote it, in the format "paginated".*codex-acp 0\.16\.0 could damage it/);

@@ -32,14 +32,17 @@ export async function whyNotOpened(
   program: Pick<AgentProgram, 'env' | 'start' | 'memory'>,
 ): Promise<string | null> {
   const isNewest = await continuesNewest(name, version, program);
-  const file = fileOf(session, codexHome(program.env));
+  const files = filesOf(session, codexHome(program.env));
   // Codex also finds files by an index that names them wherever they are. A program that knows all formats cannot do harm.
-  if (file === null)
+  if (files.length === 0)
     return isNewest ? null : `nothing shows that ${name} ${version} may open it: its file was not found`;
-  const format = await formatOf(file, isNewest);
-  if (format !== null && FORMATS.includes(format) && (isNewest || format === FORMATS[0])) return null;
-  const why = format === null ? 'its file cannot be read' : `a newer Codex wrote it, in the format "${format}"`;
-  return `${why}, and ${name} ${version} could damage it. ${UPDATE}`;
+  for (const file of files) {
+    const format = await formatOf(file, isNewest);
+    if (format !== null && FORMATS.includes(format) && (isNewest || format === FORMATS[0])) continue;
+    const why = format === null ? 'its file cannot be read' : `a newer Codex wrote it, in the format "${format}"`;
+    return `${why}, and ${name} ${version} could damage it. ${UPDATE}`;
+  }
+  return null;
 }
 
 /** Why a person should update this program; null: there is no reason. */
@@ -72,12 +75,15 @@ async function gather(output: AsyncIterable<Uint8Array>, into: Uint8Array[]): Pr
   for await (const chunk of output) into.push(chunk);
 }
 
-/** Files are compressed after a week, and moved when a person archives the session. Null: there is none. */
-function fileOf(session: string, home: string): string | null {
-  if (!/^[\w-]+$/.test(session)) return null;
+/**
+ * Files are compressed after a week, and moved when a person archives the session. There may be an older copy beside the one that is
+ * continued, and which of them the program opens, only it knows.
+ */
+function filesOf(session: string, home: string): string[] {
+  if (!/^[\w-]+$/.test(session)) return [];
   const name = `rollout-*-${session}.jsonl{,.zst}`;
-  const [file] = globSync([`sessions/*/*/*/${name}`, `archived_sessions/**/${name}`], { cwd: home });
-  return file === undefined ? null : join(home, file);
+  const files = globSync([`sessions/*/*/*/${name}`, `archived_sessions/**/${name}`], { cwd: home });
+  return files.map((file) => join(home, file));
 }
 
 const META = /^.{0,200}"type":"session_meta"/;

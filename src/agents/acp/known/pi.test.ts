@@ -9,14 +9,16 @@ const home = mkdtempSync(join(tmpdir(), 'throughline-pi-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Why the last turn of a session with these messages failed. */
-async function failureOf(...messages: object[]): Promise<string | null | undefined> {
+const failureOf = (...messages: object[]) => failureAfter('', ...messages);
+
+async function failureAfter(before: string, ...messages: object[]): Promise<string | null | undefined> {
   const sessionFile = join(home, 'session.jsonl');
   const lines = [
     { type: 'session' },
     ...messages.map((message) => ({ type: 'message', message })),
     { type: 'context_edit' },
   ];
-  writeFileSync(sessionFile, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+  writeFileSync(sessionFile, `${before}${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
   mkdirSync(join(home, '.pi', 'pi-acp'), { recursive: true });
   writeFileSync(join(home, '.pi', 'pi-acp', 'session-map.json'), JSON.stringify({ sessions: { s: { sessionFile } } }));
   return PI_QUIRKS.failureOf?.('s', { env: { HOME: home } });
@@ -31,6 +33,10 @@ test('its session file shows why a turn failed', async () => {
   expect(await failureOf(asked, { ...failed, errorMessage: undefined })).toMatch(/pi does not say why/);
   expect(await failureOf(asked, failed, answered)).toBeNull();
   expect(await failureOf(asked, failed, asked)).toBeNull();
+});
+
+test('a line that was cut off long ago hides no failure', async () => {
+  expect(await failureAfter('{"type":"mess\n', asked, failed)).toBe('the model’s answer failed: 401: no key');
 });
 
 test('where there is no such file, nothing shows a failure', async () => {

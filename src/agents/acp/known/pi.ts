@@ -44,14 +44,12 @@ export const PI_QUIRKS: Quirks = {
   },
 };
 
-/** Why the last message of a session file is none of the model; null: it is one. */
+/** Why the last message of a session file is none of the model; null: it is one. Of a long file, only the end is parsed. */
 function lastError(file: string): string | null {
-  const last = file
-    .trimEnd()
-    .split('\n')
-    .map(messageIn)
-    .findLast((message) => message.role !== undefined);
-  if (last?.role !== 'assistant' || last.stopReason !== 'error') return null;
+  const lines = file.trimEnd().split('\n');
+  let last: Readonly<Record<string, unknown>> = {};
+  while (last.role === undefined && lines.length > 0) last = messageIn(lines.pop() ?? '');
+  if (last.role !== 'assistant' || last.stopReason !== 'error') return null;
   const why = typeof last.errorMessage === 'string' ? last.errorMessage : 'pi does not say why';
   return `the model’s answer failed: ${why}`;
 }
