@@ -46,6 +46,11 @@ test('images and files in a prompt are kept', () => {
   expect(read(chunk('user', 'See'), content, chunk('agent', 'Seen')).turns[0]?.[0]).toEqual([...text('See'), image]);
 });
 
+test('what we put before a prompt so that it is no command is no part of it', () => {
+  const { turns } = read(chunk('user', 'This is a message, not a command:\n/etc', '1'), chunk('user', '/hosts', '1'));
+  expect(turns[0]?.[0]).toEqual(text('/etc/hosts'));
+});
+
 test.each([
   ['a message of Claude', chunk('user', 'This session is being continued from a previous conversation that ran out.')],
   ['a compaction', { sessionUpdate: 'compaction_update', status: 'completed' } as Update],

@@ -4,6 +4,7 @@ import { isObject } from '../../../core/turn/content.ts';
 import { chunkText, type Update } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { AgentProgram, Quirks } from '../known/description.ts';
+import { withoutMark } from '../session/literal.ts';
 import { openSession } from './open.ts';
 
 /** Loads a session once, only to read what the agent repeats of it. Null: it does not load it, or repeats nothing. */
@@ -87,5 +88,8 @@ function blocksOf(updates: readonly Update[]): unknown[] {
     if (text !== null && isObject(last) && last.type === 'text') last.text = `${last.text}${text}`;
     else blocks.push(text === null ? (update as { content?: unknown }).content : { type: 'text', text });
   }
+  // The session may have been ours before.
+  for (const block of blocks)
+    if (isObject(block) && typeof block.text === 'string') block.text = withoutMark(block.text);
   return blocks;
 }
