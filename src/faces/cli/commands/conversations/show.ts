@@ -16,9 +16,8 @@ export function define(command: Command, cli: Cli): void {
     about:
       'Shows the turns and who answered them. A line between two turns says where one session ended and another began, and\n' +
       'how that session got its context, or that the agent condensed earlier turns into a summary of its own. Questions that\n' +
-      'were denied because nobody answered are listed with their turn. With --json,\n' +
-      'one object {conversation, turns, sessions, receipts}; a turn has its prompt as content blocks in `prompt`, and as\n' +
-      'text in `promptText`.',
+      'were denied because nobody answered are listed with their turn. With --json, one object {conversation, turns, sessions,\n' +
+      'receipts}; a turn has its prompt as content blocks in `prompt`, and as text in `promptText`.',
     examples: ['throughline show notes', "throughline show notes --json | jq '.receipts[-1]'"],
   });
 }

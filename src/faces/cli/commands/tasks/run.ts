@@ -42,7 +42,7 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--session <id>', 'continue in this existing session of the agent, or ask')
     .option('--retry-interrupted <n>', 'retry an interrupted turn this many times (default: ask)', wholeNumber)
     .option('--cwd <dir>', 'where to work (default: a directory of its own)')
-    .addOption(permissionsOption())
+    .addOption(permissionsOption('deny'))
     .option('--parallel <n>', 'run at most this many tasks of the file at once', positiveNumber)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and tasks are the same tasks')
     .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
@@ -154,8 +154,8 @@ function withParallel(plan: unknown, parallel: number): unknown {
   return isPlan ? { ...plan, parallel } : { tasks: [plan], parallel };
 }
 
-function permissionsOption(): Option {
-  const about = 'when the agent asks for permission: wait for an answer, or deny';
+function permissionsOption(usual: string): Option {
+  const about = `when the agent asks for permission: wait for an answer, or deny (default: ${usual})`;
   return new Option('--permissions <mode>', about).choices(PERMISSION_MODES);
 }
 
@@ -168,7 +168,7 @@ export function defineRetry(task: Command, cli: Cli): void {
     .option('--say <text>', 'a message for the agent')
     .option('--budget <amount>', 'a new budget; includes what was already spent')
     .option('--max-iterations <n>', 'give up after this many more turns', positiveNumber)
-    .addOption(permissionsOption())
+    .addOption(permissionsOption('as before'))
     .action((id: string, flags: RetryOptions) => retry(id, flags, cli));
   addHelp(command, {
     examples: [

@@ -24,7 +24,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('<key>', 'the conversation: its key or id; a new key creates a conversation')
     .argument('<prompt>', 'the prompt; - reads it from stdin')
     .option('--agent <name>', 'the agent that answers (default: the agent of the previous turn)')
-    .option('--session <id>', 'continue in this existing session of the agent, or fail')
+    .option('--session <id>', 'continue in this existing session of the agent, or fail; its own turns come first')
     .option('--new-session <id>', 'open a new session with this id, for agents that take one (Claude: a UUID), or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
