@@ -6,6 +6,7 @@ import { looksLikeId } from '../../core/input/names.ts';
 import { judgeSpending } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
+import { isUsable } from '../../core/restore/session.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
@@ -68,19 +69,19 @@ async function firstTurn(
   }
   const creates = await newConversation(by.parts, owner, given({ key, agent }));
   const turn = newTurn(by.parts, creates, asked);
-  await checkNewSession(by.parts, owner, turn, async () => turn.agent ?? turn.defaultAgent);
-  if (asked.options.session === undefined) return { ...turn, creates };
-  // The history of a session is read into a conversation that exists.
-  const { conversation } = await by.parts.store.ensureConversation(owner, creates);
-  return laterTurn(by, owner, conversation, asked);
+  const agentOfTurn = async () => turn.agent ?? turn.defaultAgent;
+  await checkNewSession(by.parts, owner, turn, agentOfTurn);
+  const adopts = await readAdopted(by, owner, { ...creates, isNew: true }, turn, agentOfTurn);
+  return { ...turn, creates, ...(adopts && { adopts }) };
 }
 
 async function laterTurn(by: Intake, owner: string, conversation: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(conversation);
   await by.attendance.checkRuns(conversation);
   const turn = newTurn(by.parts, conversation, asked);
-  await checkNewSession(by.parts, owner, turn, () => by.parts.store.agentFor(owner, turn));
-  const adopts = await readAdopted(by.parts, owner, conversation, turn, by.worker.shutdown);
+  const agentOfTurn = () => by.parts.store.agentFor(owner, turn);
+  await checkNewSession(by.parts, owner, turn, agentOfTurn);
+  const adopts = await readAdopted(by, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
   return adopts === null ? turn : { ...turn, adopts };
 }
 
@@ -124,27 +125,25 @@ function newTurn(
  * turn is stored alone. When it runs, the session is refused with the reason, or what was said in it before stays unknown.
  */
 async function readAdopted(
-  parts: EngineParts,
+  { parts, worker }: Intake,
   owner: string,
-  conversation: Conversation,
-  turn: NewTurn,
-  signal: AbortSignal,
+  { id: ours, sandbox: place, cwd, isNew }: Pick<Conversation, 'id' | 'sandbox' | 'cwd'> & { readonly isNew: boolean },
+  { options: { session: id }, requestId }: NewTurn,
+  agentOfTurn: () => Promise<string | null>,
 ): Promise<AdoptedSession | null> {
   const { store, sandboxes } = parts;
-  const { options, requestId } = turn;
-  const { id: ours, sandbox: place, cwd } = conversation;
-  const id = options.session;
   if (id === undefined) return null;
   if (await isRepeated(store, owner, requestId)) return null;
-  const name = await store.agentFor(owner, turn);
-  const known = await store.findSessions(owner, id);
-  if (known.some((session) => session.conversation === ours && session.agent === name)) return null;
-  const agent = parts.agents.get(name)?.agent;
-  if (agent?.history === undefined) return null;
+  const name = await agentOfTurn();
+  const agent = name === null ? undefined : parts.agents.get(name)?.agent;
+  if (name === null || agent?.history === undefined) return null;
+  const known = (await store.findSessions(owner, id)).filter((session) => session.agent === name);
+  // Ours already; or, for a new conversation, in use elsewhere: then the turn is refused when it is stored.
+  if (known.some((session) => session.conversation === ours || (isNew && isUsable(session)))) return null;
   const sandbox = await sandboxes.open(place, { cwd });
   const storage = (await agent.storage?.(sandbox)) ?? agent.name;
-  if (await store.sessionIsElsewhere(owner, ours, { storage, id })) return null;
-  const history = await agent.history(id, sandbox, signal);
+  if (!isNew && (await store.sessionIsElsewhere(owner, ours, { storage, id }))) return null;
+  const history = await agent.history(id, sandbox, worker.shutdown);
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
   return { ref: randomUUID(), id, agent: name, storage, history };
 }

@@ -160,6 +160,21 @@ test('a session is adopted once, however often the request comes, and never whil
   expect(known((await run(engine, 'busy', WHICH, { session: other })).reply)).toEqual(['cobalt']);
 });
 
+test('the first prompt to a key adopts a session, and creates nothing when the session is in use elsewhere', async () => {
+  await using natives = new Natives();
+  await using home = new Home({ a: { dir: natives.dir } });
+  const { engine } = await home.open();
+  const id = await natives.session('amber', 'birch');
+  const { turn } = await engine.submit('chat', WHICH, { session: id });
+  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber', 'birch']);
+  expect(await ended(engine, turn)).toMatchObject({ n: 3, state: 'completed', sessionId: id });
+  for (const other of [engine, engine.as('somebody else')]) {
+    await refusedWith('refused', other.submit('second', WHICH, { session: id }), /in use elsewhere/);
+    await refusedWith('not_found', other.conversation('second'), /second/);
+  }
+  await expectSound(engine, 'chat');
+});
+
 test('a prompt that somebody adds between reading and running is noticed', async () => {
   await using natives = new Natives();
   await using home = new Home({ a: { dir: natives.dir } });
