@@ -22,8 +22,8 @@ interface Piece {
 export class Answer {
   /** Of the last message, and whatever else is not final. */
   #pieces: Piece[] = [];
-  /** A message that the next one may turn out to repeat; null: none. */
-  #rival: { readonly id: string; readonly text: string } | null = null;
+  /** A message that the next one may turn out to repeat, and how much of it that one has repeated; null: none. */
+  #rival: { readonly id: string; readonly text: string; repeated: number } | null = null;
 
   begin(): void {
     this.#pieces = [];
@@ -42,7 +42,7 @@ export class Answer {
     const before = this.#pieces.at(-1);
     if (before !== undefined && before.id !== id) this.#compareWith(before, kind, id);
     this.#pieces.push({ chunk: update, kind, id, text, final: false });
-    return this.#compared(id);
+    return this.#compared(text);
   }
 
   /** What was streamed so far is final. */
@@ -68,17 +68,27 @@ export class Answer {
 
   #compareWith(before: Piece, kind: string, id: string | undefined): void {
     const comparable = before.kind === kind && !before.final && before.id !== undefined && id !== undefined;
-    this.#rival = comparable ? { id: before.id as string, text: this.#textOf(before.id) } : null;
+    this.#rival = comparable ? { id: before.id as string, text: this.#textOf(before.id), repeated: 0 } : null;
+    // The message may have begun before the other one.
+    const begun = comparable ? this.#textOf(id) : '';
+    if (begun !== '') this.#repeats(begun);
   }
 
-  #compared(id: string | undefined): Update[] {
+  /** Whether this goes on as the other message does. Every text is looked at once: a message may have many. */
+  #repeats(text: string): boolean {
     const rival = this.#rival;
-    if (rival === null) return [];
-    const text = this.#textOf(id);
-    const same = text.length < rival.text.length ? rival.text.startsWith(text) : text.startsWith(rival.text);
-    if (same && text.length < rival.text.length) return [];
+    if (rival === null) return false;
+    const rest = rival.text.slice(rival.repeated, rival.repeated + text.length);
+    rival.repeated += rest.length;
+    if (text.startsWith(rest)) return true;
     this.#rival = null;
-    if (!same) return [];
+    return false;
+  }
+
+  #compared(text: string): Update[] {
+    const rival = this.#rival;
+    if (rival === null || !this.#repeats(text) || rival.repeated < rival.text.length) return [];
+    this.#rival = null;
     this.#forget(rival.id);
     return [retraction(rival.id)];
   }
