@@ -30,6 +30,12 @@ function environment(more: object = {}): object {
   return { HOME: folder, HTTPS_PROXY: NOWHERE, ANTHROPIC_BASE_URL: NOWHERE, ...more };
 }
 
+function another(name: string): string {
+  const folder = join(home.path, name);
+  mkdirSync(folder);
+  return folder;
+}
+
 /** Name, and what is said of the login, or what is wrong. */
 async function logins(): Promise<Record<string, unknown>> {
   const all = await home.lines('agents');
@@ -122,12 +128,11 @@ test('real agents behind ACP: with a key and without', async (context) => {
     out: acp('claude-code', environment()),
     in: acp('claude-code', environment({ ANTHROPIC_API_KEY: 'sk-fake' })),
     codex: acp('codex', environment()),
-    key: acp('codex', environment({ OPENAI_API_KEY: 'sk-fake' })),
+    key: acp('codex', { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: another('unkeyed') }),
   });
-  // For Codex a key has to be chosen as the way to log in. It is kept in its home, so this is another one.
+  // Two Codexes cannot set up one home at once. And for Codex a key has to be chosen as the way to log in, which is kept in its home.
   expect(await logins()).toEqual({ out: false, in: true, codex: false, key: false });
-  const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: join(home.path, 'keyed') };
-  mkdirSync(env.HOME);
+  const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: another('keyed') };
   set({ key: { ...acp('codex', env), options: { agent: 'codex', auth: 'api-key' } } });
   expect(await logins()).toEqual({ key: true });
 });

@@ -57,6 +57,9 @@ function keep(id: string, content: string): void {
 /** Claude's own, of where it was. */
 const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 
+const MADE = '0199a000-0000-7000-8000-000000000001';
+const COPY = '0199a000-0000-7000-8000-000000000002';
+
 test('the window follows the model', async () => {
   expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
   expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
@@ -102,30 +105,30 @@ test('a session is rewound before a failed prompt, and keeps that position until
 });
 
 test('a session made from records is resumed; its file is removed when Claude refuses it', async () => {
-  const how = { kind: 'rehydrate', id: 'made', from: { records: [record(1), record(2)] } } as const;
+  const how = { kind: 'rehydrate', id: MADE, from: { records: [record(1), record(2)] } } as const;
   refusal = new ClaudeRefusal('refused', 'no');
   expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused', message: 'no' });
-  expect(existsSync(fileOf('made'))).toBe(false);
+  expect(existsSync(fileOf(MADE))).toBe(false);
   refusal = new ThroughlineError('agent_unavailable', 'gone');
   await expect(agent().open(request(how))).rejects.toMatchObject({ code: 'agent_unavailable' });
-  expect(existsSync(fileOf('made'))).toBe(false);
+  expect(existsSync(fileOf(MADE))).toBe(false);
   refusal = null;
   expect(await agent().open(request(how))).toMatchObject({ ok: true, proof: 'proved' });
-  expect(await agent().position('made', sandbox)).toMatch(/^4:/);
-  expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: 'made' });
+  expect(await agent().position(MADE, sandbox)).toMatch(/^4:/);
+  expect(asked.at(-1)?.how).toEqual({ kind: 'resume', id: MADE });
 });
 
 test('a copy is written back byte for byte, never over another file, and never when it is damaged', async () => {
   const transcript = Buffer.from(entry('a', null));
-  const how = { kind: 'rehydrate', id: 'copy', from: { transcript, memo: null } } as const;
+  const how = { kind: 'rehydrate', id: COPY, from: { transcript, memo: null } } as const;
   expect(await agent().open(request(how))).toMatchObject({ ok: true });
-  expect(await agent().position('copy', sandbox)).toBe('1:a');
-  keep('copy', entry('theirs', null));
+  expect(await agent().position(COPY, sandbox)).toBe('1:a');
+  keep(COPY, entry('theirs', null));
   expect(await agent().open(request(how))).toMatchObject({ ok: false, reason: 'refused' });
-  expect(await agent().position('copy', sandbox)).toBe('1:theirs');
+  expect(await agent().position(COPY, sandbox)).toBe('1:theirs');
   const broken = { transcript: Buffer.from(entry('b', 'gone')), memo: null };
   expect(await agent().open(request({ kind: 'rehydrate', id: 'broken', from: broken }))).toMatchObject({ ok: false });
-  expect(readdirSync(folder())).toEqual(['copy.jsonl']);
+  expect(readdirSync(folder())).toEqual([`${COPY}.jsonl`]);
 });
 
 test('impossible requests are refused without starting anything', async () => {

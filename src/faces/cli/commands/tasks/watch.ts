@@ -28,6 +28,8 @@ export async function watchTasks(
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, leaving.signal]);
   const showing = show(desk, { ids: new Set(ids), after, view, output, signal });
+  // What keeps us from showing keeps us from waiting as well, a little earlier or later.
+  showing.done.catch(() => {});
   try {
     const last = await desk.tasks.waitFor(ids, { signal: leaving.signal });
     await showing.upTo(await desk.tasks.lastSeq());
@@ -37,8 +39,6 @@ export async function watchTasks(
     await showing.done;
     return leaving.signal.aborted ? EXIT.interrupted : exitOf(last);
   } catch (error) {
-    // What keeps us from waiting keeps us from showing as well.
-    showing.done.catch(() => {});
     throw error instanceof ThroughlineError && error.code === 'unreachable' ? lostSightOfTasks(error) : error;
   } finally {
     over.abort();
