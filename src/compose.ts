@@ -212,9 +212,22 @@ class FoundAgents extends Map<string, ConfiguredAgent> {
     return super.keys();
   }
 
-  override [Symbol.iterator](): MapIterator<[string, ConfiguredAgent]> {
+  override values(): MapIterator<ConfiguredAgent> {
     this.#look();
-    return super[Symbol.iterator]();
+    return super.values();
+  }
+
+  override entries(): MapIterator<[string, ConfiguredAgent]> {
+    this.#look();
+    return super.entries();
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, ConfiguredAgent]> {
+    return this.entries();
+  }
+
+  override forEach(each: (agent: ConfiguredAgent, name: string, all: Map<string, ConfiguredAgent>) => void): void {
+    for (const [name, agent] of this) each(agent, name, this);
   }
 
   #look(): void {

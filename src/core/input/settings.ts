@@ -138,7 +138,7 @@ function parsePermissions(input: Record<string, unknown>): PermissionSettings {
 function parseLimits({ conversationPerDay, ownerPerDay, owners, ...times }: Record<string, unknown>): LimitSettings {
   const others = Object.entries(object(owners, 'limits.owners'));
   return {
-    ...parseTimes(times, 'limits'),
+    ...checkTimes(times, 'limits'),
     ...(conversationPerDay === undefined
       ? {}
       : { conversationPerDay: perDay(conversationPerDay, 'conversationPerDay') }),
@@ -149,7 +149,7 @@ function parseLimits({ conversationPerDay, ownerPerDay, owners, ...times }: Reco
   };
 }
 
-function parseTimes(limits: Record<string, unknown>, where: string): TimeOverride {
+function checkTimes(limits: Record<string, unknown>, where: string): TimeOverride {
   for (const [name, value] of Object.entries(limits)) {
     if (isTimeLimit(value)) continue;
     throw fault(`"${where}.${name}" must be a number of seconds above 0, or null for none, not ${shown(value)}`);
@@ -199,7 +199,7 @@ function parseAgent(name: string, input: unknown): AgentSettings {
     env: env as Record<string, string>,
     ...(input.limits === undefined
       ? {}
-      : { limits: parseTimes(object(input.limits, `${at}.limits`, TIME_LIMITS), `${at}.limits`) }),
+      : { limits: checkTimes(object(input.limits, `${at}.limits`, TIME_LIMITS), `${at}.limits`) }),
     options: object(input.options, `${at}.options`),
   };
 }
