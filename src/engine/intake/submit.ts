@@ -10,7 +10,9 @@ import { isUsable } from '../../core/restore/session.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
+import type { Agent } from '../../ports/agent.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
@@ -137,15 +139,31 @@ async function readAdopted(
   const name = await agentOfTurn();
   const agent = name === null ? undefined : parts.agents.get(name)?.agent;
   if (name === null || agent?.history === undefined) return null;
-  const known = (await store.findSessions(owner, id)).filter((session) => session.agent === name);
+  const all = await store.findSessions(owner, id);
+  const known = all.filter((session) => session.agent === name);
   // Ours already; or, for a new conversation, in use elsewhere: then the turn is refused when it is stored.
   if (known.some((session) => session.conversation === ours || (isNew && isUsable(session)))) return null;
   const sandbox = await sandboxes.open(place, { cwd });
-  const storage = (await agent.storage?.(sandbox)) ?? agent.name;
+  const storage = await storageOf(agent, sandbox);
+  for (const session of all.filter(({ conversation }) => conversation === ours)) {
+    const other = parts.agents.get(session.agent)?.agent;
+    if (other !== undefined && (await storageOf(other, sandbox)) === storage) throw usedAlready(id, other.name);
+  }
   if (!isNew && (await store.sessionIsElsewhere(owner, ours, { storage, id }))) return null;
   const history = await agent.history(id, sandbox, worker.shutdown);
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
   return { ref: randomUUID(), id, agent: name, storage, history };
+}
+
+async function storageOf(agent: Agent, sandbox: OpenSandbox): Promise<string> {
+  return (await agent.storage?.(sandbox)) ?? agent.name;
+}
+
+/** Its turns are in the history already, and two agents would continue in one session. */
+function usedAlready(id: string, agent: string): ThroughlineError {
+  return new ThroughlineError('refused', `The conversation has used the session "${id}" with the agent "${agent}".`, {
+    hint: 'Name that agent, or leave out the session: then this agent is told what was said in it.',
+  });
 }
 
 /** An id that the caller chose for a new session needs an agent that takes one. Whether it is free, the store checks. */

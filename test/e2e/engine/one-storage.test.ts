@@ -42,3 +42,19 @@ test('an agent that keeps its sessions in the sandbox has a storage for each', a
   const storages = home.query<{ storage: string }>('SELECT storage FROM sessions');
   expect(new Set(storages.map(({ storage }) => storage)).size).toBe(2);
 });
+
+test('a session that the conversation has used with one agent is not adopted by the other, whatever became of it', async () => {
+  await using home = new Home(SHARED);
+  const { engine } = await home.open();
+  await engine.ensure({ key: 'one' });
+  const { turn } = await run(engine, 'one', 'The codeword is amber.', { agent: 'a' });
+  const session = turn.sessionId ?? expect.unreachable();
+  const refused = () =>
+    refusedWith('refused', engine.submit('one', WHICH, { agent: 'b', session }), /has used the session .* "a"/);
+  await refused();
+  await run(engine, 'one', 'Hello.', { agent: 'a', restore: { rung: 'transcript' } });
+  await run(engine, 'one', '/die', { agent: 'a' });
+  await refused();
+  expect((await engine.show('one')).turns.some(({ imported }) => imported)).toBe(false);
+  expect(known((await run(engine, 'one', WHICH, { agent: 'b' })).reply)).toEqual(['amber']);
+});
