@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
@@ -168,10 +168,13 @@ test('the first prompt to a key adopts a session, and creates nothing when the s
   const { turn } = await engine.submit('chat', WHICH, { session: id });
   expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber', 'birch']);
   expect(await ended(engine, turn)).toMatchObject({ n: 3, state: 'completed', sessionId: id });
-  for (const other of [engine, engine.as('somebody else')]) {
-    await refusedWith('refused', other.submit('second', WHICH, { session: id }), /in use elsewhere/);
-    await refusedWith('not_found', other.conversation('second'), /second/);
-  }
+  const directories = () => readdirSync(join(home.path, 'sandboxes')).length;
+  const before = directories();
+  await refusedWith('refused', engine.submit('second', WHICH, { session: id }), /in use elsewhere/);
+  expect(directories()).toBe(before);
+  const stranger = engine.as('somebody else');
+  await refusedWith('refused', stranger.submit('second', WHICH, { session: id }), /in use elsewhere/);
+  for (const one of [engine, stranger]) await refusedWith('not_found', one.conversation('second'), /second/);
   await expectSound(engine, 'chat');
 });
 
