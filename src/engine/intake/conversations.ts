@@ -49,9 +49,14 @@ export async function forkConversation(
   { turn, key, title, cwd }: ForkOptions,
 ): Promise<Conversation> {
   const n = turn ?? source.head;
+  if (source.head === 0) {
+    throw new ThroughlineError('invalid', 'There is nothing to fork: the conversation has no turns yet.', {
+      hint: 'Fork it after its first turn has ended, or start another conversation.',
+    });
+  }
   if (!Number.isSafeInteger(n) || n < 1 || n > source.head) {
     throw new ThroughlineError('invalid', `Turn ${n} is not in the history of this conversation.`, {
-      hint: source.head === 0 ? 'It has no turns yet.' : `Name one from 1 to ${source.head}.`,
+      hint: `Name one from 1 to ${source.head}.`,
     });
   }
   const { id, owner, restore } = source;

@@ -113,6 +113,8 @@ test('a fork and its parent keep apart from the turn where they parted', async (
   expect(home.query<{ n: number }>('SELECT count(DISTINCT sandbox) AS n FROM conversations')).toEqual([{ n: 2 }]);
   expect(own.sessions.map(({ id }) => id)).not.toContain(others.sessions[0]?.id);
   await refusedWith('invalid', tl.engine.fork('parent', { turn: 9 }), /not in the history/);
+  await tl.engine.ensure({ key: 'empty' });
+  await refusedWith('invalid', tl.engine.fork('empty'), /nothing to fork/);
   await refusedWith('conflict', tl.engine.fork('parent', { key: 'fork' }));
 });
 
