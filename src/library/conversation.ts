@@ -6,6 +6,7 @@ import type { PublicReceipt } from '../core/public/session.ts';
 import type { PublicTurn } from '../core/public/turn.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { Denial } from '../core/turn/permission.ts';
+import type { Stranded } from '../core/turn/standing.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type {
   ConversationSpec,
@@ -193,6 +194,11 @@ export class ConversationHandle {
   async *#eventsOf(accepted: Promise<Submitted>, answerer?: Answerer): AsyncGenerator<PublicEvent> {
     const { turn, seq } = await accepted;
     const over = new AbortController();
+    const found: { stranded: Stranded | null } = { stranded: null };
+    const stopLooking = this.#whenStranded(turn, (stranded) => {
+      found.stranded = stranded;
+      over.abort();
+    });
     try {
       for await (const event of this.#engine.follow(turn.conversationId, { after: seq - 1, signal: over.signal })) {
         if (event.turnId !== turn.id) continue;
@@ -203,7 +209,30 @@ export class ConversationHandle {
     } catch (error) {
       throw error instanceof ThroughlineError && error.code === 'unreachable' ? lostSightOf(error, turn) : error;
     } finally {
+      stopLooking();
       over.abort();
     }
+    if (found.stranded === null) return;
+    const { message, hint } = found.stranded;
+    throw lostSightOf(new ThroughlineError('unreachable', message), turn, hint);
+  }
+
+  /** The turn may run at another data home, whose processes end while we wait. Calls back when nobody runs it there any more. */
+  #whenStranded({ id }: PublicTurn, onStranded: (stranded: Stranded) => void): () => void {
+    const look = async () => {
+      // Whatever keeps us from looking, the stream of events meets it too.
+      const stranded = await this.#engine.turn(id).then(
+        (turn) => turn.stranded,
+        () => null,
+      );
+      if (stranded?.reason === 'other_home') onStranded(stranded);
+    };
+    const timer = setInterval(() => void look(), LOOK_MS);
+    // Whoever asks for no more events lets the process end. In browsers a timer is a number.
+    if (typeof timer === 'object') timer.unref();
+    return () => clearInterval(timer);
   }
 }
+
+/** How often a turn that is waited for is looked at. */
+const LOOK_MS = 5_000;

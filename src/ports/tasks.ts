@@ -21,7 +21,10 @@ export interface Tasks {
   add(plan: unknown, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
   /** Adds, and waits as `waitFor` does. */
   run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
-  /** Waits until each has ended, asks a person, or waits for one that does; returns them as they are then. */
+  /**
+   * Waits until each has ended, asks a person, belongs to another data home where no process runs it (`stranded`), or waits for
+   * such a one; returns them as they are then.
+   */
   waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<PublicTask[]>;
   /** This process works on all unfinished tasks of the owner: the process that did so before may be gone. */
   resume(): Promise<PublicTask[]>;

@@ -47,6 +47,23 @@ export class TaskRunner {
     this.#loop.wake();
   }
 
+  /** Whether this process works on it, or does so as soon as it may. */
+  takes(task: string): boolean {
+    return (
+      !this.#closed && (this.#parts.settings.claims !== 'own' || this.#wanted.has(task) || this.#running.has(task))
+    );
+  }
+
+  /** Queues what dead runners hold. True: there was some. A storage that cannot be written must not keep anybody from reading. */
+  async freeDead(): Promise<boolean> {
+    try {
+      return await this.#keeper.freeDead();
+    } catch (error) {
+      this.#report(error, 'looking for dead runners');
+      return false;
+    }
+  }
+
   /** Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -8,6 +8,7 @@ import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../cor
 import { inWords, parsePlan, placesIn } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
+import { whyTaskStranded } from '../core/tasks/task-standing.ts';
 import { waitForTasks } from '../core/tasks/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
@@ -56,7 +57,7 @@ class EmbeddedTasks implements Tasks {
       tasks,
     });
     this.#want(added.tasks);
-    return { tasks: added.tasks.map(toPublicTask), duplicate: added.duplicate };
+    return { tasks: await this.#shown(added.tasks), duplicate: added.duplicate };
   }
 
   async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
@@ -77,20 +78,24 @@ class EmbeddedTasks implements Tasks {
       this.#store.list(this.owner, filter, { limit: PAGE, ...(last && { before: last.id }) });
     const open = (await Array.fromAsync(inPages(read))).toReversed();
     this.#want(open);
-    return open.map(toPublicTask);
+    return this.#shown(open);
   }
 
   async task(idOrName: string): Promise<PublicTask> {
-    const task = await this.#store.find(this.owner, idOrName);
-    if (task !== null) return toPublicTask(task);
-    throw noSuchTask(idOrName);
+    const find = async () => {
+      const task = await this.#store.find(this.owner, idOrName);
+      if (task === null) throw noSuchTask(idOrName);
+      return [task];
+    };
+    const [task] = await this.#looked(find);
+    return task as PublicTask;
   }
 
   async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<PublicTask[]> {
     if (states !== undefined) checkTaskStates(states);
     const filter = { ...(states && { states }), ...(milestone !== undefined && { milestone }) };
     const page = { limit: checkLimit(limit, 50), ...(before && { before }) };
-    return (await this.#store.list(this.owner, filter, page)).map(toPublicTask);
+    return this.#looked(() => this.#store.list(this.owner, filter, page));
   }
 
   async cancel(idOrName: string): Promise<PublicTask> {
@@ -98,7 +103,8 @@ class EmbeddedTasks implements Tasks {
     const task = await this.#store.requestCancel(this.owner, id, this.#by);
     // Its runner may be dead: then this process ends the task and its turns.
     if (!taskHasEnded(task.state)) this.#runner.want(id);
-    return toPublicTask(task);
+    const [shown] = await this.#shown([task]);
+    return shown as PublicTask;
   }
 
   async retry(idOrName: string, options: RetryOptions = {}): Promise<PublicTask> {
@@ -106,7 +112,8 @@ class EmbeddedTasks implements Tasks {
     const { id } = await this.task(idOrName);
     const task = await this.#store.retry(this.owner, id, { by: this.#by, ...checked });
     this.#want([task]);
-    return toPublicTask(task);
+    const [shown] = await this.#shown([task]);
+    return shown as PublicTask;
   }
 
   async report(idOrName: string): Promise<TaskReport> {
@@ -165,6 +172,32 @@ class EmbeddedTasks implements Tasks {
 
   close(): Promise<void> {
     return this.#runner.close();
+  }
+
+  /** Reads tasks. Those that a dead runner holds are queued first, and read again. */
+  async #looked(read: () => Promise<Task[]>): Promise<PublicTask[]> {
+    const tasks = await read();
+    const mayBeLeft = tasks.some(({ state }) => state === 'running');
+    return this.#shown(mayBeLeft && (await this.#runner.freeDead()) ? await read() : tasks);
+  }
+
+  /** Of queued tasks it says why no process works on them. */
+  async #shown(tasks: readonly Task[]): Promise<PublicTask[]> {
+    const { store, processes, sandboxes } = this.#parts;
+    const isHere = ({ place }: Task) => place === 'any' || place === sandboxes.place;
+    const isWanted = (task: Task) => isHere(task) && this.#runner.takes(task.id);
+    const asksWhy = (task: Task) => task.state === 'queued' && !isWanted(task);
+    if (!tasks.some(asksWhy)) return tasks.map((task) => toPublicTask(task));
+    const [takers, holders] = await Promise.all([store.takers(), this.#store.holders()]);
+    const homes = new Map<string, string | null>();
+    for (const place of new Set(tasks.filter(asksWhy).map((task) => task.place)))
+      homes.set(place, await store.placeName(place));
+    const common = { takers, holders, status: processes.status };
+    return tasks.map((task) => {
+      if (!asksWhy(task)) return toPublicTask(task);
+      const facts = { ...common, here: isHere(task), home: homes.get(task.place) ?? null };
+      return toPublicTask(task, whyTaskStranded(task, facts));
+    });
   }
 
   #want(tasks: readonly Task[]): void {

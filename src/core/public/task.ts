@@ -13,6 +13,7 @@ import type {
   TurnPurpose,
 } from '../tasks/task.ts';
 import type { Denial } from '../turn/permission.ts';
+import type { Stranded } from '../turn/standing.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
@@ -47,6 +48,8 @@ export interface PublicTask {
   readonly state: TaskState;
   readonly progress: PublicTaskProgress;
   readonly cancelRequested: boolean;
+  /** Why no process works on it, and what to do; null: one does, or will, or it waits for something else. */
+  readonly stranded: Stranded | null;
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
@@ -121,7 +124,7 @@ export interface PublicTaskUsageRow {
 }
 
 /** Without what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
-export function toPublicTask(stored: Task): PublicTask {
+export function toPublicTask(stored: Task, stranded: Stranded | null = null): PublicTask {
   const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
   const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
   const { createdAt, startedAt, endedAt } = stored;
@@ -130,7 +133,7 @@ export function toPublicTask(stored: Task): PublicTask {
     ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
     ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
     progress: { conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
-    ...{ createdAt, startedAt, endedAt },
+    ...{ stranded, createdAt, startedAt, endedAt },
   };
 }
 

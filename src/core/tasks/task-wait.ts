@@ -7,7 +7,10 @@ interface Followed {
   follow(options: { after: number; signal?: AbortSignal }): AsyncIterable<{ readonly taskId: string }>;
 }
 
-/** Waits until each has ended, asks a person, or waits for one that does; or until the signal aborts. */
+/**
+ * Waits until each has ended, asks a person, belongs to another data home where no process runs it, or waits for such a one; or until
+ * the signal aborts.
+ */
 export async function waitForTasks(
   tasks: Followed,
   ids: readonly string[],
@@ -62,9 +65,9 @@ export class TaskWait {
   }
 
   /** Null: it depends on the tasks it comes after. */
-  #hasRest({ state }: PublicTask): boolean | null {
+  #hasRest({ state, stranded }: PublicTask): boolean | null {
     if (state === 'waiting') return null;
-    return taskHasEnded(state) || state === 'asking';
+    return taskHasEnded(state) || state === 'asking' || stranded?.reason === 'other_home';
   }
 
   #blocks(id: string, looked: Map<string, boolean>): boolean {

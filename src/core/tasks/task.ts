@@ -83,6 +83,8 @@ export interface Task extends TaskSpec {
   readonly owner: string;
   /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
   readonly plan: string;
+  /** Where it can run. */
+  readonly place: string;
   /** Ids of tasks that must be done first. */
   readonly after: readonly string[];
   readonly agent: string;

@@ -82,7 +82,8 @@ export function isTakenBy(
   );
 }
 
-interface Takes {
+/** A process that takes up what others left. */
+export interface Takes {
   readonly place: string;
   readonly agents: readonly string[];
   readonly process: ProcessIdentity;

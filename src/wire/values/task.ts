@@ -11,7 +11,7 @@ import {
 import { type GateResult as GateResultValue, VERDICTS } from '../../core/tasks/task-gate.ts';
 import type { TaskReport as TaskReportValue } from '../../core/tasks/task-report.ts';
 import { named, namedObject } from '../registry.ts';
-import { Count, Failure, Time, Usage } from './common.ts';
+import { Count, Failure, Stranded, Time, Usage } from './common.ts';
 import { Session } from './session.ts';
 import { Denial, PermissionMode, TurnEnd } from './turn.ts';
 
@@ -82,6 +82,7 @@ export const Task = namedObject('Task', {
     decision: Decision.nullable(),
   }),
   cancelRequested: z.boolean(),
+  stranded: Stranded.nullable(),
   createdAt: Time,
   startedAt: Time.nullable(),
   endedAt: Time.nullable(),

@@ -192,7 +192,16 @@ test.each(Object.keys(STORED_OF_TASKS) as TaskEventKind[])('a stored %s has a pu
 
 test('a task is published without what only its next runner needs', () => {
   const task: Task = {
-    ...{ id: 'k-1', owner: 'ann', plan: 'r-1', name: 'parser', goal: 'Write it.', gate: null, milestone: null },
+    ...{
+      id: 'k-1',
+      owner: 'ann',
+      plan: 'r-1',
+      place: 'p-1',
+      name: 'parser',
+      goal: 'Write it.',
+      gate: null,
+      milestone: null,
+    },
     ...{ agent: 'claude', sessions: 'kept', session: null, maxIterations: 3, budget: { costMicros: null, tokens: 9 } },
     ...{ after: [], retryInterrupted: 0, cwd: null, sandbox: null, permissions: 'deny', state: 'running' },
     progress: {

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
+import { until } from '../../e2e/support/conversations.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -183,3 +184,51 @@ test('with one store and two data homes: who waits for the server of the other o
   next.running.kill('SIGTERM');
   await next.running.ended;
 });
+
+test('a task whose command was killed is shown as one that no process works on, and the next "task run" continues it', async () => {
+  const running = home.start([
+    'task',
+    'run',
+    `/await ${join(home.path, 'go')}`,
+    '--name',
+    'left',
+    '--retry-interrupted',
+    '1',
+  ]);
+  await untilTaskRuns();
+  await kill(running);
+  const nobody = 'queued, 0 turns of scripted. No process works on the task now. "throughline task run"';
+  expect(await home.ok('task', 'list')).toContain(nobody);
+  expect(await home.ok('task', 'show', 'left')).toContain(nobody);
+  const [shown] = parseLines(await home.ok('task', 'show', 'left', '--json'));
+  expect(shown).toMatchObject({ state: 'queued', stranded: { reason: 'no_process' } });
+  writeFileSync(join(home.path, 'go'), '');
+  expect(await home.ok('task', 'run')).toContain('left  done');
+});
+
+test('with one store and two data homes: a task of the other one is not waited for, and says where it runs', async () => {
+  const other = withTwoHomes();
+  const running = home.start(['task', 'run', ENDLESS, '--name', 'left']);
+  await untilTaskRuns('shared.db');
+  await kill(running);
+  const where = `The task runs only at the data home ${join(home.path, 'home')}, and no process takes it up there.`;
+  const waited = await home.start(['task', 'run'], other).ended;
+  expect(waited.code).toBe(7);
+  expect(waited.stdout).toContain(where);
+  for (const args of [['list'], ['show', 'left']]) {
+    expect((await home.start(['task', ...args], other).ended).stdout).toContain(where);
+  }
+});
+
+async function untilTaskRuns(file = 'home/throughline.db'): Promise<void> {
+  await until('the turn of the task was sent', () => {
+    if (!existsSync(join(home.path, file))) return false;
+    const db = new DatabaseSync(join(home.path, file), { readOnly: true, timeout: 10_000 });
+    try {
+      const [table] = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'turns'").all();
+      return table !== undefined && db.prepare('SELECT 1 FROM turns WHERE sent IS NOT NULL').get() !== undefined;
+    } finally {
+      db.close();
+    }
+  });
+}

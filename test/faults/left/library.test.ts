@@ -194,3 +194,23 @@ test('a turn of another data home with the same store is refused while nobody ru
   const again = await home.open();
   await until('it is run again', async () => (await again.engine.summary('chat')).open === 0);
 });
+
+test('who waits for a turn of another data home is told when nobody runs it there any more', async () => {
+  await using home = new Home();
+  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } };
+  const host = await home.host();
+  await host.engine.ensure({ key: 'chat' });
+  await host.engine.submit('chat', ENDLESS);
+  await host.calls.followUntil('chat', 0, 'turn.update');
+  await using elsewhere = await open({ home: join(home.path, 'elsewhere'), settings });
+  const waiting = elsewhere.conversation('chat').send('Hello.');
+  const { turn } = await waiting.accepted;
+  const ending = refusedWith(
+    'unreachable',
+    Array.fromAsync(waiting),
+    /runs only at .* Turn 2 was accepted and is stored\./,
+  );
+  await host.kill();
+  await ending;
+  expect((await elsewhere.engine.turn(turn.id)).stranded).toMatchObject({ reason: 'other_home' });
+});

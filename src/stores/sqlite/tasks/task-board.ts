@@ -10,6 +10,7 @@ export interface TaskRow {
   readonly owner: string;
   readonly id: string;
   readonly plan: string;
+  readonly place: string;
   readonly plan_hash: Uint8Array;
   readonly session: string | null;
   readonly spec: string;
@@ -40,6 +41,7 @@ export function taskOf(row: TaskRow): Task {
     id: row.id,
     owner: row.owner,
     plan: row.plan,
+    place: row.place,
     ...spec,
     state: row.state,
     progress: JSON.parse(row.progress),

@@ -1,7 +1,7 @@
 import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
-import { turns } from '../../lines.ts';
+import { strandedLine, turns } from '../../lines.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 /** What the commands of this folder share: reading tasks page by page, and a task in words. */
@@ -28,8 +28,9 @@ export function nameOf({ name, goal }: Pick<PublicTask, 'name' | 'goal'>): strin
 }
 
 /** One task in one line. */
-export function taskLine({ progress, state, agent }: PublicTask): string {
+export function taskLine({ progress, state, agent, stranded }: PublicTask): string {
   const hasReason = progress.decision !== null && !['running', 'cancelled', 'waiting'].includes(state);
   const why = hasReason ? `: ${oneLine(progress.decision?.reason ?? '')}` : '';
-  return `${state}, ${turns(progress.turns)} of ${oneLine(agent)}${why}`;
+  const nobody = stranded === null ? '' : `${why === '' ? '.' : ''} ${oneLine(strandedLine(stranded))}`;
+  return `${state}, ${turns(progress.turns)} of ${oneLine(agent)}${why}${nobody}`;
 }

@@ -1,0 +1,35 @@
+import type { ProcessIdentity } from '../process.ts';
+import { isThere, type Stranded, type Takes } from '../turn/standing.ts';
+import type { Task } from './task.ts';
+
+/** What is known of the processes that could work on a queued task, this one apart. */
+export interface TaskRunnerFacts {
+  /** The task belongs to the data home of this process. */
+  readonly here: boolean;
+  /** The name of its place: the path of its data home; null: none is known. */
+  readonly home: string | null;
+  readonly takers: readonly Takes[];
+  /** Who holds tasks now: whoever works on one may have been asked for this one as well. */
+  readonly holders: readonly { readonly process: ProcessIdentity }[];
+  readonly status: (process: ProcessIdentity) => 'alive' | 'dead' | 'unknown';
+}
+
+/** Why no process works on a queued task; null: one does, or may be about to. */
+export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Stranded | null {
+  const { here, home, takers, holders, status } = facts;
+  if (holders.some(({ process }) => status(process) !== 'dead')) return null;
+  if (takers.some((taker) => (place === 'any' || taker.place === place) && isThere(taker, status))) return null;
+  if (here) {
+    return {
+      reason: 'no_process',
+      message: 'No process works on the task now.',
+      hint: '"throughline task run", "throughline serve" or a program that opens this data home continues it.',
+    };
+  }
+  const where = home === null ? `the data home with the place ${place}` : `the data home ${home}`;
+  return {
+    reason: 'other_home',
+    message: `The task runs only at ${where}, and no process takes it up there.`,
+    hint: `Start "throughline serve${home === null ? '" there' : ` --home ${home}"`}.`,
+  };
+}
