@@ -10,15 +10,16 @@ export async function dayLimits(
   { store, settings }: EngineParts,
   { owner, id }: { readonly owner: string; readonly id: string | null },
 ): Promise<DayLimit[]> {
-  const spent = await store.spending(owner, id);
   const { conversationPerDay, ownerPerDay, owners } = settings.spending;
+  const own = id === null ? null : await store.limitPerDay(owner, id);
+  const ofConversation = lower(conversationPerDay, own ?? NO_BUDGET);
+  const ofOwner = owners.get(owner) ?? ownerPerDay;
+  // Mostly nothing is limited, and every prompt and turn comes here.
+  if (!isSet(ofConversation) && !isSet(ofOwner)) return [];
+  const spent = await store.spending(owner, id);
   const limits: DayLimit[] = [
-    {
-      whose: 'conversation',
-      limit: lower(conversationPerDay, spent.limitPerDay ?? NO_BUDGET),
-      spent: spent.conversation,
-    },
-    { whose: 'owner', limit: owners.get(owner) ?? ownerPerDay, spent: spent.owner },
+    { whose: 'conversation', limit: ofConversation, spent: spent.conversation },
+    { whose: 'owner', limit: ofOwner, spent: spent.owner },
   ];
   return limits.filter(({ limit }) => isSet(limit));
 }

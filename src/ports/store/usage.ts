@@ -8,17 +8,17 @@ export interface UsageStore {
   /** Sums per day (UTC) and agent, newest day first, and in a day by the agent's name; a page. */
   usage(owner: string, page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /**
-   * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended, and the conversation's own
-   * limit. Null: a conversation that is about to be made. Costs the same at any length. Throws `not_found`.
+   * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended. Null: a conversation that is
+   * about to be made. Costs the same at any length. Throws `not_found`.
    */
   spending(owner: string, conversation: string | null): Promise<Spending>;
+  /** The conversation's own limit per day; null: it has none. Every prompt asks for it. Throws `not_found`. */
+  limitPerDay(owner: string, conversation: string): Promise<Budget | null>;
 }
 
 export interface Spending {
   readonly conversation: DaySpending;
   readonly owner: DaySpending;
-  /** Null: it has none. */
-  readonly limitPerDay: Budget | null;
 }
 
 export interface UsageRow {

@@ -50,7 +50,7 @@ import {
 import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
 import { transcript } from './turns/sessions.ts';
-import { spending, summary, usageDays } from './turns/totals.ts';
+import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
 
 /*
  * The Store port on one SQLite file. This file says which function serves which verb. The few for keys are at its end; all
@@ -175,6 +175,7 @@ function history(access: Access): HistoryStore & UsageStore {
     search: access.reading(search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     usage: access.reading(usageDays),
+    limitPerDay: (owner, id) => access.read((db) => limitPerDay(db, owner, id)),
     spending: (owner, id) => access.read((db) => spending(db, owner, id, access.clock.now())),
   };
 }

@@ -97,9 +97,7 @@ export function totals(world: World): void {
     const { store, site } = world;
     const nothing = { costMicros: 0, tokens: 0, unpriced: false };
     const [a, b] = [await begun(store), await begun(store)];
-    expect(await store.spending(ANN, a.conversation)).toEqual({
-      ...{ conversation: nothing, owner: nothing, limitPerDay: null },
-    });
+    expect(await store.spending(ANN, a.conversation)).toEqual({ conversation: nothing, owner: nothing });
     await a.holder.write(sending(a.turn.id), ending(a.turn, { usage: usage(1) }));
     await runTurn(store, a.holder, {}, { usage: usage(10) });
     const free = { ...usage(1), costMicros: 0 };
@@ -124,8 +122,10 @@ export function totals(world: World): void {
     const limit = { costMicros: 2_000_000, tokens: null };
     const id = await newConversation(store, { limitPerDay: limit });
     expect((await store.findConversation(ANN, id))?.limitPerDay).toEqual(limit);
-    expect((await store.spending(ANN, id)).limitPerDay).toEqual(limit);
+    expect(await store.limitPerDay(ANN, id)).toEqual(limit);
     expect((await store.setLimitPerDay(ANN, id, null)).limitPerDay).toBeNull();
+    expect(await store.limitPerDay(ANN, id)).toBeNull();
     expect(await codeOf(store.setLimitPerDay(BOB, id, null))).toBe('not_found');
+    expect(await codeOf(store.limitPerDay(BOB, id))).toBe('not_found');
   });
 }

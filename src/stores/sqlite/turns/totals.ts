@@ -1,4 +1,6 @@
+import { noSuchConversation } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
+import type { Budget } from '../../../core/limits/budget.ts';
 import { addSpending, type DaySpending, NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
 import type { TurnEnd } from '../../../core/turn/turn.ts';
@@ -6,7 +8,6 @@ import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { LastUsage, Spending, UsageRow } from '../../../ports/store/usage.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
-import { conversationOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { LAST_DAY, pageOf } from '../reading/page.ts';
 
@@ -24,6 +25,7 @@ interface TotalsRow {
   usage: string;
 }
 
+const LIMITS = 'SELECT limits FROM conversations WHERE id = ? AND owner = ?';
 const TOTALS = 'SELECT * FROM totals WHERE conv = ?';
 const COUNT_SESSION = 'UPDATE totals SET sessions = sessions + 1 WHERE conv = ?';
 const SAVE = `
@@ -105,8 +107,13 @@ export function spending(db: Database, owner: string, id: string | null, now: nu
   return {
     conversation: row === null ? NO_SPENDING : spentInConversation(db, row.no, day),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
-    limitPerDay: row === null ? null : conversationOf(row).limitPerDay,
   };
+}
+
+export function limitPerDay(db: Database, owner: string, id: string): Budget | null {
+  const row = db.one<{ limits: string }>(LIMITS, id, owner);
+  if (row === undefined) throw noSuchConversation(id);
+  return row.limits === '{}' ? null : (JSON.parse(row.limits).perDay ?? null);
 }
 
 export function usageDays(db: Database, owner: string, page: UsagePage<LastUsage> = {}): UsageRow[] {
