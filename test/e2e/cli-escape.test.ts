@@ -56,12 +56,15 @@ test('a sequence that comes in pieces is not let through', async () => {
   expect(stdout).toMatch(/^Noted: a/);
 });
 
+/** Reset, bold, dim, cyan; yellow for a question that was denied. */
+const OURS = ['\u001b[0m', '\u001b[1m', '\u001b[2m', '\u001b[36m', '\u001b[33m'];
+
 test('a terminal gets colours of ours and nothing of theirs; NO_COLOR is heeded', async (context) => {
   const coloured = inTerminal(home, ['show', 'hostile']);
   if (coloured === null) return context.skip('needs the program "script" to make a terminal');
   const { text } = await coloured.ended;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  expect(new Set(text.match(/\u001b\[\d+m/g))).toEqual(new Set(['\u001b[0m', '\u001b[1m', '\u001b[2m', '\u001b[36m']));
+  expect(new Set(text.match(/\u001b\[\d+m/g))).toEqual(new Set(OURS));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
   expect(text.replaceAll(/\u001b\[\d+m|\r/g, '')).not.toMatch(FORBIDDEN);
   const plain = await inTerminal(home, ['show', 'hostile'], { NO_COLOR: '1' })?.ended;

@@ -11,7 +11,14 @@ const ENTRY = fileURLToPath(new URL('../../../src/client.ts', import.meta.url));
 /** What every browser has, of what the client uses; nothing else is there. */
 const BROWSER = {
   ...{ fetch, URL, URLSearchParams, AbortController, AbortSignal, ReadableStream, TextDecoder, TextEncoder },
-  ...{ setTimeout, clearTimeout, performance, crypto: { randomUUID: () => crypto.randomUUID() } },
+  ...{
+    setTimeout,
+    clearTimeout,
+    setInterval,
+    clearInterval,
+    performance,
+    crypto: { randomUUID: () => crypto.randomUUID() },
+  },
 };
 
 async function bundled(): Promise<{ readonly code: string; readonly modules: readonly string[] }> {
