@@ -95,7 +95,8 @@ export class TaskWork {
     const turn = await this.#have(conversation, this.#task.agent, 'work', () => this.#submit(conversation));
     const turns = [turn];
     const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
-    if (this.#stop.aborted) return this.#cancelled(turns);
+    // An earlier runner may have begun the judge's turn, also when we did not come to it.
+    if (this.#stop.aborted) return this.#cancelled(await this.#begun());
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(turns);
     const howToAllow = this.#parts.agents.get(this.#task.agent)?.agent.howToAllow ?? null;

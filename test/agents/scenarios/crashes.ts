@@ -80,7 +80,7 @@ export function crashes(adapter: ClaudeAdapter): void {
     const tl = await home.open();
     const chat = tl.conversation('chat', { cwd });
     await chat.ask(FIRST);
-    const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 60')).accepted;
+    const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 600')).accepted;
     await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
     const [session] = await tl.engine.sessions('chat');
     killAgent(home);
@@ -89,7 +89,8 @@ export function crashes(adapter: ClaudeAdapter): void {
       state: 'interrupted',
       message: 'Claude’s process ended by SIGKILL.',
     });
-    expect(isAlive(Number(readFileSync(join(cwd, 'pid'), 'utf8')))).toBe(false);
+    const tool = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+    await until('the tool has ended', () => !isAlive(tool));
     const { receipt } = await chat.ask('Which codewords have you seen?');
     expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });
     const request = home.model.lastRequest();
