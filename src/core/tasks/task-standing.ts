@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../process.ts';
-import { isThere, type Stranded, type Takes } from '../turn/standing.ts';
+import { isThere, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
 import type { Task } from './task.ts';
 
 /** What is known of the processes that could work on a queued task, this one apart. */
@@ -26,10 +26,5 @@ export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Strand
       hint: '"throughline task run", "throughline serve" or a program that opens this data home continues it.',
     };
   }
-  const where = home === null ? `the data home with the place ${place}` : `the data home ${home}`;
-  return {
-    reason: 'other_home',
-    message: `The task runs only at ${where}, and no process takes it up there.`,
-    hint: `Start "throughline serve${home === null ? '" there' : ` --home ${home}"`}.`,
-  };
+  return { reason: 'other_home', ...runsOnlyAt('The task', home, place) };
 }

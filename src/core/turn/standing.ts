@@ -97,7 +97,7 @@ export function isLeftInTheMiddle({ driver, turn }: Standing, held: boolean): bo
 }
 
 function otherHome({ turn, home, place }: Standing): Stranded {
-  return { reason: 'other_home', ...runsOnlyAt(`Turn ${turn.n}`, home, place) };
+  return { reason: 'other_home', ...forkable(runsOnlyAt(`Turn ${turn.n}`, home, place)) };
 }
 
 /** What to say of something that only processes of another data home run, while there is none. */
@@ -106,8 +106,13 @@ export function runsOnlyAt(what: string, home: string | null, place: string): { 
   const serve = `"throughline serve${home === null ? '' : ` --home ${home}`}"`;
   return {
     message: `${what} runs only at ${where}, and no process takes it up there.`,
-    hint: `Start ${serve}${home === null ? ' there' : ''}. To continue here, fork the conversation.`,
+    hint: `Start ${serve}${home === null ? ' there' : ''}.`,
   };
+}
+
+/** A conversation, and so its turns, can also be continued here. */
+export function forkable({ message, hint }: { message: string; hint: string }): { message: string; hint: string } {
+  return { message, hint: `${hint} To continue here, fork the conversation.` };
 }
 
 /** Only the program that drives the agent itself knows how the request went. */

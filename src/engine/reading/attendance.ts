@@ -1,6 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
 import {
+  forkable,
   isHeld,
   isLeftInTheMiddle,
   isTakenBy,
@@ -52,7 +53,7 @@ export class Attendance {
     const { store, processes } = this.#parts;
     const takers = await store.takers();
     if (takers.some((taker) => taker.place === place && isThere(taker, processes.status))) return;
-    const { message, hint } = runsOnlyAt(`"${key ?? id}"`, await store.placeName(place), place);
+    const { message, hint } = forkable(runsOnlyAt(`"${key ?? id}"`, await store.placeName(place), place));
     throw new ThroughlineError('refused', message, { hint });
   }
 

@@ -121,9 +121,9 @@ export function erasing(world: World): void {
 
   test('tells what it had outside of the store', async () => {
     const { store } = world;
-    const { conversation } = await said(world, SECRET, { cwd: '/work/notes' });
+    const { conversation } = await said(world, SECRET, { cwd: '/projects/notes' });
     const { cwd, sessions } = await store.eraseConversation(ANN, conversation);
-    expect(cwd).toBe('/work/notes');
+    expect(cwd).toBe('/projects/notes');
     expect(sessions).toMatchObject([{ agent: 'scripted', storage: 'scripted', process: null }]);
   });
 
