@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { agentsInSettings, compose, installedClaude } from './compose.ts';
+import { compose } from './compose.ts';
+import { agentsInSettings, installedClaude } from './compose-agents.ts';
 import { SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';

@@ -24,7 +24,7 @@ const parts: Parts = {
   async install({ agent, version, home, signal }) {
     const [{ dataHome }, { installTarget }, { installAgent }] = await Promise.all([
       import('./host/data-home.ts'),
-      import('./compose.ts'),
+      import('./compose-agents.ts'),
       import('./agents/shared/install.ts'),
     ]);
     return installAgent({ ...(await installTarget(resolve(home ?? dataHome()), agent)), version, env, signal });
@@ -77,7 +77,7 @@ const parts: Parts = {
     return composeDoctor(given({ home, config }));
   },
   async nativeSessions({ home, config }, agent, cwd) {
-    const { sessionsOfAgent } = await import('./compose.ts');
+    const { sessionsOfAgent } = await import('./compose-agents.ts');
     return sessionsOfAgent(given({ home, config }), agent, cwd);
   },
   async demo(request) {

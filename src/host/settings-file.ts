@@ -2,11 +2,34 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import { parseSettings, type Settings } from '../core/input/settings.ts';
+import { dataHome } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
 
+/** The data home, its settings, and the directory `base` that paths in the settings are relative to. */
+export interface Setup {
+  readonly home: string;
+  readonly settings: Settings;
+  readonly base: string;
+}
+
+export interface SetupOptions {
+  /** Where the data is kept; left out: $THROUGHLINE_HOME, else the XDG data directory. */
+  readonly home?: string;
+  /** A settings file; left out: $THROUGHLINE_CONFIG, else throughline.config.json here, else in the data home. */
+  readonly config?: string;
+  /** Settings as a value, instead of any file. */
+  readonly settings?: unknown;
+}
+
+export function readSetup({ home: given, config, settings }: SetupOptions): Setup {
+  const home = resolve(given ?? dataHome());
+  if (settings !== undefined) return { home, settings: parseSettings(settings), base: process.cwd() };
+  return { home, ...readSettings(home, config) };
+}
+
 /** The settings of a data home, and the directory that paths in them are relative to. Without a file: all defaults. */
-export function readSettings(home: string, named?: string): { settings: Settings; base: string } {
+function readSettings(home: string, named?: string): { settings: Settings; base: string } {
   const required = named ?? process.env.THROUGHLINE_CONFIG;
   for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
     const file = resolve(candidate);

@@ -19,8 +19,8 @@ export interface Agent {
   where?(): Promise<string | null>;
   /** For people: why we do not use everything that it says it can do, and what to do about it; null or left out: we do. */
   doubt?(): Promise<string | null>;
-  /** For people: the setting that lets it act without asking for permission. Left out: none is known. */
-  readonly howToAllow?: string;
+  /** For people: the setting that lets it act without asking for permission; null or left out: none is known. */
+  howToAllow?(): Promise<string | null>;
   /**
    * For people: starts it as a turn would, without asking its model anything, and says whether somebody is logged in. What this
    * shows of the agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.

@@ -99,7 +99,7 @@ export class TaskWork {
     if (this.#stop.aborted) return this.#cancelled(await this.#begun());
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(turns);
-    const howToAllow = this.#parts.agents.get(this.#task.agent)?.agent.howToAllow ?? null;
+    const howToAllow = (await this.#parts.agents.get(this.#task.agent)?.agent.howToAllow?.()) ?? null;
     const overspent = turn.outcome === 'cancelled' && this.#watch.work.over;
     await this.#decide(overspent ? OVERSPENT : decideAfter(standing, { ...turn, howToAllow }, judged), turns, judged);
   }

@@ -22,7 +22,16 @@ const SHARED = 'agents/shared';
 /** Whoever holds leases keeps them alike. */
 const HOLDERS = ['engine', 'tasks', 'library'];
 /** The only files at the top of src/, and the only ones that reach implementations. */
-const ENTRIES = ['compose.ts', 'connect.ts', 'client.ts', 'serve.ts', 'demo.ts', 'main.ts', 'index.ts'];
+const ENTRIES = [
+  'compose.ts',
+  'compose-agents.ts',
+  'connect.ts',
+  'client.ts',
+  'serve.ts',
+  'demo.ts',
+  'main.ts',
+  'index.ts',
+];
 
 /** Every import rule that the file breaks, in words. `path` is relative to src/, with forward slashes. */
 export function brokenImportRules(path: string, source: string): string[] {

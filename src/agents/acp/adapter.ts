@@ -49,7 +49,6 @@ export function acpAgent(settings: AcpSettings): Agent {
 /** What uses the protocol's SDK is imported on demand: an agent that is only named in the settings costs nothing. */
 class AcpAgent implements Agent {
   readonly name: string;
-  readonly howToAllow = '"options": {"mode": …} (the modes are the agent\'s own; docs/acp.md)';
   readonly #settings: AcpSettings;
   readonly #setup: Omit<AgentProgram, 'command' | 'memory'>;
   /** What was learnt of the program that was found last. */
@@ -60,6 +59,10 @@ class AcpAgent implements Agent {
     this.name = settings.name;
     this.#settings = settings;
     this.#setup = setup;
+  }
+
+  async howToAllow(): Promise<string> {
+    return '"options": {"mode": …} (the modes are the agent\'s own; docs/acp.md)';
   }
 
   async traits(): Promise<AgentTraits> {

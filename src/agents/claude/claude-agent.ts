@@ -64,7 +64,7 @@ const LONG_WINDOW = 1_000_000;
 export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
     name: parts.name,
-    howToAllow: '"options": {"permissionMode": "acceptEdits"} (edits only; docs/claude.md has more)',
+    howToAllow: async () => '"options": {"permissionMode": "acceptEdits"} (edits only; docs/claude.md has more)',
     traits: async () => traitsOf((await parts.find()).version, parts),
     where: async () => (await parts.find()).where,
     login: async (signal) => {

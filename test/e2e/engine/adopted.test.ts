@@ -60,6 +60,17 @@ test('the turns of an adopted session become turns of the conversation, before t
   expect((await engine.usage())[0]?.turns).toBe(1);
 });
 
+test('the session of an agent that is not in the settings is adopted in the same way', async () => {
+  await using natives = new Natives();
+  await using home = new Home();
+  const found = { found: { adapter: 'scripted', options: { dir: natives.dir }, env: {} } } as const;
+  const { engine } = await home.open({}, { agents: found });
+  const id = await natives.session('amber', 'birch');
+  const { turn } = await run(engine, 'chat', WHICH, { session: id, agent: 'found' });
+  expect(turn).toMatchObject({ n: 3, sessionId: id });
+  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?']);
+});
+
 test.each(['a fork', 'another agent', 'a session that was lost', 'an export'])(
   '%s knows what was said before the session was adopted',
   async (which) => {

@@ -1,0 +1,248 @@
+import { join, resolve } from 'node:path';
+import type { AcpSettings } from './agents/acp/adapter.ts';
+import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
+import type { AdapterName, AgentSettings } from './core/input/settings.ts';
+import type { ConfiguredAgent } from './engine/parts.ts';
+import { systemClock } from './host/clock.ts';
+import { placeOf } from './host/place.ts';
+import { processesAt } from './host/processes.ts';
+import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
+import type { Agent, NativeSession } from './ports/agent.ts';
+import { spawnInGroup } from './sandboxes/directory/spawn.ts';
+
+/** Settings in, agents out: those that a person has set, or those that are found on this machine. */
+
+/** The agents of the settings, or those that are found on this machine, and then `more`. */
+export async function composeAgents(
+  setup: Setup,
+  more: Readonly<Record<string, AgentSettings>> = {},
+): Promise<KnownAgents> {
+  const { settings, home } = setup;
+  const isSet = Object.keys(settings.agents).length > 0;
+  const whenNeeded = (name: string, value: AgentSettings) =>
+    configured(
+      value,
+      whenUsed(name, () => MAKE_AGENT[value.adapter](name, value, setup)),
+    );
+  const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
+  // What a person has set is checked at once; what nobody has set cannot be wrong.
+  for (const [name, value] of Object.entries(settings.agents)) {
+    agents.set(name, configured(value, await MAKE_AGENT[value.adapter](name, value, setup)));
+  }
+  const [onlyAgent = null] = agents.size === 1 ? agents.keys() : [];
+  for (const [name, value] of Object.entries(more)) {
+    if (!agents.has(name)) agents.set(name, whenNeeded(name, value));
+  }
+  return {
+    agents,
+    get defaultAgent() {
+      return settings.defaultAgent ?? (agents instanceof FoundAgents ? agents.first : onlyAgent);
+    },
+  };
+}
+
+interface KnownAgents {
+  readonly agents: ReadonlyMap<string, ConfiguredAgent>;
+  readonly defaultAgent: string | null;
+}
+
+const LOOK_AGAIN_MS = 1_000;
+
+/** The agents of a person who has set none: those that are found. Whoever asks later also gets what was installed meanwhile. */
+class FoundAgents extends Map<string, ConfiguredAgent> {
+  readonly #find: () => Record<string, AgentSettings>;
+  readonly #make: (name: string, settings: AgentSettings) => ConfiguredAgent;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** The one that was found first and has a model; null: none was. It does not change while we run. */
+  #first: string | null = null;
+
+  constructor(
+    find: () => Record<string, AgentSettings>,
+    make: (name: string, found: AgentSettings) => ConfiguredAgent,
+  ) {
+    super();
+    this.#find = find;
+    this.#make = make;
+  }
+
+  get first(): string | null {
+    this.#look();
+    return this.#first;
+  }
+
+  override get size(): number {
+    this.#look();
+    return super.size;
+  }
+
+  override has(name: string): boolean {
+    this.#look();
+    return super.has(name);
+  }
+
+  override get(name: string): ConfiguredAgent | undefined {
+    this.#look();
+    return super.get(name);
+  }
+
+  override keys(): MapIterator<string> {
+    this.#look();
+    return super.keys();
+  }
+
+  override values(): MapIterator<ConfiguredAgent> {
+    this.#look();
+    return super.values();
+  }
+
+  override entries(): MapIterator<[string, ConfiguredAgent]> {
+    this.#look();
+    return super.entries();
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, ConfiguredAgent]> {
+    return this.entries();
+  }
+
+  override forEach(each: (agent: ConfiguredAgent, name: string, all: Map<string, ConfiguredAgent>) => void): void {
+    for (const [name, agent] of this) each(agent, name, this);
+  }
+
+  #look(): void {
+    const now = systemClock.monotonic();
+    if (now - this.#lookedAt < LOOK_AGAIN_MS) return;
+    this.#lookedAt = now;
+    for (const [name, found] of Object.entries(this.#find())) {
+      if (super.has(name)) continue;
+      super.set(name, this.#make(name, found));
+      if (name !== SCRIPTED) this.#first ??= name;
+    }
+  }
+}
+
+function configured({ adapter, limits }: AgentSettings, agent: Agent): ConfiguredAgent {
+  return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
+}
+
+/** Every adapter there is, loaded when an agent uses it. */
+const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, setup: Setup) => Promise<Agent>> = {
+  scripted: async (name, { options, env }) => {
+    const { scriptedAgent } = await import('./agents/scripted/adapter.ts');
+    return scriptedAgent({ name, options, env });
+  },
+  'claude-sdk': async (name, settings, setup) => {
+    const { claudeSdkAgent } = await import('./agents/claude/sdk/adapter.ts');
+    return claudeSdkAgent({ name, ...programSettings(settings, setup), ...claudeParts(setup) });
+  },
+  'claude-cli': async (name, settings, setup) => {
+    const { claudeCliAgent } = await import('./agents/claude/cli/adapter.ts');
+    return claudeCliAgent({ name, ...programSettings(settings, setup), ...claudeParts(setup) });
+  },
+  acp: async (name, settings, setup) => {
+    const { acpAgent } = await import('./agents/acp/adapter.ts');
+    const start: AcpSettings['start'] = (command, options) =>
+      spawnInGroup(command, { ...options, ...processesAt(placeOf(setup.home)) });
+    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), start });
+  },
+};
+
+/** Paths are relative to the settings' file; a program's plain name is looked for on PATH. */
+function programSettings(given: AgentSettings, { base }: Setup) {
+  const { adapter: _, limits, package: folder, command: [program = '', ...args] = [], ...settings } = given;
+  return {
+    ...settings,
+    ...(folder === undefined ? {} : { package: resolve(base, folder) }),
+    ...(program === '' ? {} : { command: [/[/\\]/.test(program) ? resolve(base, program) : program, ...args] }),
+  };
+}
+
+function claudeParts({ home }: Setup) {
+  return { installed: installedClaude(home), newMark: () => processesAt(placeOf(home)).newMark() };
+}
+
+/** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
+export async function installTarget(home: string, agent: string) {
+  const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS, installableAgent, installFolder }] = await Promise.all([
+    import('./agents/claude/find/package.ts'),
+    import('./agents/acp/known/find.ts'),
+  ]);
+  if (agent === INSTALLABLE_CLAUDE.agent) return { what: INSTALLABLE_CLAUDE, folder: installedClaude(home) };
+  const what = installableAgent(agent);
+  if (what !== null) return { what, folder: installFolder(acpFolders(home).installed, agent) };
+  const names = [INSTALLABLE_CLAUDE.agent, ...INSTALLABLE_AGENTS].join(', ');
+  throw new ThroughlineError('not_found', `There is no agent ${JSON.stringify(agent)} to install.`, {
+    hint: `These can be installed: ${names}. Others are found on PATH, see docs/acp.md.`,
+  });
+}
+
+/** The folder that `throughline agents install claude` fills. */
+export function installedClaude(home: string): string {
+  return join(home, 'agents', 'claude');
+}
+
+/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we learnt about them. */
+function acpFolders(home: string) {
+  return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
+}
+
+/** For a person who has set no agents: Claude and other agents that are found, and the scripted one for whoever names it. */
+async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
+  const [{ availableClaude }, { availableAgents }] = await Promise.all([
+    import('./agents/claude/find/package.ts'),
+    import('./agents/acp/known/find.ts'),
+  ]);
+  const plain = { env: {}, options: {} };
+  return () => {
+    const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
+    const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
+    return {
+      ...(adapter && { claude: { adapter, ...plain } }),
+      ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
+      [SCRIPTED]: { adapter: 'scripted', ...plain },
+    };
+  };
+}
+
+/** Loads the agent when it is first used, so that an agent nobody uses costs nothing. */
+function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
+  let made: Promise<Agent> | null = null;
+  const agent = () => {
+    made ??= make();
+    return made;
+  };
+  return {
+    name,
+    traits: async () => (await agent()).traits(),
+    open: async (request) => (await agent()).open(request),
+    position: async (...args) => (await agent()).position(...args),
+    storage: async (sandbox) => (await (await agent()).storage?.(sandbox)) ?? name,
+    history: async (...args) => (await (await agent()).history?.(...args)) ?? null,
+    tail: async (...args) => (await agent()).tail(...args),
+    where: async () => (await (await agent()).where?.()) ?? null,
+    doubt: async () => (await (await agent()).doubt?.()) ?? null,
+    howToAllow: async () => (await (await agent()).howToAllow?.()) ?? null,
+    list: async (...args) => (await (await agent()).list?.(...args)) ?? null,
+    login: async (signal) => (await (await agent()).login?.(signal)) ?? null,
+  };
+}
+
+const LIST_MS = 60_000;
+
+/** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
+export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: string): Promise<NativeSession[]> {
+  const { agents } = await composeAgents(readSetup(options));
+  const found = agents.get(name);
+  if (found === undefined) throw noSuchAgent(name, agents.keys());
+  const sessions = await found.agent.list?.(cwd, AbortSignal.timeout(LIST_MS));
+  if (sessions) return sessions;
+  throw new ThroughlineError('refused', `The agent ${name} cannot list its sessions.`, {
+    hint: 'If you know the id of a session, use it with "throughline send --session ID".',
+  });
+}
+
+/** The agents that a person has set, by name, with absolute paths. Empty: no agent is set. */
+export function agentsInSettings(options: SetupOptions): Record<string, AgentSettings> {
+  const setup = readSetup(options);
+  const absolute = (given: AgentSettings) => ({ adapter: given.adapter, ...programSettings(given, setup) });
+  return Object.fromEntries(Object.entries(setup.settings.agents).map(([name, given]) => [name, absolute(given)]));
+}
