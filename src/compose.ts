@@ -170,8 +170,8 @@ export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };
   const agents = async () => {
-    const [{ listAgents }, known] = await Promise.all([import('./engine/intake/agents.ts'), composeAgents(setup)]);
-    return listAgents({ agents: known.agents, settings: known }, { login: true });
+    const [{ AgentList }, known] = await Promise.all([import('./engine/intake/agents.ts'), composeAgents(setup)]);
+    return new AgentList({ agents: known.agents, clock: systemClock, settings: known }).list({ login: true });
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
 }

@@ -29,11 +29,11 @@ const COMPILED_MS = 1_000;
  * ending it again would interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
-  const { config, host, port, publicUrl } = request;
+  const { config, host, port, publicUrl, trustProxy } = request;
   const home = resolve(request.home ?? dataHome());
   const at = files.serverFiles(home);
   files.readToken(at);
-  checkReach(host, publicUrl);
+  checkReach(host, publicUrl, trustProxy);
   await using starting = new AsyncDisposableStack();
   files.makeServerDirectory(at);
   const lock = await onlyServer(at);
@@ -54,7 +54,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const server = await onFreePort(port, (chosen) =>
     startServer({
       ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
-      ...{ host, ...given({ publicUrl }) },
+      ...{ host, trustProxy, ...given({ publicUrl }) },
     }),
   );
   starting.defer(() => server.close());

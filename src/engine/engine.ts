@@ -25,7 +25,7 @@ import type {
   Submitted,
 } from '../ports/engine.ts';
 import type { Enqueued } from '../ports/store/turns.ts';
-import { listAgents } from './intake/agents.ts';
+import { AgentList } from './intake/agents.ts';
 import { checkAgent, ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { erase } from './intake/erase.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
@@ -60,7 +60,8 @@ export function createEngine(parts: EngineParts, owner: string): Engine {
     return closing;
   };
   const attendance = new Attendance(parts, worker);
-  return new EmbeddedEngine({ parts, changes, worker, attendance, close }, actor(owner));
+  const agents = new AgentList(parts);
+  return new EmbeddedEngine({ parts, changes, worker, attendance, agents, close }, actor(owner));
 }
 
 interface Machinery {
@@ -68,6 +69,7 @@ interface Machinery {
   readonly changes: Changes;
   readonly worker: Worker;
   readonly attendance: Attendance;
+  readonly agents: AgentList;
   readonly close: (graceMs: number) => Promise<void>;
 }
 
@@ -270,7 +272,7 @@ class EmbeddedEngine implements Engine {
   }
 
   agents(options: { login?: boolean } = {}) {
-    return listAgents(this.#parts, options);
+    return this.#machinery.agents.list(options);
   }
 
   close(options: { graceMs?: number } = {}): Promise<void> {

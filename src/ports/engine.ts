@@ -90,7 +90,10 @@ export interface Engine {
    * was kept elsewhere. Throws `invalid` for one that is malformed.
    */
   verify(conversation: string, options?: { head?: string }): Promise<ChainCheck>;
-  /** The agents. `login`: also starts each, for half a minute at most, to see whether somebody is logged in. */
+  /**
+   * The agents. `login`: also starts each, for half a minute at most, to see whether somebody is logged in. All who ask at the same
+   * time share one look at an agent, and its answer is kept for up to half a minute.
+   */
   agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
 
   /**

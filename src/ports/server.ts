@@ -14,6 +14,8 @@ export interface ServeRequest {
   /** Null: the usual port, or another free one. */
   readonly port: number | null;
   readonly publicUrl: string | undefined;
+  /** Whether the proxy in front of it is believed which client it passes on. */
+  readonly trustProxy: boolean;
   readonly logLevel: LogLevel;
   /** Whether to prepare a demo conversation. */
   readonly demo: boolean;

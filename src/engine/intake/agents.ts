@@ -4,21 +4,62 @@ import type { AgentInfo } from '../../ports/engine.ts';
 import type { EngineParts } from '../parts.ts';
 
 const PROBE_MS = 30_000;
+/** How long an answer is kept. One that names a problem is kept for less: somebody may be solving it. */
+const KEPT_MS = 30_000;
+const PROBLEM_KEPT_MS = 3_000;
 
-/** Probes every configured agent. A missing one is listed with the reason. */
-export function listAgents(
-  { agents, settings }: Pick<EngineParts, 'agents'> & { settings: Pick<EngineParts['settings'], 'defaultAgent'> },
-  { login = false }: { login?: boolean } = {},
-): Promise<AgentInfo[]> {
-  return Promise.all(
-    [...agents].map(async ([name, { agent, adapter }]) => {
-      const known = { name, adapter, isDefault: name === settings.defaultAgent };
-      return { ...known, ...(await stateOf(agent, login)) };
-    }),
-  );
+type ListedParts = Pick<EngineParts, 'agents' | 'clock'> & {
+  readonly settings: Pick<EngineParts['settings'], 'defaultAgent'>;
+};
+type State = Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>;
+/** `until`: infinite while the look lasts. */
+type Look = { readonly state: Promise<State>; until: number };
+
+/**
+ * What people see of the agents. To look at an agent may start its program, so however many ask, an agent is looked at once at a time:
+ * everybody gets that answer, and those who ask soon after get it as well.
+ */
+export class AgentList {
+  readonly #parts: ListedParts;
+  readonly #looks = { plain: new WeakMap<Agent, Look>(), login: new WeakMap<Agent, Look>() };
+
+  constructor(parts: ListedParts) {
+    this.#parts = parts;
+  }
+
+  /** A missing agent is listed with the reason. */
+  list({ login = false }: { login?: boolean } = {}): Promise<AgentInfo[]> {
+    const { agents, settings } = this.#parts;
+    return Promise.all(
+      [...agents].map(async ([name, { agent, adapter }]) => {
+        const known = { name, adapter, isDefault: name === settings.defaultAgent };
+        return { ...known, ...(await this.#look(agent, login)) };
+      }),
+    );
+  }
+
+  #look(agent: Agent, login: boolean): Promise<State> {
+    const looks = this.#looks[login ? 'login' : 'plain'];
+    const known = looks.get(agent);
+    if (known !== undefined && this.#now() < known.until) return known.state;
+    const look: Look = { state: stateOf(agent, login), until: Number.POSITIVE_INFINITY };
+    looks.set(agent, look);
+    const keep = (ms: number) => {
+      look.until = this.#now() + ms;
+    };
+    look.state.then(
+      ({ problem, login }) => keep(problem === null && login?.loggedIn !== false ? KEPT_MS : PROBLEM_KEPT_MS),
+      () => keep(0),
+    );
+    return look.state;
+  }
+
+  #now(): number {
+    return this.#parts.clock.monotonic();
+  }
 }
 
-async function stateOf(agent: Agent, asked: boolean): Promise<Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>> {
+async function stateOf(agent: Agent, asked: boolean): Promise<State> {
   const late = AbortSignal.timeout(PROBE_MS);
   try {
     const login = asked ? ((await agent.login?.(late)) ?? null) : null;

@@ -7,7 +7,15 @@ import { BASE_PATH, INTERFACE, INTERFACE_HEADER, type Operation } from '../../wi
 import { OPERATIONS } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { type OperationName, ROUTES } from '../../wire/routes.ts';
-import { authenticate, checkScope, checkToken, type Gatekeeper, type Principal } from './access/authenticate.ts';
+import {
+  authenticate,
+  type Credentials,
+  checkScope,
+  checkToken,
+  failed,
+  type Gatekeeper,
+  type Principal,
+} from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';
 import { HANDLERS } from './handlers.ts';
 import { readRequest } from './read-request.ts';
@@ -77,7 +85,10 @@ function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
     const ms = performance.now() - start;
     const operation = c.get('operation');
     metrics.requested(operation, c.res.status, ms);
-    log.info({ method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 }, 'request');
+    const facts = { method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 };
+    // Anybody can cause these. `Failures` logs them, as far as the log has room for them.
+    if (c.res.status === 401) log.debug(facts, 'request');
+    else log.info(facts, 'request');
   };
 }
 
@@ -111,10 +122,11 @@ function addPages(app: Hono<AppEnv>, parts: AppParts): void {
     const { html, policy } = described().page;
     return c.body(html, 200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
   });
-  app.get('/enter', (c) => {
+  app.get('/enter', async (c) => {
     c.set('operation', 'enter');
     const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door);
     if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
+    await failed(parts.keeper, credentialsOf(c, parts), 'link');
     throw new Refusal('unauthenticated', 'This link was already used, or has expired.', {
       hint: 'A link works once, within 15 minutes. Run "throughline link" for a new one.',
     });
@@ -173,8 +185,18 @@ async function readCall(
   return { ...request, engine, tasks, newLink: parts.newLink, principal, waiting, lastEventId };
 }
 
-function principalOf(c: Context<AppEnv>, { keeper }: AppParts): Promise<Principal> {
-  return authenticate(keeper, { method: c.req.method, header: (name) => c.req.header(name), door: c.env.door });
+function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {
+  return authenticate(parts.keeper, credentialsOf(c, parts));
+}
+
+function credentialsOf(c: Context<AppEnv>, { draining }: AppParts): Credentials {
+  const { method, raw } = c.req;
+  return {
+    ...{ method, header: (name) => c.req.header(name), door: c.env.door },
+    get signal() {
+      return AbortSignal.any([raw.signal, draining]);
+    },
+  };
 }
 
 function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Readers, begin: BeginStream): Response {

@@ -3,6 +3,7 @@ import type { Engine } from '../../ports/engine.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import type { OperationName } from '../../wire/routes.ts';
+import { checkScope } from './access/authenticate.ts';
 import { checkMachine, type Handler } from './call.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
@@ -93,7 +94,10 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   whoAmI: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
-  listAgents: async ({ engine, query }) => ({ agents: await engine.agents(query) }),
+  async listAgents({ engine, principal, query }) {
+    if (query.login) checkScope(principal, 'admin', 'Asking for logins');
+    return { agents: await engine.agents(query) };
+  },
 };
 
 async function withWords(engine: Engine, words: string, limit = 20): Promise<PublicConversation[]> {

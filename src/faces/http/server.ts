@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { SignInLink } from '../../ports/server.ts';
 import type { Store } from '../../ports/store.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
+import { Failures } from './access/failures.ts';
 import { SignIn } from './access/sign-in.ts';
 import { type AppParts, createApp } from './app.ts';
 import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
@@ -19,18 +20,22 @@ export interface ServerOptions extends Pick<AppParts, 'engine' | 'tasks' | 'log'
   readonly port: number;
   /** The public address, through a reverse proxy that handles TLS; left out: for this machine only. */
   readonly publicUrl?: string;
+  /** Whether that proxy is believed which client it passes on (`X-Forwarded-For`); left out: no. */
+  readonly trustProxy?: boolean;
   readonly stream?: Partial<StreamSettings>;
   readonly mostReaders?: number;
   readonly now?: () => number;
 }
 
 /** Allows nothing. */
-const CLOSED_DOOR: Door = { hosts: new Set(), origins: new Set(), token: false, secure: false, cookie: '' };
+const CLOSED_DOOR: Door = {
+  ...{ hosts: new Set(), origins: new Set(), token: false, secure: false, trustsProxy: false, cookie: '' },
+};
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /** Starts the server: one app, on TCP and on a unix socket. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
-  const publicUrl = checkReach(options.host, options.publicUrl);
+  const publicUrl = checkReach(options.host, options.publicUrl, options.trustProxy);
   const server = new HttpServer(options);
   await server.listen(publicUrl);
   return server;
@@ -54,7 +59,7 @@ export class HttpServer {
   }
 
   async listen(publicUrl: URL | null): Promise<void> {
-    const { host, port, socket } = this.#options;
+    const { host, port, socket, trustProxy: trustsProxy = false } = this.#options;
     const app = createApp(this.#appParts());
     try {
       const tcp = this.#listener(serverFor(app, () => this.#door));
@@ -65,7 +70,7 @@ export class HttpServer {
       for (const listener of this.#listeners) listener.close();
       throw error;
     }
-    this.#door = publicUrl === null ? loopbackDoor(this.port) : publicDoor(publicUrl);
+    this.#door = publicUrl === null ? loopbackDoor(this.port) : publicDoor(publicUrl, { trustsProxy });
     this.url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
   }
 
@@ -95,10 +100,11 @@ export class HttpServer {
   };
 
   #appParts(): AppParts {
-    const { engine, keys, token, stream, mostReaders = 4_096, now = Date.now } = this.#options;
+    const { engine, keys, token, stream, log, mostReaders = 4_096, now = Date.now } = this.#options;
+    const failures = new Failures(log, now);
     return {
       ...this.#options,
-      keeper: { token, signIn: this.#signIn, keys, owner: engine.owner, now },
+      keeper: { token, signIn: this.#signIn, keys, owner: engine.owner, now, failures },
       stream: { ...STREAM, ...stream },
       mostReaders,
       draining: this.#draining.signal,
@@ -136,7 +142,12 @@ function ended(server: Server): Promise<void> {
 }
 
 /** Beyond this machine the server needs TLS, one name, and keys. Anything else is refused, with what to do. */
-export function checkReach(host: string, publicUrl: string | undefined): URL | null {
+export function checkReach(host: string, publicUrl: string | undefined, trustProxy = false): URL | null {
+  if (trustProxy && publicUrl === undefined) {
+    throw new ThroughlineError('invalid', 'A proxy can only be trusted where there is one.', {
+      hint: 'Use --trust-proxy together with --public-url.',
+    });
+  }
   if (publicUrl !== undefined) {
     const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null;
     // Without a user name, path, query or fragment.

@@ -3,7 +3,8 @@ import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
 import type { Store } from '../../../ports/store.ts';
 import { OWNER_HEADER } from '../../../wire/operations/operation.ts';
 import { Refusal } from '../refusal.ts';
-import { cookieCounts, type Door } from './door.ts';
+import { clientAddress, cookieCounts, type Door } from './door.ts';
+import type { Failures } from './failures.ts';
 import { hasHash, keyParts, sameSecret } from './secrets.ts';
 import { cookieIn, type SignIn } from './sign-in.ts';
 
@@ -27,12 +28,15 @@ export interface Gatekeeper {
   readonly keys: Pick<Store, 'findKey'>;
   readonly owner: string;
   readonly now: () => number;
+  readonly failures: Failures;
 }
 
 export interface Credentials {
   readonly method: string;
   readonly header: (name: string) => string | undefined;
   readonly door: Door;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
 }
 
 const EVERYTHING: ReadonlySet<Scope> = new Set(SCOPES);
@@ -40,8 +44,26 @@ const EVERYTHING: ReadonlySet<Scope> = new Set(SCOPES);
 /** Checks the credentials. Throws `unauthenticated` without a reason, so that guessing reveals nothing. */
 export async function authenticate(keeper: Gatekeeper, asked: Credentials): Promise<Principal> {
   const found = await principalOf(keeper, asked);
-  if (found === null) throw unauthenticated();
-  return onBehalf(found, asked);
+  if (found !== null) return onBehalf(found, asked);
+  await failed(keeper, asked, credentialsIn(asked));
+  throw unauthenticated();
+}
+
+/** Credentials were refused. Resolves when that may be answered. */
+export function failed({ failures }: Gatekeeper, asked: Credentials, by: string | null): Promise<void> {
+  return failures.add({ by, address: clientAddress(asked.header, asked.door) }, asked.signal);
+}
+
+/** The name of what was given, without anything secret; null: nothing was. */
+function credentialsIn({ header, door }: Credentials): string | null {
+  const authorization = header('authorization');
+  if (authorization === undefined) return cookieIn(header('cookie'), door) === null ? null : 'page';
+  const key = keyParts(bearerIn(authorization) ?? '');
+  return key === null ? 'token' : `key ${key.id}`;
+}
+
+function bearerIn(authorization: string): string | undefined {
+  return /^Bearer ([\x21-\x7e]{1,256})$/i.exec(authorization)?.[1];
 }
 
 export function unauthenticated(): Refusal {
@@ -54,7 +76,7 @@ export function unauthenticated(): Refusal {
 async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Principal | null> {
   const authorization = asked.header('authorization');
   if (authorization !== undefined) {
-    const [, given] = /^Bearer ([\x21-\x7e]{1,256})$/i.exec(authorization) ?? [];
+    const given = bearerIn(authorization);
     return given === undefined ? null : bearer(keeper, given, asked.door);
   }
   const cookie = cookieIn(asked.header('cookie'), asked.door);

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { Refusal } from '../refusal.ts';
 
 const COOKIE = 'throughline';
@@ -15,6 +16,8 @@ export interface Door {
   readonly token: boolean;
   /** Whether browsers use https, so that cookies are for https only. */
   readonly secure: boolean;
+  /** Whether a proxy names the client in `X-Forwarded-For`, and is believed. */
+  readonly trustsProxy: boolean;
   /** The name of the cookie. It differs by port, because browsers share cookies between all ports of a host. */
   readonly cookie: string;
 }
@@ -23,18 +26,26 @@ export interface Door {
 export function loopbackDoor(port: number): Door {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
   const origins = new Set(hosts.map((host) => `http://${host}`));
-  return { hosts: new Set(hosts), origins, token: true, secure: false, cookie: cookieFor(port) };
+  return { hosts: new Set(hosts), origins, token: true, secure: false, trustsProxy: false, cookie: cookieFor(port) };
 }
 
 /** The unix socket. Browsers cannot use it, so no origin is allowed. */
 export function socketDoor(): Door {
-  return { hosts: new Set(['localhost']), origins: new Set(), token: true, secure: false, cookie: COOKIE };
+  const hosts = new Set(['localhost']);
+  return { hosts, origins: new Set(), token: true, secure: false, trustsProxy: false, cookie: COOKIE };
 }
 
 /** Behind a reverse proxy that handles TLS and passes the `Host` header on. `url` is the public address. */
-export function publicDoor(url: URL): Door {
+export function publicDoor(url: URL, { trustsProxy }: Pick<Door, 'trustsProxy'>): Door {
   const cookie = cookieFor(url.port || 443);
-  return { hosts: new Set([url.host]), origins: new Set([url.origin]), token: false, secure: true, cookie };
+  return {
+    hosts: new Set([url.host]),
+    origins: new Set([url.origin]),
+    token: false,
+    secure: true,
+    trustsProxy,
+    cookie,
+  };
 }
 
 function cookieFor(port: number | string): string {
@@ -71,4 +82,20 @@ export function cookieCounts(method: string, header: Headers, { origins }: Door)
   const site = header('sec-fetch-site');
   if (method === 'GET') return site === 'same-origin' || site === 'none';
   return site === 'same-origin' && origins.has(header('origin') ?? '');
+}
+
+/**
+ * The client's address, as the proxy in front of us has added it to the header; null: no proxy is trusted, or it says none. Whoever has
+ * one IPv6 address has a whole network (/64), so that stands for it.
+ */
+export function clientAddress(header: Headers, { trustsProxy }: Door): string | null {
+  // Every proxy appends the address that it sees: what comes before the last one is the client's own word.
+  const named = trustsProxy ? (header('x-forwarded-for')?.split(',').at(-1)?.trim() ?? '') : '';
+  const address = /^::ffff:([\d.]+)$/i.exec(named)?.[1] ?? named;
+  if (isIP(address) !== 6) return isIP(address) === 4 ? address : null;
+  const [before = '', after] = address.toLowerCase().split('::');
+  const groups = before === '' ? [] : before.split(':');
+  const rest = after === undefined || after === '' ? [] : after.split(':');
+  const zeros = after === undefined ? 0 : 8 - groups.length - rest.length;
+  return `${[...groups, ...Array<string>(zeros).fill('0'), ...rest].slice(0, 4).join(':')}::/64`;
 }

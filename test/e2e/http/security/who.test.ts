@@ -4,7 +4,13 @@ import type { Operation } from '../../../../src/wire/operations/operation.ts';
 import { OPERATIONS } from '../../../../src/wire/operations.ts';
 import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
 import { Caller } from '../support/caller.ts';
+import { rawRequest } from '../support/raw-request.ts';
 import { ServedHome, TOKEN } from '../support/served-home.ts';
+
+/** A wrong secret of a key. */
+function guessing(home: ServedHome, id: string): Record<string, string> {
+  return { host: `127.0.0.1:${home.port}`, authorization: `Bearer tl_${id}.${'A'.repeat(43)}` };
+}
 
 describe('who', () => {
   test.each([
@@ -59,6 +65,73 @@ describe('who', () => {
         });
       }
     }
+  });
+
+  test('wrong secrets of a key are logged and answered ever later; its owner and others do not wait', async () => {
+    await using home = await ServedHome.start();
+    const [ann, bob] = [await home.key('ann', ['read']), await home.key('bob', ['read'])];
+    const guess = (id: string) => rawRequest(home, '/v1/me', guessing(home, id));
+    const before = performance.now();
+    for (let n = 0; n < 5; n += 1) expect((await guess(ann.id)).status).toBe(401);
+    expect(performance.now() - before).toBeGreaterThan(290);
+    // The last of these are held for five seconds.
+    let answered = 0;
+    const held = Array.from({ length: 8 }, () => guess(ann.id).finally(() => (answered += 1)));
+    for (const { caller } of [ann, bob]) expect((await caller.get('/me')).status).toBe(200);
+    expect((await guess(bob.id)).status).toBe(401);
+    expect(answered).toBeLessThan(8);
+    const lines = home.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'authentication failed');
+    expect(lines.slice(0, 1)).toMatchObject([{ level: 40, by: `key ${ann.id}`, failures: 1 }]);
+    expect(lines.at(-1)).toMatchObject({ level: 40, by: `key ${bob.id}`, failures: 1 });
+    expect(home.log.join('')).not.toContain('AAAA');
+    // A server that stops answers them at once.
+    await home.down();
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual(Array(8).fill(401));
+  });
+
+  test('wrong tokens, links and cookies are logged as well, and no request of them fills the log', async () => {
+    await using home = await ServedHome.start();
+    await new Caller(home.url, { authorization: `Bearer ${TOKEN}x` }).get('/me');
+    await new Caller(home.url, { 'sec-fetch-site': 'none' }).get('//enter?code=wrong');
+    const cookie = `throughline-${home.port}=1.wrong`;
+    await new Caller(home.url, { cookie, 'sec-fetch-site': 'none' }).get('/me');
+    for (let n = 0; n < 30; n += 1) await new Caller(home.url, {}).get('/me');
+    const lines = home.log.map((line) => JSON.parse(line)).filter(({ level }) => level > 20);
+    expect(lines.map(({ by, failures }) => [by, failures])).toEqual([
+      ...[
+        ['token', 1],
+        ['link', 1],
+        ['page', 1],
+        ['none', 1],
+        ['none', 10],
+      ],
+    ]);
+  });
+
+  test('behind a trusted proxy, failures are also slowed by the address of the client', async () => {
+    const server = { publicUrl: 'https://agents.example.org', trustProxy: true };
+    await using home = await ServedHome.start({ server });
+    const guess = (n: number, address: string) => {
+      const headers = { ...guessing(home, String(n).padStart(16, '0')), 'x-forwarded-for': `203.0.113.9, ${address}` };
+      return rawRequest(home, '/v1/me', { ...headers, host: 'agents.example.org' });
+    };
+    let answered = 0;
+    const held = Array.from({ length: 12 }, (_, n) => guess(n, '192.0.2.1').finally(() => (answered += 1)));
+    expect((await guess(99, '192.0.2.2')).status).toBe(401);
+    expect(answered).toBeLessThan(12);
+    expect(home.log.join('')).toContain('"address":"192.0.2.1"');
+    await home.down();
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual(Array(12).fill(401));
+  });
+
+  test('starting agents to see their logins is for "admin"', async () => {
+    await using home = await ServedHome.start();
+    const { caller } = await home.key('ann', ['read', 'prompt', 'approve']);
+    expect((await caller.get('/agents')).status).toBe(200);
+    const refused = { status: 403, body: { detail: 'Asking for logins needs the scope "admin".' } };
+    expect(await caller.get('/agents?login=true')).toMatchObject(refused);
+    const { caller: admin } = await home.key('ann', ['read', 'admin']);
+    expect((await admin.get('/agents?login=true')).status).toBe(200);
   });
 
   test('directories and native sessions of the machine are for "admin"', async () => {

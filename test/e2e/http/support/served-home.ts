@@ -9,6 +9,7 @@ import { type Composed, compose } from '../../../../src/compose.ts';
 import type { Scope } from '../../../../src/core/key.ts';
 import type { EngineSettings } from '../../../../src/engine/parts.ts';
 import { loopbackDoor } from '../../../../src/faces/http/access/door.ts';
+import { Failures } from '../../../../src/faces/http/access/failures.ts';
 import { freshKey } from '../../../../src/faces/http/access/secrets.ts';
 import { SignIn } from '../../../../src/faces/http/access/sign-in.ts';
 import { createApp } from '../../../../src/faces/http/app.ts';
@@ -96,11 +97,14 @@ export class ServedHome {
     const { engine, parts } = this.#composed;
     const tasks = this.#tasks;
     const never = new AbortController().signal;
+    const log = createLog('debug', [TOKEN], (line) => this.log.push(line));
+    const signIn = new SignIn(TOKEN, Date.now);
+    const failures = new Failures(log, Date.now);
     const app = createApp({
       engine,
       tasks,
-      keeper: { token: TOKEN, signIn: new SignIn(TOKEN, Date.now), keys: parts.store, owner: 'local', now: Date.now },
-      log: createLog('debug', [TOKEN], (line) => this.log.push(line)),
+      keeper: { token: TOKEN, signIn, keys: parts.store, owner: 'local', now: Date.now, failures },
+      log,
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
       ...{ draining: never, shutdown: never, newLink: () => ({ link: '', expiresAt: 0 }) },
     });

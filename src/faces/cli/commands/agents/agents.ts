@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
 import type { AgentTraits } from '../../../../core/restore/traits.ts';
-import type { AgentInfo } from '../../../../ports/engine.ts';
+import type { AgentInfo, Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
 import { type Output, type Piece, styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
@@ -24,12 +25,24 @@ export function define(command: Command, cli: Cli): void {
 
 async function agents({ output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
-    const all = await engine.agents({ login: true });
+    const all = await withLogins(engine, output);
     await output.each(all, (agent) => showAgent(agent, output), 'There are no agents.');
     if (!all.some(({ adapter }) => adapter.startsWith('claude'))) {
       output.note(styled('dim', 'Claude is not installed. To install it, run "throughline agents install claude".'));
     }
   });
+}
+
+/** A key may have no right to start agents. Then the agents are listed without their logins. */
+async function withLogins(engine: Engine, output: Output): Promise<AgentInfo[]> {
+  try {
+    return await engine.agents({ login: true });
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'refused')) throw error;
+    const agents = await engine.agents();
+    output.note(styled('dim', `Logins are not shown. ${oneLine(error.message)}`));
+    return agents;
+  }
 }
 
 /** An agent for people: its version, what it can do, where it was found, and whether somebody is logged in. */

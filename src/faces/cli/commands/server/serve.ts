@@ -9,7 +9,7 @@ import { onStopSignals } from '../../stop-signals.ts';
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
-interface ServeFlags extends Partial<Pick<ServeRequest, 'port' | 'publicUrl' | 'logLevel' | 'demo'>> {
+interface ServeFlags extends Partial<Pick<ServeRequest, 'port' | 'publicUrl' | 'trustProxy' | 'logLevel' | 'demo'>> {
   readonly host: string;
   readonly grace: number;
 }
@@ -19,6 +19,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--host <address>', 'the address to listen on; one beyond loopback needs --public-url', '127.0.0.1')
     .option('--port <n>', 'the port to listen on (default: 7717, or another free one)', portNumber)
     .option('--public-url <https-url>', 'the public address of this server, behind a proxy that terminates TLS')
+    .option('--trust-proxy', 'believe the X-Forwarded-For of that proxy: failed logins are also slowed per address')
     .option('--grace <seconds>', 'how long running turns may take to end when the server stops', wholeNumber, 10)
     .addOption(
       new Option('--log-level <level>', 'what to log on stderr (default: info, or warn at a terminal)').choices(
@@ -42,9 +43,9 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function serve(flags: ServeFlags, { parts, output, options }: Cli): Promise<void> {
-  const { host, port = null, publicUrl, grace, demo: wantsDemo = false } = flags;
+  const { host, port = null, publicUrl, trustProxy = false, grace, demo: wantsDemo = false } = flags;
   const logLevel = flags.logLevel ?? (process.stderr.isTTY ? 'warn' : 'info');
-  const serving = await parts.serve({ ...options, host, port, publicUrl, logLevel, demo: wantsDemo });
+  const serving = await parts.serve({ ...options, host, port, publicUrl, trustProxy, logLevel, demo: wantsDemo });
   const stopped = new Promise<void>((resolve) => {
     onStopSignals({ cancel: resolve, kill: () => process.exit(EXIT.cancelled), terminate: resolve });
   });
