@@ -12,6 +12,7 @@ import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { Held } from './held.ts';
+import { Listing } from './listing.ts';
 
 /*
  * The loop that claims conversations and runs their turns.
@@ -24,7 +25,7 @@ import { Held } from './held.ts';
 export class Worker {
   readonly #parts: EngineParts;
   readonly #changes: Changes;
-  readonly #id = randomUUID();
+  readonly #listing: Listing;
   readonly #held = new Map<string, Held>();
   /** By conversation: the turns that this process waits for, and whose they are. */
   readonly #wanted = new Map<string, Map<string, { readonly owner: string }>>();
@@ -39,12 +40,11 @@ export class Worker {
   readonly #stopListening: () => void;
   readonly #firstLook: Promise<unknown>;
   #settling: Promise<void> | null = null;
-  #enlisting: Promise<void> | null = null;
-  #enlistedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
     this.#changes = changes;
+    this.#listing = new Listing(parts, randomUUID());
     const holder = {
       held: () => [...this.#held.values()].map(({ lease }) => lease.fence),
       lost: (fence: Fence) => this.#lost(fence),
@@ -53,7 +53,7 @@ export class Worker {
     };
     this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
-    this.#firstLook = Promise.all([this.#keeper.look(), this.#nameHome()]);
+    this.#firstLook = Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
     if (this.takesUp) this.#claims.wake();
   }
 
@@ -146,9 +146,7 @@ export class Worker {
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
     await Promise.all(this.#leaving);
     this.#keeper.stop();
-    await this.#enlisting;
-    // On a full disk it stays listed, and whoever looks finds it dead.
-    if (this.#enlisting !== null) await this.#parts.store.forgetWorker(this.#id).catch(() => {});
+    await this.#listing.end();
   }
 
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,7 +167,7 @@ export class Worker {
     // `all` finds its own among all.
     const own = claims === 'all' ? [] : this.#wanted.keys();
     const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
-    if (this.takesUp) this.#keepListed();
+    if (this.takesUp) this.#listing.keep();
     try {
       for (const wanted of [...own, ...(this.takesUp ? [undefined] : [])]) {
         while (await this.#mayClaim(wanted)) {
@@ -212,42 +210,11 @@ export class Worker {
     const { store, settings } = this.#parts;
     this.#keeper.start();
     return store.claim({
-      ...this.#self(),
+      ...this.#listing.self(),
       driver: 'worker',
       leaseMs: settings.leaseMs,
       ...which,
       ...(which.conversation === undefined && { held: [...this.#held.keys()] }),
-    });
-  }
-
-  #self() {
-    const { sandboxes, agents, processes } = this.#parts;
-    const worker = { id: this.#id, process: processes.self() };
-    return { worker, place: sandboxes.place, agents: [...agents.keys()] };
-  }
-
-  /** Claims are tried every second, so this is called often enough. */
-  #keepListed(): void {
-    const now = this.#parts.clock.monotonic();
-    if (now - this.#enlistedAt < ENLIST_MS) return;
-    this.#enlistedAt = now;
-    this.#enlisting = this.#enlist();
-  }
-
-  /** Others then know that what they submit is run. Tried again with the next claim when the storage refuses. */
-  async #enlist(): Promise<void> {
-    const { worker, ...takes } = this.#self();
-    await this.#parts.store.enlist({ ...worker, ...takes }).catch((error: unknown) => {
-      this.#enlistedAt = Number.NEGATIVE_INFINITY;
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'listing this process');
-    });
-  }
-
-  /** So that another data home with the same store can say where a conversation runs. */
-  async #nameHome(): Promise<void> {
-    const { store, sandboxes, onBug } = this.#parts;
-    await store.namePlace(sandboxes.place, sandboxes.home).catch((error: unknown) => {
-      if (!isStorageFault(error)) onBug(error, 'naming the place');
     });
   }
 
@@ -431,8 +398,6 @@ export class Worker {
 
 /** `claims: left`: how long a turn of another process may wait before this one takes it up. */
 const TAKE_UP_MS = 1_000;
-/** How often a process says that it takes up turns. */
-const ENLIST_MS = 60_000;
 /** How long somebody who looks waits for the end of turns that dead processes left. */
 const SETTLE_MS = 10_000;
 
