@@ -4,8 +4,8 @@ import type { AgentInfo } from '../../ports/engine.ts';
 import type { EngineParts } from '../parts.ts';
 
 const PROBE_MS = 30_000;
-/** How long an answer is kept. One that names a problem is kept for less: somebody may be solving it. */
-const KEPT_MS = 30_000;
+/** How long an answer is kept for which an agent was started. One that names a problem is kept for less: somebody may be solving it. */
+const LOGIN_KEPT_MS = 30_000;
 const PROBLEM_KEPT_MS = 3_000;
 
 type ListedParts = Pick<EngineParts, 'agents' | 'clock'> & {
@@ -48,7 +48,7 @@ export class AgentList {
       look.until = this.#now() + ms;
     };
     look.state.then(
-      ({ problem, login }) => keep(problem === null && login?.loggedIn !== false ? KEPT_MS : PROBLEM_KEPT_MS),
+      (state) => keep(keptMs(state)),
       () => keep(0),
     );
     return look.state;
@@ -57,6 +57,12 @@ export class AgentList {
   #now(): number {
     return this.#parts.clock.monotonic();
   }
+}
+
+function keptMs({ problem, login }: State): number {
+  if (problem !== null || login?.loggedIn === false) return PROBLEM_KEPT_MS;
+  // Without a login, its adapter remembers what it has seen.
+  return login === null ? 0 : LOGIN_KEPT_MS;
 }
 
 async function stateOf(agent: Agent, asked: boolean): Promise<State> {

@@ -49,7 +49,7 @@ export const rest = {
   listAgents: {
     summary:
       'Lists the agents, what they can do, and why one is not available. `login`: also starts each to see whether somebody is logged ' +
-      'in; needs the scope `admin`. Answers are kept for half a minute, those that name a problem for a few seconds.',
+      'in; needs the scope `admin`. Logins are kept for half a minute, problems for a few seconds.',
     scope: 'read',
     query: z.strictObject({ login: z.exactOptional(Flag) }),
     answer: namedObject('Agents', { agents: z.array(Agent) }),
