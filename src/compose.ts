@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
 import { ThroughlineError, whileWaiting } from './core/errors.ts';
+import type { HealthReport } from './core/health.ts';
 import { shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
@@ -12,6 +13,7 @@ import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinT
 import { observed } from './engine/reading/observed-store.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, dataHome } from './host/data-home.ts';
+import { ProcessHealth } from './host/health.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, processesAt } from './host/processes.ts';
 import { reportBug, reportTrouble, seldom } from './host/report.ts';
@@ -19,6 +21,7 @@ import { readSetup, type Setup, type SetupOptions } from './host/settings-file.t
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
+import type { Health } from './ports/health.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
 import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
@@ -37,6 +40,8 @@ export interface ComposeOptions extends SetupOptions {
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
   readonly onTrouble?: EngineParts['onTrouble'];
   readonly telemetry?: Telemetry;
+  /** Gets what does not work in this process; left out: nobody asks. */
+  readonly health?: Health;
   /** What happens when an agent asks for permission and the turn does not say it; left out: as the settings say. */
   readonly permissions?: PermissionMode;
 }
@@ -55,7 +60,8 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const setup = createSetup(options);
   const { settings, home } = setup;
   const known = await composeAgents(setup, options.agents);
-  const store = await openStore(setup);
+  const health = options.health ?? new ProcessHealth();
+  const store = await openStore(setup, health);
   const processes = processesAt(placeOf(home));
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
@@ -63,6 +69,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
     sandboxes: sandboxesOf(setup),
     processes,
     clock: systemClock,
+    health,
     settings: {
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
@@ -108,14 +115,14 @@ function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<Eng
   return waitSeconds === undefined ? {} : { permissionMs: waitSeconds * 1000 };
 }
 
-async function openStore({ settings, base, home }: Setup): Promise<Store> {
+async function openStore({ settings, base, home }: Setup, health?: Health): Promise<Store> {
   const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
   const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
   if (kind !== 'sqlite' || path === undefined) {
     throw new ThroughlineError('invalid', `Unknown store "${address}".`, { hint: 'Write "sqlite:PATH".' });
   }
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
-  return openSqliteStore({ file: resolve(base, path), clock: systemClock, boot: bootId() });
+  return openSqliteStore({ file: resolve(base, path), clock: systemClock, boot: bootId(), ...(health && { health }) });
 }
 
 function sandboxesOf(setup: Setup): Sandboxes {
@@ -149,7 +156,10 @@ async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Setti
 type HomeOptions = Pick<ComposeOptions, 'home' | 'config'>;
 
 /** The doctor has no engine: opening an engine clears up after dead workers, and looking must change nothing. */
-export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
+export async function composeDoctor(
+  options: HomeOptions,
+  serverHealth: () => Promise<HealthReport | null>,
+): Promise<Doctor> {
   const setup = createSetup(options);
   const { settings, home } = setup;
   const [store, { examine }] = await Promise.all([openStore(setup), import('./doctor/doctor.ts')]);
@@ -165,6 +175,7 @@ export async function composeDoctor(options: HomeOptions): Promise<Doctor> {
       aside: join(home, 'aside'),
       ...sandboxesOf(setup),
     },
+    serverHealth,
     reap: () => freeDead(conversationLeases(store), processes),
     agentNames: async () => new Set((await composeAgents(setup)).agents.keys()),
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { HttpEngine } from './clients/http/engine.ts';
 import { ThroughlineError } from './core/errors.ts';
+import type { HealthReport } from './core/health.ts';
+import { given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
@@ -50,6 +52,19 @@ export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' 
   } catch (error) {
     if (nothingListens(error)) return null; // a killed server left its socket behind
     throw error;
+  }
+}
+
+/** What does not work in the server of a data home, in its own words; null: none runs, or it is too old to say. */
+export async function healthOfServer(home: string | undefined): Promise<HealthReport | null> {
+  const served = await connectHome(given({ home }));
+  try {
+    return (await served?.caller.ask('getHealth', {})) ?? null;
+  } catch (error) {
+    if (error instanceof ThroughlineError && error.code === 'not_found') return null;
+    throw error;
+  } finally {
+    await served?.close();
   }
 }
 

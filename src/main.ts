@@ -74,7 +74,8 @@ const parts: Parts = {
   },
   async doctor({ home, config }) {
     const { composeDoctor } = await import('./compose.ts');
-    return composeDoctor(given({ home, config }));
+    const { healthOfServer } = await import('./connect.ts');
+    return composeDoctor(given({ home, config }), () => healthOfServer(home));
   },
   async nativeSessions({ home, config }, agent, cwd) {
     const { sessionsOfAgent } = await import('./compose-agents.ts');

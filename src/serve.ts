@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ComposeOptions, compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
+import type { Reason } from './core/health.ts';
 import { given } from './core/input/arguments.ts';
 import { checkFree } from './faces/http/listen.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
@@ -10,6 +11,7 @@ import { createLog, type Log } from './faces/http/telemetry/log.ts';
 import { Metrics } from './faces/http/telemetry/metrics.ts';
 import { dataHome } from './host/data-home.ts';
 import { type FileLock, lockFile } from './host/file-lock.ts';
+import { ProcessHealth } from './host/health.ts';
 import { systemProcesses } from './host/processes.ts';
 import * as files from './host/server-files.ts';
 import { isTraced } from './host/tracing.ts';
@@ -49,11 +51,12 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const log = createLog(request.logLevel, [token], (line) => process.stderr.write(line));
   const metrics = new Metrics();
   const telemetry = tracing === null ? metrics : tracing.with(metrics);
-  const options = { home, telemetry, ...given({ config, owner: request.as, agents: demo?.agents }) };
+  const health = new ProcessHealth((reason, gone) => logReason(log, reason, gone));
+  const options = { home, telemetry, health, ...given({ config, owner: request.as, agents: demo?.agents }) };
   const { engine, parts, tasks } = await startEngine(options, log, starting);
   const server = await onFreePort(port, (chosen) =>
     startServer({
-      ...{ engine, tasks, keys: parts.store, token, log, metrics, version, socket: at.socket, port: chosen },
+      ...{ engine, tasks, keys: parts.store, token, log, metrics, health, version, socket: at.socket, port: chosen },
       ...{ host, trustProxy, ...given({ publicUrl }) },
     }),
   );
@@ -70,6 +73,11 @@ export async function serveHome(request: ServeRequest, version: string): Promise
       await ends.disposeAsync();
     },
   };
+}
+
+function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boolean): void {
+  if (gone) log.info({ code }, 'works again');
+  else log.error({ code, message, hint, unready }, 'something does not work');
 }
 
 async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposableStack) {

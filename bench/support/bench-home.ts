@@ -7,6 +7,7 @@ import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from '../../src/engine/parts.ts';
 import { systemClock } from '../../src/host/clock.ts';
+import { ProcessHealth } from '../../src/host/health.ts';
 import { placeOf } from '../../src/host/place.ts';
 import { bootId, identify, systemProcesses } from '../../src/host/processes.ts';
 import type { Agent } from '../../src/ports/agent.ts';
@@ -51,6 +52,7 @@ export class BenchHome {
       sandboxes: directorySandboxes({ root: join(this.path, 'sandboxes'), place: placeOf(this.path), identify }),
       processes: systemProcesses,
       clock: systemClock,
+      health: new ProcessHealth(),
       settings: {
         ...DEFAULT_ENGINE_SETTINGS,
         restore: DEFAULT_RESTORE,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ThroughlineError } from '../core/errors.ts';
+import { failureOf, ThroughlineError } from '../core/errors.ts';
+import type { HealthReport } from '../core/health.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
@@ -23,6 +24,8 @@ export interface DoctorParts {
     /** Where orphaned sandboxes are moved to. */
     readonly aside: string;
   };
+  /** What the running server says of itself; null: none runs. */
+  serverHealth(): Promise<HealthReport | null>;
   /** Ends what provably dead workers left running, and frees their leases. */
   reap(): Promise<unknown>;
   /** The names of the agents that are configured here. */
@@ -38,6 +41,7 @@ type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
  * and then what it held is found to be free.
  */
 const CHECKS: readonly Check[] = [
+  checkServer,
   checkLeases,
   checkTurns,
   checkTasks,
@@ -53,6 +57,24 @@ export async function examine(parts: DoctorParts): Promise<Finding[]> {
   const census = await parts.store.census();
   for (const check of CHECKS) findings.push(...(await check(parts, census)));
   return findings;
+}
+
+/** What does not work in the running server. It takes a reason back when the cause is gone. */
+async function checkServer({ serverHealth }: DoctorParts): Promise<Finding[]> {
+  const reasons = await serverHealth().then(
+    (health) => health?.reasons ?? [],
+    (error: unknown) => {
+      if (error instanceof ThroughlineError) return [failureOf(error)];
+      throw error;
+    },
+  );
+  return reasons.map(({ code, message, hint = '' }) => ({
+    check: 'server',
+    subject: `running server, ${code}`,
+    problem: `${message} ${hint}`.trim(),
+    remedy: null,
+    repair: async () => {},
+  }));
 }
 
 /** Leases of processes that are provably dead. Whoever needs one can take it; until then it looks taken. */

@@ -5,6 +5,7 @@ import type { RestoreSettings } from '../core/restore/restore-settings.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Health } from '../ports/health.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
@@ -17,6 +18,8 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: EngineSettings;
+  /** Gets what does not work, for whoever operates this process. */
+  readonly health: Health;
   /** Gets bugs of this program; they are never thrown at a caller. */
   readonly onBug: (error: unknown, where: string) => void;
   /** Called again and again while the storage cannot be written. Accepted turns wait. */

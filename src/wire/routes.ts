@@ -35,6 +35,7 @@ export const ROUTES = {
   cancelTask: { method: 'POST', path: '/tasks/{task}/cancel' },
   retryTask: { method: 'POST', path: '/tasks/{task}/retry' },
   whoAmI: { method: 'GET', path: '/me' },
+  getHealth: { method: 'GET', path: '/health' },
   newLink: { method: 'POST', path: '/links' },
   hints: { method: 'GET', path: '/events' },
   search: { method: 'GET', path: '/search' },

@@ -1,5 +1,8 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { failureOf, type ThroughlineError } from '../../core/errors.ts';
+import { type HealthReport, healthReport } from '../../core/health.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { Health } from '../../ports/health.ts';
 import type { SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
@@ -33,6 +36,8 @@ export interface AppParts {
   readonly tasks?: Tasks;
   readonly keeper: Gatekeeper;
   readonly metrics: Metrics;
+  /** What does not work. Left out: nobody says. */
+  readonly health?: Health;
   readonly log: Log;
   readonly version: string;
   readonly stream: StreamSettings;
@@ -108,11 +113,16 @@ function addPages(app: Hono<AppEnv>, parts: AppParts): void {
   // Made at the first request for one, so that the server starts faster.
   const described = () => (documents ??= describe(parts.version));
 
-  app.get('/healthz', (c) => {
-    c.set('operation', 'healthz');
-    if (parts.draining.aborted) return c.json({ status: 'stopping' }, 503);
-    return c.json({ status: 'ok', version: parts.version });
-  });
+  for (const path of ['/healthz', '/livez', '/readyz']) {
+    app.get(path, (c) => {
+      c.set('operation', path.slice(1));
+      const { reasons, ...health } = healthOf(parts);
+      // Everybody may ask, so the words stay inside; `/v1/health` has them.
+      const codes = reasons.map(({ code }) => ({ code }));
+      const body = { ...health, version: parts.version, reasons: codes };
+      return c.json(body, health.ready || path === '/livez' ? 200 : 503);
+    });
+  }
   app.get('/openapi.json', (c) => {
     c.set('operation', 'openapi');
     return c.body(described().text, 200, { 'content-type': 'application/json' });
@@ -136,6 +146,12 @@ function addPages(app: Hono<AppEnv>, parts: AppParts): void {
     checkScope(await principalOf(c, parts), 'admin');
     return c.body(parts.metrics.text(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
   });
+}
+
+/** Asks neither the store nor an agent: it answers whatever does not work. */
+function healthOf({ health, draining }: AppParts): HealthReport {
+  const stopping = draining.aborted ? failureOf(draining.reason as ThroughlineError) : null;
+  return healthReport(health?.reasons() ?? [], stopping);
 }
 
 /** One route for every operation of the table. */
@@ -182,7 +198,8 @@ async function readCall(
   if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
   const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
   const waiting: Waiting = (work) => readers.waiting(principal, [c.req.raw.signal, parts.draining], work);
-  return { ...request, engine, tasks, newLink: parts.newLink, principal, waiting, lastEventId };
+  const health = () => healthOf(parts);
+  return { ...request, engine, tasks, newLink: parts.newLink, health, principal, waiting, lastEventId };
 }
 
 function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {

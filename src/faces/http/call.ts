@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { HealthReport } from '../../core/health.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
@@ -17,6 +18,7 @@ interface Call<N extends OperationName> {
   readonly tasks: Tasks;
   /** Throws `forbidden` for another owner than that of this server. */
   readonly newLink: (owner: string) => SignInLink;
+  readonly health: () => HealthReport;
   readonly principal: Principal;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;

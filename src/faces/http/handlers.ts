@@ -91,6 +91,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
 
   // ── the rest ──
   newLink: async ({ principal, newLink }) => newLink(principal.owner),
+  getHealth: async ({ health }) => health(),
   whoAmI: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),

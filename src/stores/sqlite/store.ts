@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Health } from '../../ports/health.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
 import type { NewKey } from '../../ports/store/keys.ts';
@@ -71,13 +72,15 @@ export interface SqliteOptions {
   readonly boot: string;
   /** How long to wait for another process that holds the lock. */
   readonly busyMs?: number;
+  /** Told when the file cannot be written, and when it can again. */
+  readonly health?: Health;
 }
 
 /** Opens the store in one SQLite file, which any number of processes of this machine may share. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { file, clock, boot, busyMs = 10_000 } = options;
+  const { file, clock, boot, busyMs = 10_000, health } = options;
   const db = await openDatabase({ file, boot, monotonic: clock.monotonic(), busyMs });
-  return storeOn(db, { file, clock, busyMs, boot }).store;
+  return storeOn(db, { file, clock, busyMs, boot, ...(health && { health }) }).store;
 }
 
 /** The store on an open database; its queue too, for tests that count commits. */

@@ -4,7 +4,7 @@ import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Time } from '../values/common.ts';
 import { SearchHit } from '../values/conversation.ts';
-import { Agent, Caller, Hint, UsageRow } from '../values/rest.ts';
+import { Agent, Caller, Health, Hint, UsageRow } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
 export const rest = {
@@ -12,6 +12,13 @@ export const rest = {
     summary: 'Returns who the caller is: its owner, its credentials and its scopes.',
     scope: 'read',
     answer: Caller,
+  },
+  getHealth: {
+    summary:
+      'Returns whether the server is ready for new work, and what does not work, with what to do. `/healthz` answers the same ' +
+      'without credentials, and names only the codes.',
+    scope: 'admin',
+    answer: Health,
   },
   newLink: {
     summary:

@@ -1,10 +1,11 @@
 import * as z from 'zod';
+import { HEALTH_STATES, type HealthReport } from '../../core/health.ts';
 import { SCOPES } from '../../core/key.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
 import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { namedObject } from '../registry.ts';
-import { Count, Usage } from './common.ts';
+import { Count, Failure, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
 import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
@@ -55,3 +56,13 @@ export const Hint = namedObject('Hint', {
 
 /** `by`: `token`, `page`, or `key ID`. Only the token can act for other owners. */
 export const Caller = namedObject('Caller', { owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) });
+
+/** `degraded`: something does not work, the rest goes on. `unready`: nothing new is accepted. */
+export const Health = namedObject('Health', {
+  status: z.enum(HEALTH_STATES),
+  live: z.literal(true),
+  ready: z.boolean(),
+  reasons: z.array(Failure),
+}) satisfies z.ZodType<ReadOnlyReport>;
+
+type ReadOnlyReport = Omit<HealthReport, 'reasons'> & { readonly reasons: HealthReport['reasons'][number][] };

@@ -1,11 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
-import { SERVED } from './support/caller.ts';
+import { Caller, SERVED } from './support/caller.ts';
 import { DOCUMENT, operationAt } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
@@ -87,6 +88,7 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
   expect((await hint).value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
   await hints.return();
+  expect(await caller.ok('GET', '/health')).toMatchObject({ status: 'ok', reasons: [] });
   // Those of tasks have a test of their own.
   const others = Object.keys(OPERATIONS).filter((name) => !(name in tasks));
   expect([...SERVED].toSorted()).toEqual(others.toSorted());
@@ -232,10 +234,33 @@ test('the document is served, and has an operation for every address under /v1',
   );
 });
 
-test('health, metrics and the reference', async () => {
+test('live and ready are told apart; what does not work is named to everybody, and explained to whoever may know', async () => {
+  await using home = await ServedHome.start();
+  const anybody = new Caller(home.url, {});
+  const answers = async () => {
+    const all = await Promise.all(['livez', 'readyz', 'healthz'].map((path) => anybody.get(`//${path}`)));
+    expect(all.every(({ body }) => isDeepStrictEqual(body, all[0]?.body))).toBe(true);
+    return { ...all[0]?.body, statuses: all.map(({ status }) => status) };
+  };
+  const fine = { status: 'ok', live: true, ready: true, reasons: [], version: 'test' };
+  expect(await answers()).toEqual({ ...fine, statuses: [200, 200, 200] });
+  const full = { code: 'storage_full', message: 'Full.', hint: 'Free some space.' } as const;
+  home.health.report('one', { ...full, unready: false });
+  const degraded = { ...fine, status: 'degraded', reasons: [{ code: 'storage_full' }] };
+  expect(await answers()).toEqual({ ...degraded, statuses: [200, 200, 200] });
+  home.health.report('one', { ...full, unready: true });
+  expect(await answers()).toEqual({ ...degraded, status: 'unready', ready: false, statuses: [200, 503, 503] });
+  const said = { status: 'unready', live: true, ready: false, reasons: [full] };
+  expect(await home.caller.ok('GET', '/health')).toEqual(said);
+  expect((await (await home.key('ann', ['read', 'prompt'])).caller.get('/health')).status).toBe(403);
+  expect((await anybody.get('/health')).status).toBe(401);
+  home.health.report('one', null);
+  expect(await answers()).toEqual({ ...fine, statuses: [200, 200, 200] });
+});
+
+test('metrics and the reference', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
-  expect((await caller.get('//healthz')).body).toEqual({ status: 'ok', version: 'test' });
   await caller.ok('POST', '/conversations', { key: 'chat' });
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
   await caller.finished(turn);
@@ -265,7 +290,9 @@ test('a server that is about to end begins nothing, still answers, and hands ove
   })();
   await until('the answer streams', () => kinds.includes('turn.update'));
   const ending = home.down(60_000);
-  expect((await caller.get('//healthz')).status).toBe(503);
+  const { status, body } = await caller.get('//healthz');
+  expect([status, body]).toMatchObject([503, { status: 'stopping', ready: false, reasons: [{ code: 'closed' }] }]);
+  expect((await caller.get('//livez')).status).toBe(200);
   expect((await caller.post('/conversations/chat/turns', { prompt: 'no' })).body).toMatchObject({ code: 'closed' });
   expect((await caller.get(`/turns/${running.turn.id}`)).body.state).toBe('running');
   writeFileSync(`${home.path}/go`, '');

@@ -12,6 +12,7 @@ import {
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fill, smallDisk } from '../../faults/full-disk/small-disk.ts';
 import { until } from '../../faults/harness/until.ts';
 import { CliHome } from '../cli-process.ts';
 import { sentTo } from '../support/stored.ts';
@@ -255,4 +256,23 @@ test('a child knows no secret of the server, and neither the log nor any command
   }
   expect(served.running.stderr).toContain('"operation":"submit"');
   expect(served.running.stderr).not.toContain('swordfish');
+});
+
+test('the log says when something stops working and when it works again, and doctor what that is', async (context) => {
+  const disk = smallDisk(context);
+  symlinkSync(disk, join(home.path, 'home'));
+  const { running, caller } = await serveProcess(home);
+  await caller.ok('POST', '/conversations', { key: 'chat' });
+  const makeRoom = fill(disk);
+  await until('nothing can be stored', async () => {
+    const { status } = await caller.post('/conversations', { title: 'x'.repeat(500) });
+    return status === 507;
+  });
+  await running.until('stderr', /"code":"storage_full".*"something does not work"/);
+  const looked = await home.run('doctor');
+  expect(looked.stdout).toMatch(/^running server, storage_full: The disk is full\. Free some space/m);
+  expect(looked.code).toBe(1);
+  makeRoom();
+  await running.until('stderr', /"code":"storage_full".*"works again"/);
+  expect(await home.ok('doctor')).toMatch(/^No problems found\./);
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ServedHome } from '../../e2e/http/support/served-home.ts';
+import { until } from '../harness/until.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
 test('on a full disk the server answers 507, still reads, and goes on when there is room', async (context) => {
@@ -20,11 +21,25 @@ test('on a full disk the server answers 507, still reads, and goes on when there
   expect(refused?.headers.get('retry-after')).toBe('1');
   expect((await caller.post('/conversations/chat/turns', { prompt: 'x'.repeat(20_000) })).status).toBe(507);
   expect((await caller.ok('GET', '/conversations/chat/view')).turns).toHaveLength(1);
-  expect((await caller.get('//healthz')).status).toBe(200);
+  // Reading works, so a balancer goes on sending requests; whoever operates it sees why writing does not.
+  expect(await caller.get('//healthz')).toMatchObject({
+    status: 200,
+    body: { status: 'degraded', ready: true, reasons: [{ code: 'storage_full' }] },
+  });
+  expect((await caller.ok('GET', '/health')).reasons).toEqual([
+    { code: 'storage_full', message: 'The disk is full.', hint: expect.stringMatching(/^Free some space/) },
+  ]);
   for await (const { data } of caller.events('/conversations/chat/events')) if (data.kind === 'turn.ended') break;
   makeRoom();
+  // Nobody has written yet: the store looks by itself.
+  await until('it is well again', async () => (await caller.get('//healthz')).body.status === 'ok');
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'Which codewords have you seen?' });
   expect((await caller.finished(turn)).reply).toContain('osprey');
   expect(await caller.ok('GET', '/conversations/chat/verify')).toMatchObject({ broken: null });
+  const told = home.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'health');
+  expect(told.map(({ code, gone }) => [code, gone])).toEqual([
+    ['storage_full', false],
+    ['storage_full', true],
+  ]);
   await home[Symbol.asyncDispose]();
 });

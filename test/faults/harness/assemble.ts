@@ -9,6 +9,7 @@ import {
   type EngineSettings,
 } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
+import { ProcessHealth } from '../../../src/host/health.ts';
 import { placeOf } from '../../../src/host/place.ts';
 import { bootId, processesAt } from '../../../src/host/processes.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -57,6 +58,7 @@ async function assembleParts({ home, mark, engine, clock = systemClock, around }
     processes,
     clock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },
+    health: new ProcessHealth(),
     onTrouble: () => {},
     onBug: (error: unknown, where: string) => {
       process.stderr.write(`a fault while ${where}: ${error instanceof Error ? error.stack : error}\n`);

@@ -5,6 +5,7 @@ import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
 import { systemClock } from '../../../src/host/clock.ts';
+import { ProcessHealth } from '../../../src/host/health.ts';
 import { placeOf } from '../../../src/host/place.ts';
 import { bootId, processesAt } from '../../../src/host/processes.ts';
 import { reportBug } from '../../../src/host/report.ts';
@@ -28,6 +29,7 @@ export async function openTasks(folder: string, { claims, parallel }: { claims: 
     processes,
     clock: systemClock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, maxWarm: 0, restore: DEFAULT_RESTORE, defaultAgent: agent.name },
+    health: new ProcessHealth(),
     onTrouble: () => {},
     onBug: reportBug,
   };

@@ -4,6 +4,7 @@ import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts } from '../../../src/engine/parts.ts';
+import { ProcessHealth } from '../../../src/host/health.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { AgentDouble, AgentStorage, FOREIGN } from './agent-double.ts';
@@ -265,6 +266,7 @@ export class World {
       processes: machine.processesFor(process, gate),
       clock: machine.clock,
       settings: SETTINGS,
+      health: new ProcessHealth(),
       onTrouble: () => {},
       onBug: (error, where) => {
         if (!gate.dead) witness.fault(new Error(`a bug while ${where}`, { cause: error }));

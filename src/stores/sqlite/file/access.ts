@@ -1,8 +1,9 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import type { Health } from '../../../ports/health.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
-import { storageFault, whileBusy } from './faults.ts';
+import { diskFull, storageFault, whileBusy } from './faults.ts';
 import { reopenForWriting } from './open.ts';
 import { type Tx, WriteQueue } from './write-queue.ts';
 
@@ -12,6 +13,7 @@ export interface AccessOptions {
   readonly busyMs: number;
   /** This boot of this machine. */
   readonly boot: string;
+  readonly health?: Health;
 }
 
 /** How the verbs of a store reach the open database: reads at once, writes through the queue, until it is closed. */
@@ -22,6 +24,7 @@ export class Access {
   readonly #db: Database;
   readonly #busyMs: number;
   readonly #options: AccessOptions;
+  readonly #writing: WriteHealth;
   #reopening: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -32,7 +35,16 @@ export class Access {
     this.#options = options;
     this.clock = clock;
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
-    this.queue = new WriteQueue(db, { busyMs, clock, committed: (news) => this.bell.notify(news) });
+    this.#writing = new WriteHealth(options.health, db, () => this.write((tx) => tx.db.run(TOUCH)));
+    this.queue = new WriteQueue(db, {
+      ...{ busyMs, clock },
+      committed: (news) => {
+        this.#writing.works();
+        this.bell.notify(news);
+      },
+      refused: (fault) => this.#writing.fails(fault),
+    });
+    if (db.onlyReads) this.#writing.fails(diskFull());
   }
 
   async read<T>(look: (db: Database) => T): Promise<T> {
@@ -81,9 +93,59 @@ export class Access {
   close(): Promise<void> {
     this.#closing ??= this.queue.drained().then(async () => {
       await this.#reopening?.catch(() => {});
+      this.#writing.close();
       this.bell.close();
       this.#db.close();
     });
     return this.#closing;
+  }
+}
+
+/** Changes nothing, but is written. */
+const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'boot'";
+const CHANGES = 'SELECT total_changes() AS n';
+const TRY_MS = 5_000;
+
+/**
+ * Reports while the file cannot be written, and looks by itself whether that has passed: a server without work writes nothing. A
+ * commit without a change needs no space, and proves nothing.
+ */
+class WriteHealth {
+  readonly #health: Health | undefined;
+  readonly #db: Database;
+  readonly #tryToWrite: () => Promise<unknown>;
+  /** The changes so far when it last failed; null: it works. */
+  #failedAt: number | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(health: Health | undefined, db: Database, tryToWrite: () => Promise<unknown>) {
+    this.#health = health;
+    this.#db = db;
+    this.#tryToWrite = tryToWrite;
+  }
+
+  fails(fault: ThroughlineError): void {
+    if (this.#health === undefined || !isTransientFault(fault)) return;
+    const { code, message, hint = '' } = whileWaiting(fault);
+    this.#health.report('writing', { code, message, hint, unready: false });
+    this.#failedAt = this.#changes();
+    // A refusal of this write comes back here by the queue.
+    this.#timer ??= setInterval(() => void this.#tryToWrite().catch(() => {}), TRY_MS).unref();
+  }
+
+  works(): void {
+    if (this.#failedAt === null || this.#changes() === this.#failedAt) return;
+    this.#failedAt = null;
+    this.close();
+    this.#health?.report('writing', null);
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #changes(): number {
+    return this.#db.one<{ n: number }>(CHANGES)?.n ?? 0;
   }
 }

@@ -42,6 +42,8 @@ interface QueueOptions {
   readonly busyMs: number;
   readonly clock: Clock;
   readonly committed: (news: News) => void;
+  /** A fault of the storage: nothing of a batch was written. */
+  readonly refused: (fault: ThroughlineError) => void;
 }
 
 export class WriteQueue {
@@ -82,7 +84,7 @@ export class WriteQueue {
         await whileBusy(() => this.#batch(), this.#options.busyMs);
       } catch (error) {
         // The transaction could not begin, so none of the waiting verbs can run.
-        refuse(this.#waiting.splice(0), error);
+        this.#refuse(this.#waiting.splice(0), error);
       }
     }
     this.#drain = null;
@@ -111,7 +113,7 @@ export class WriteQueue {
         this.#waiting.unshift(...taken);
         throw error;
       }
-      refuse(taken, error);
+      this.#refuse(taken, error);
       return;
     }
     this.#options.committed(news);
@@ -139,6 +141,12 @@ export class WriteQueue {
     return answers;
   }
 
+  #refuse(all: readonly Waiting[], error: unknown): void {
+    const reason = error instanceof ThroughlineError ? error : (storageFault(error) ?? error);
+    if (reason instanceof ThroughlineError) this.#options.refused(reason);
+    for (const waiting of all) waiting.reject(reason);
+  }
+
   #monotonic(): number {
     return this.#options.clock.monotonic();
   }
@@ -159,11 +167,6 @@ export class WriteQueue {
       return () => reject(error);
     }
   }
-}
-
-function refuse(all: readonly Waiting[], error: unknown): void {
-  const reason = error instanceof ThroughlineError ? error : (storageFault(error) ?? error);
-  for (const waiting of all) waiting.reject(reason);
 }
 
 /** What a committed batch has changed, for the bell. */

@@ -17,6 +17,7 @@ import { type HttpServer, type ServerOptions, startServer } from '../../../../sr
 import { type BeginStream, STREAM } from '../../../../src/faces/http/streams/event-stream.ts';
 import { createLog } from '../../../../src/faces/http/telemetry/log.ts';
 import { Metrics } from '../../../../src/faces/http/telemetry/metrics.ts';
+import { ProcessHealth } from '../../../../src/host/health.ts';
 import type { Tasks } from '../../../../src/ports/tasks.ts';
 import { Caller } from './caller.ts';
 
@@ -63,11 +64,13 @@ export class ServedHome {
       engine: { claims: 'all', ...engine },
       telemetry: this.metrics,
       onBug: (err) => log.error({ err }, 'internal error'),
+      health: new ProcessHealth(({ code }, gone) => log.error({ code, gone }, 'health')),
     });
     this.#tasks = await this.#composed.tasks();
     this.#server = await startServer({
       tasks: this.#tasks,
       ...{ engine: this.#composed.engine, keys: this.#composed.parts.store, token: TOKEN, log, metrics: this.metrics },
+      health: this.#composed.parts.health,
       ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port: 0, ...server },
     });
   }
@@ -78,6 +81,10 @@ export class ServedHome {
 
   get engine() {
     return this.#composed.engine;
+  }
+
+  get health() {
+    return this.#composed.parts.health;
   }
 
   get url(): string {

@@ -11,9 +11,10 @@ export function define(command: Command, cli: Cli): void {
   command.option('--fix', 'repair what is found').action(({ fix = false }: { fix?: boolean }) => doctor(fix, cli));
   addHelp(command, {
     about:
-      'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds. Without --fix nothing is\n' +
-      'changed. Directories are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1:\n' +
-      'something remains to be repaired. What erased conversations have left is listed, and not counted.\n' +
+      'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds, and asks the running\n' +
+      'server what does not work. Without --fix nothing is changed. Directories are moved aside, not deleted, unless\n' +
+      '"throughline erase --sandbox" was to delete them. Exit code 1: something remains to be repaired. What erased\n' +
+      'conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json'],
   });
