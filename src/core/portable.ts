@@ -34,18 +34,36 @@ export interface ExportedConversation {
 
 /** Checks a value that came from outside, and names the first fault. Throws `invalid`. */
 export function parseExport(input: unknown): ExportedConversation {
+  const steps = exportSteps(input);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** The same in steps, one for each record: an export can be very long. */
+export function* exportSteps(input: unknown): Generator<undefined, ExportedConversation> {
   if (!isObject(input) || input.format !== EXPORT_FORMAT) throw fault(`the value has no "format": "${EXPORT_FORMAT}"`);
   if (input.version !== EXPORT_VERSION) {
     throw fault(`it has version ${shown(input.version)}, and this program reads version ${EXPORT_VERSION}`);
   }
   const conversation = parseConversation(input.conversation);
   if (!Array.isArray(input.records)) throw fault('"records" must be a list');
+  const records: unknown[] = [];
   let last = 0;
-  for (const record of input.records) last = checkRecord(record, last);
+  for (const record of input.records) {
+    last = checkRecord(record, last);
+    // What agents said is not the importer's to correct. What persons said was checked above.
+    records.push(wellFormed(record));
+    yield;
+  }
   if (!Array.isArray(input.sessions)) throw fault('"sessions" must be a list');
-  for (const session of input.sessions) checkSession(session, last);
-  // What agents said is not the importer's to correct. What persons said was checked above.
-  return wellFormed({ ...input, conversation }) as unknown as ExportedConversation;
+  for (const session of input.sessions) {
+    checkSession(session, last);
+    yield;
+  }
+  const rest = wellFormed({ ...input, conversation, records: [], sessions: [] });
+  return { ...rest, records, sessions: input.sessions.map(wellFormed) } as unknown as ExportedConversation;
 }
 
 function parseConversation(conversation: unknown): object {

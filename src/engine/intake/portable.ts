@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
-import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, parseExport } from '../../core/portable.ts';
+import { Pace } from '../../core/pace.ts';
+import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, exportSteps } from '../../core/portable.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Bounded } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
@@ -7,6 +8,8 @@ import type { EngineParts } from '../parts.ts';
 import { SizeLimit } from '../reading/size-limit.ts';
 import { allRecords, sessionsAsOpened } from '../reading/views.ts';
 import { checkFreeKey, newConversation } from './conversations.ts';
+
+const PACE = new Pace(() => performance.now(), setImmediate);
 
 export async function exportConversation(
   store: Store,
@@ -38,7 +41,7 @@ export async function importConversation(
   options: { key?: string; cwd?: string },
 ): Promise<Conversation> {
   await checkFreeKey(parts.store, owner, options.key);
-  const { conversation, records, sessions } = parseExport(exported);
+  const { conversation, records, sessions } = await PACE.run(exportSteps(exported));
   const key = options.key ?? conversation.key ?? undefined;
   const spec = {
     restore: conversation.restore,

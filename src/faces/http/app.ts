@@ -21,6 +21,7 @@ import {
 } from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';
 import { HANDLERS } from './handlers.ts';
+import { writeJson } from './json/write-json.ts';
 import { readRequest } from './read-request.ts';
 import { referencePage } from './reference.ts';
 import { problemOf, Refusal } from './refusal.ts';
@@ -169,7 +170,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
       const call = await readCall(c, parts, name, operation, readers);
       const answer = await HANDLERS[name](call as never);
       if (operation.stream) return streamed(answer as Feed, call.principal, parts, readers, c.env.begin);
-      return c.body(JSON.stringify(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
+      return c.body(writeJson(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
     });
   }
   for (const [path, allowed] of methods) {

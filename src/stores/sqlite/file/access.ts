@@ -1,4 +1,5 @@
 import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import { Bell } from './bell.ts';
@@ -25,6 +26,7 @@ export class Access {
   readonly #busyMs: number;
   readonly #options: AccessOptions;
   readonly #writing: WriteHealth;
+  readonly #pace = new Pace(() => performance.now(), setImmediate);
   #reopening: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -47,8 +49,10 @@ export class Access {
     if (db.onlyReads) this.#writing.fails(diskFull());
   }
 
+  /** At once; or, when reads have taken long in this turn of the event loop, in a later one. */
   async read<T>(look: (db: Database) => T): Promise<T> {
     try {
+      if (this.#pace.isOver) await this.#pace.next();
       // Whoever waits for that writes; a reader needs only its end.
       if (this.#reopening !== null) await this.#reopening.catch(() => {});
       return await whileBusy(() => {

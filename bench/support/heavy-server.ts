@@ -1,0 +1,268 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { TurnRecord } from '../../src/core/turn/record.ts';
+import { NO_USAGE } from '../../src/core/turn/usage.ts';
+import { systemClock } from '../../src/host/clock.ts';
+import { bootId } from '../../src/host/processes.ts';
+import type { NewConversation } from '../../src/ports/store/conversations.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
+
+export interface Sizes {
+  /** Turns of a very long conversation. */
+  readonly turns: number;
+  /** Turns with a very large answer, and its size in bytes. */
+  readonly large: number;
+  readonly largeBytes: number;
+  /** The size of hostile bodies. */
+  readonly bodyBytes: number;
+}
+
+/** A request, and what to expect of it. */
+export interface HeavyCall {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: () => Buffer;
+  readonly status: number;
+}
+
+export interface Held {
+  readonly name: string;
+  readonly status: number;
+  /** How long the call took. */
+  readonly ms: number;
+  /** The longest that anybody waited for `/healthz` meanwhile. */
+  readonly healthMs: number;
+  /** Resident memory at the most, in MB; null: this system does not say. */
+  readonly mb: number | null;
+}
+
+/** A real server in a process of its own, with conversations that are larger than anybody has. */
+export class HeavyServer {
+  readonly home: string;
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  readonly #token: string;
+
+  private constructor(home: string, child: ChildProcess, port: number) {
+    this.home = home;
+    this.#child = child;
+    this.#port = port;
+    this.#token = readFileSync(join(home, 'server', 'token'), 'utf8').trim();
+  }
+
+  static async start(sizes: Sizes): Promise<HeavyServer> {
+    const home = mkdtempSync(join(process.env.THROUGHLINE_BENCH_DIR ?? tmpdir(), 'throughline-heavy-'));
+    const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock: systemClock, boot: bootId() });
+    await fill(store, sizes);
+    await store.close();
+    writeFileSync(
+      join(home, 'throughline.config.json'),
+      JSON.stringify({ agents: { scripted: { adapter: 'scripted' } } }),
+    );
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      THROUGHLINE_HOME: home,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    };
+    const child = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--home', home, '--log-level', 'warn'], {
+      cwd: home,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const address = await firstAddress(child);
+    return new HeavyServer(home, child, Number(new URL(address).port));
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Makes the call, and asks for `/healthz` again and again meanwhile. */
+  async hold({ name, method, path, body }: HeavyCall): Promise<Held> {
+    const bytes = body?.();
+    forgetPeak(this.pid);
+    const over = new AbortController();
+    const waits: number[] = [];
+    const asking = this.#askHealth(waits, over.signal);
+    await pause(50);
+    const start = performance.now();
+    const status = await this.call(method, `/v1${path}`, bytes);
+    const ms = performance.now() - start;
+    await pause(50);
+    over.abort();
+    await asking;
+    return { name, status, ms, healthMs: Math.max(...waits), mb: peakOf(this.pid) };
+  }
+
+  /** A request whose answer is read and thrown away. */
+  call(method: string, path: string, body?: Buffer, agent?: Agent): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${this.#token}`,
+        ...(body && { 'content-type': 'application/json', 'content-length': body.length }),
+      };
+      const asked = request(
+        { host: '127.0.0.1', port: this.#port, path, method, headers, ...(agent && { agent }) },
+        (response) => {
+          response
+            .resume()
+            .on('end', () => resolve(response.statusCode ?? 0))
+            .on('error', reject);
+        },
+      );
+      // A server that refuses a body early closes the connection while we still write.
+      asked.on('error', reject).end(body);
+    });
+  }
+
+  async #askHealth(waits: number[], signal: AbortSignal): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (!signal.aborted) {
+      const start = performance.now();
+      await this.call('GET', '/healthz', undefined, agent);
+      waits.push(performance.now() - start);
+      await pause(10);
+    }
+    agent.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await ended;
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+async function firstAddress(child: ChildProcess): Promise<string> {
+  let said = '';
+  for await (const chunk of child.stdout ?? []) {
+    said += chunk;
+    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
+    if (address !== undefined) return address;
+  }
+  throw new Error(`The server did not start: ${said}`);
+}
+
+/** Linux only. */
+function peakOf(pid: number): number | null {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+  } catch {
+    return null;
+  }
+}
+
+function forgetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Another system, or not allowed: then the peak is that of the whole time.
+  }
+}
+
+// ── what is stored ──
+
+const WORDS = 'It rains in the mountains, and the river carries the snow of last winter down to the sea. ';
+
+export function record(n: number, text: string): TurnRecord {
+  return {
+    ...{ version: 1, n, agent: 'scripted', sessionId: 's', outcome: 'completed', failure: null, usage: NO_USAGE },
+    ...{ prompt: [{ type: 'text', text: `Question ${n}` }], parts: [{ type: 'text', text }] },
+    ...{ startedAt: 1_700_000_000_000 + n, endedAt: 1_700_000_000_001 + n },
+  };
+}
+
+function spec(key: string): NewConversation {
+  const id = crypto.randomUUID();
+  return {
+    id,
+    key,
+    agent: 'scripted',
+    driver: 'worker',
+    sandbox: id,
+    cwd: null,
+    place: 'elsewhere',
+    restore: {},
+    title: key,
+  };
+}
+
+async function fill(store: Store, { turns, large, largeBytes }: Sizes): Promise<void> {
+  const many = (count: number, text: string) => Array.from({ length: count }, (_, i) => record(i + 1, text));
+  const text = WORDS.repeat(Math.ceil(largeBytes / WORDS.length));
+  for (const key of ['long', 'erase'])
+    await store.importConversation('local', spec(key), { records: many(turns, `${WORDS}river`), sessions: [] });
+  await store.importConversation('local', spec('large'), { records: many(large, text), sessions: [] });
+}
+
+// ── what is asked ──
+
+export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
+  const repeated = (head: string, piece: string, tail: string) => () =>
+    Buffer.concat([
+      Buffer.from(head),
+      Buffer.alloc(Math.floor((bodyBytes - 200) / piece.length) * piece.length, piece),
+      Buffer.from(tail),
+    ]);
+  const exported = { format: 'throughline.conversation', version: 1, sessions: [] };
+  const conversation = { key: 'imported', title: 'imported', agent: 'scripted', restore: {} };
+  const records = () => Array.from({ length: turns }, (_, i) => record(i + 1, WORDS));
+  const post = (name: string, status: number, body: () => Buffer): HeavyCall => ({
+    name,
+    method: 'POST',
+    path: '/imports',
+    status,
+    body,
+  });
+  const get = (name: string, path: string): HeavyCall => ({ name, method: 'GET', path, status: 200 });
+  return [
+    post('import of empty lists', 413, repeated('{"exported":[', '[],', '[]]}')),
+    post('import of very many numbers', 413, repeated('{"exported":[', '1,', '1]}')),
+    post('import of very deep lists', 400, () =>
+      Buffer.from(`{"exported":${'['.repeat(bodyBytes / 2)}${']'.repeat(bodyBytes / 2)}}`),
+    ),
+    post('import of one long text', 400, repeated('{"exported":"', 'x', '"}')),
+    post('import of one long number', 400, repeated('{"exported":', '1', '}')),
+    post('import of many fields', 413, () => {
+      const fields = Array.from({ length: Math.floor(bodyBytes / 14) }, (_, i) => `"f${i}":${i % 10}`);
+      return Buffer.from(`{"exported":{${fields.join(',')}}}`);
+    }),
+    post('import of a long conversation', 201, () =>
+      Buffer.from(JSON.stringify({ exported: { ...exported, conversation, records: records() } })),
+    ),
+    get('search', '/search?q=mountains+river&limit=100'),
+    get('search of a word that is nowhere', '/search?q=xyzzy'),
+    get('list by words', '/conversations?q=river&limit=100'),
+    get('view of a long conversation', '/conversations/long/view'),
+    get('view of a large conversation', '/conversations/large/view'),
+    get('sessions', '/conversations/long/sessions'),
+    get('turns', '/conversations/long/turns?limit=10000'),
+    get('turns of a large conversation', '/conversations/large/turns?limit=10000'),
+    get('export of a long conversation', '/conversations/long/export'),
+    get('export of a large conversation', '/conversations/large/export'),
+    get('verify', '/conversations/long/verify'),
+    get('summary', '/conversations/long/summary'),
+    get('list', '/conversations?limit=10000'),
+    get('board', '/tasks?limit=10000'),
+    {
+      name: 'fork',
+      method: 'POST',
+      path: '/conversations/long/fork',
+      status: 201,
+      body: () => Buffer.from('{"key":"copy"}'),
+    },
+    { name: 'erase', method: 'DELETE', path: '/conversations/erase', status: 200 },
+  ];
+}

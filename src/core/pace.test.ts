@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { Pace } from './pace.ts';
+
+/** An event loop whose turns the test makes, and whose time passes only by work. */
+function loop() {
+  let now = 0;
+  let later: (() => void)[] = [];
+  const pace = new Pace(
+    () => now,
+    (call) => later.push(call),
+  );
+  return {
+    pace,
+    work: (ms: number) => {
+      now += ms;
+    },
+    async turn(): Promise<void> {
+      const calls = later;
+      later = [];
+      for (const call of calls) call();
+      for (let i = 0; i < 10; i += 1) await Promise.resolve();
+    },
+  };
+}
+
+test('short work never waits', () => {
+  const { pace, work } = loop();
+  expect(pace.isOver).toBe(false);
+  work(9);
+  expect(pace.isOver).toBe(false);
+});
+
+test('long work waits for the next turn of the event loop', async () => {
+  const { pace, work, turn } = loop();
+  const done: number[] = [];
+  const steps = function* () {
+    for (let i = 1; i <= 5; i += 1) {
+      work(4);
+      done.push(i);
+      yield;
+    }
+    return 'all';
+  };
+  const running = pace.run(steps());
+  await Promise.resolve();
+  expect(done).toEqual([1, 2, 3]);
+  await turn();
+  expect(done).toEqual([1, 2, 3, 4, 5]);
+  expect(await running).toBe('all');
+});
+
+test('several share the slice of a turn, and take turns', async () => {
+  const { pace, work, turn } = loop();
+  const done: string[] = [];
+  const steps = function* (name: string) {
+    for (;;) {
+      work(10);
+      done.push(name);
+      yield;
+    }
+  };
+  for (const name of ['a', 'b', 'c']) void pace.run(steps(name));
+  expect(done).toEqual(['a']);
+  for (let i = 0; i < 6; i += 1) await turn();
+  expect(done).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'c']);
+});
