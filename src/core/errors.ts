@@ -12,6 +12,7 @@ export const ERROR_CODES = [
   'agent_failed', // the agent reported an error
   'agent_died', // the agent's process ended in the middle of a turn
   'too_large', // more than can be sent or returned at once; ask for less, or in pages
+  'too_many', // more at once than one owner may ask for; try again when the others have ended
   'too_long', // the agent refused the prompt as too long
   'restore_failed', // the context could not be restored as the policy demands
   'context_refuted', // after sending, the agent's own storage showed that it lacked the context

@@ -7,7 +7,6 @@ const HTTP_CODES = [
   'misdirected',
   'method_not_allowed',
   'unsupported_media_type',
-  'too_many',
 ] as const;
 
 export const PROBLEM_CODES = [...ERROR_CODES, ...HTTP_CODES] as const;

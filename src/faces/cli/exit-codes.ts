@@ -18,6 +18,7 @@ export const EXIT: Record<ErrorCode, number> = {
   conflict: 1,
   agent_failed: 1,
   agent_died: 1,
+  too_many: 1,
   too_long: 1,
   session_locked: 1,
   timed_out: 1,

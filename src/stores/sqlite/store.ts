@@ -175,7 +175,7 @@ function history(access: Access): HistoryStore & UsageStore {
     countRecordsAfter: access.reading(reads.countRecordsAfter),
     unknownParts: access.reading(reads.unknownParts),
     summary: (owner, id) => access.read((db) => summary(db, owner, id, access.clock.monotonic())),
-    search: access.reading(search),
+    search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     usage: access.reading(usageDays),
     limitPerDay: (owner, id) => access.read((db) => limitPerDay(db, owner, id)),

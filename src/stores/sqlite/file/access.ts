@@ -2,6 +2,8 @@ import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/
 import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
+import { Aside } from '../reading/aside.ts';
+import type { AsideVerb } from '../reading/thread.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { diskFull, storageFault, whileBusy } from './faults.ts';
@@ -26,6 +28,7 @@ export class Access {
   readonly #busyMs: number;
   readonly #options: AccessOptions;
   readonly #writing: WriteHealth;
+  readonly #aside: Aside;
   readonly #pace = new Pace(() => performance.now(), setImmediate);
   #reopening: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -36,6 +39,7 @@ export class Access {
     this.#busyMs = busyMs;
     this.#options = options;
     this.clock = clock;
+    this.#aside = new Aside({ file, busyMs });
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
     this.#writing = new WriteHealth(options.health, db, () => this.write((tx) => tx.db.run(TOUCH)));
     this.queue = new WriteQueue(db, {
@@ -89,6 +93,19 @@ export class Access {
     return (...args) => this.write((tx) => verb(tx, ...args));
   }
 
+  /** A verb from a function that only reads and may take long in one step: in a thread. */
+  aside<A extends unknown[], T>(
+    verb: AsideVerb,
+    look: (db: Database, owner: string, ...args: A) => T,
+  ): (owner: string, ...args: A) => Promise<T> {
+    return async (owner, ...args) => {
+      this.checkOpen();
+      // No other connection can use the database then.
+      if (this.#db.onlyReads) return this.read((db) => look(db, owner, ...args));
+      return this.#aside.ask(owner, verb, [owner, ...args]);
+    };
+  }
+
   checkOpen(): void {
     if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
   }
@@ -98,6 +115,7 @@ export class Access {
     this.#closing ??= this.queue.drained().then(async () => {
       await this.#reopening?.catch(() => {});
       this.#writing.close();
+      await this.#aside.close();
       this.bell.close();
       this.#db.close();
     });

@@ -34,15 +34,28 @@ const LENGTH = 200;
 
 /** The text around the first of the words. The index ignores case and accents, and so does this. */
 function snippet(text: string, words: readonly string[]): string {
-  const { folded, places } = fold(text);
-  const found = words.map((word) => folded.indexOf(fold(word).folded)).filter((at) => at >= 0);
-  const at = places[Math.min(...found)] ?? 0;
+  const at = firstOf(text, words);
   const start = at <= BEFORE ? 0 : at - BEFORE;
   const cut = text
     .slice(start, start + LENGTH)
     .replace(/\s+/g, ' ')
     .trim();
   return `${start > 0 ? '…' : ''}${cut}${start + LENGTH < text.length ? '…' : ''}`;
+}
+
+const WINDOW = 16_384;
+
+/** Where the first of the words is. Looked for piece by piece: the text may be long, and the word is mostly near its beginning. */
+function firstOf(text: string, words: readonly string[]): number {
+  const wanted = words.map((word) => fold(word).folded);
+  // An accent can be a character of its own.
+  const overlap = 4 * Math.max(...words.map((word) => word.length));
+  for (let start = 0; start < text.length; start += WINDOW) {
+    const { folded, places } = fold(text.slice(start, start + WINDOW + overlap));
+    const found = wanted.map((word) => folded.indexOf(word)).filter((at) => at >= 0);
+    if (found.length > 0) return start + (places[Math.min(...found)] ?? 0);
+  }
+  return 0;
 }
 
 /** Without case and accents, with the original position of each character. */

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { ANN, record, spec } from '../../../../test/contracts/store/world.ts';
+import { until } from '../../../../test/faults/harness/until.ts';
+import { openSqliteStore } from '../store.ts';
+import { Aside, type AsideOptions } from './aside.ts';
+
+/** A database with one turn that says "hello", and questions to it. */
+async function asked(options: Partial<AsideOptions> = {}) {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openSqliteStore({ file, clock: CLOCK, boot: 'boot-1' });
+  const turn = record({ n: 1, agent: 'a', prompt: [{ type: 'text', text: 'Hi' }] } as never, {
+    parts: [{ type: 'text', text: 'Hello' }],
+  });
+  await store.importConversation(ANN, spec(), { records: [turn], sessions: [] });
+  const aside = new Aside({ file, busyMs: 1_000, ...options });
+  onTestFinished(async () => {
+    await aside.close();
+    await store.close();
+  });
+  const search = (words: string, owner = ANN) => aside.ask<unknown[]>(owner, 'search', [owner, words, 9]);
+  return { aside, search };
+}
+
+test('a question is answered from a thread, which ends when it is not needed and starts again when it is', async () => {
+  const { aside, search } = await asked({ idleMs: 1 });
+  expect(aside.isThere).toBe(false);
+  expect(await search('hello')).toMatchObject([{ n: 1 }]);
+  await until('the thread has ended', () => !aside.isThere);
+  expect(await search('hello')).toHaveLength(1);
+});
+
+test('what the caller did wrong is thrown as it is, and the thread goes on', async () => {
+  const { search } = await asked();
+  await expect(search('!')).rejects.toMatchObject({ code: 'invalid', message: 'The search has no words.' });
+  expect(await search('hello')).toHaveLength(1);
+});
+
+test('a question that takes too long is refused, and the next one has a thread of its own', async () => {
+  const { aside, search } = await asked({ mostMs: 1 });
+  const refused = { code: 'too_large', hint: expect.stringContaining('rarer words') };
+  const [first, second] = [search('hello'), search('hello')];
+  await expect(first).rejects.toMatchObject(refused);
+  expect(aside.isThere).toBe(false);
+  await expect(second).rejects.toMatchObject(refused);
+});
+
+test('an owner who asks too much at once is refused, and others are not', async () => {
+  const { search } = await asked();
+  const many = Array.from({ length: 9 }, () => search('hello'));
+  expect(() => search('hello')).toThrow(expect.objectContaining({ code: 'too_many', hint: expect.any(String) }));
+  expect(await search('hello', 'bob')).toEqual([]);
+  expect(await Promise.all(many)).toHaveLength(9);
+});
+
+test('owners take turns', async () => {
+  const { search } = await asked();
+  const order: string[] = [];
+  const note = (name: string) => () => void order.push(name);
+  const anns = Array.from({ length: 4 }, (_, i) => search('hello').then(note(`ann ${i}`)));
+  await Promise.all([...anns, search('hello', 'bob').then(note('bob'))]);
+  expect(order).toEqual(['ann 0', 'ann 1', 'bob', 'ann 2', 'ann 3']);
+});
+
+test('closing refuses what waits', async () => {
+  const { aside, search } = await asked();
+  const both = Promise.allSettled([search('hello'), search('hello')]);
+  await aside.close();
+  expect(await both).toMatchObject([{ reason: { code: 'closed' } }, { reason: { code: 'closed' } }]);
+});

@@ -1,0 +1,150 @@
+import { Worker } from 'node:worker_threads';
+import { errorOf, ThroughlineError } from '../../../core/errors.ts';
+import type { Answer, AsideVerb, Question, ThreadData } from './thread.ts';
+
+/*
+ * Reads that SQLite does in one step, however long it takes, run in a thread with a connection of its own, so that they do not hold
+ * the event loop. There is one thread, with one question at a time.
+ *
+ *   none ──ask──▶ asked ──answer──▶ idle ──ask──▶ asked
+ *    ▲              │ it takes too long: its caller is refused      │ nothing to do for a while
+ *    └──────────────┴───────────── the thread is ended ◀────────────┘
+ *
+ * Owners take turns. SQLite cannot be interrupted: a thread that is ended in the middle of a step still finishes it, and the next one
+ * starts only then, so that there is never more than one.
+ */
+export interface AsideOptions extends ThreadData {
+  /** How long a question may take; left out: 10 seconds. */
+  readonly mostMs?: number;
+  /** How long the thread is kept without a question; left out: 30 seconds. */
+  readonly idleMs?: number;
+}
+
+/** How many questions of one owner may wait. */
+const MOST_OF_OWNER = 8;
+const PROGRAM = new URL(`thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url);
+
+interface Asked extends Question {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Aside {
+  readonly #options: AsideOptions;
+  /** By owner, in the order in which they are next. */
+  readonly #waiting = new Map<string, Asked[]>();
+  #thread: Worker | null = null;
+  #asked: Asked | null = null;
+  /** Ends a question that takes too long, or a thread that has nothing to do. */
+  #timer: NodeJS.Timeout | undefined;
+  /** A thread that is being ended. */
+  #ending: Promise<unknown> | null = null;
+
+  constructor(options: AsideOptions) {
+    this.#options = options;
+  }
+
+  /** Throws what the verb throws; `too_many`; and `too_large` when it takes too long. */
+  ask<T>(owner: string, verb: AsideVerb, args: readonly unknown[]): Promise<T> {
+    const waiting = this.#waiting.get(owner) ?? [];
+    if (waiting.length >= MOST_OF_OWNER) throw tooMany(owner);
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ verb, args, resolve: resolve as (value: never) => void, reject });
+      this.#waiting.set(owner, waiting);
+      this.#askNext();
+    });
+  }
+
+  /** Whether there is a thread now, for tests. */
+  get isThere(): boolean {
+    return this.#thread !== null;
+  }
+
+  /** Refuses what waits. */
+  async close(): Promise<void> {
+    const closed = new ThroughlineError('closed', 'The store is closed.');
+    for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
+    this.#waiting.clear();
+    this.#settle()?.reject(closed);
+    this.#end();
+    await this.#ending;
+  }
+
+  #askNext(): void {
+    if (this.#asked !== null || this.#ending !== null) return;
+    clearTimeout(this.#timer);
+    this.#asked = this.#next();
+    const { mostMs = 10_000, idleMs = 30_000 } = this.#options;
+    if (this.#asked === null) {
+      this.#timer = setTimeout(() => this.#end(), idleMs).unref();
+      return;
+    }
+    const { verb, args } = this.#asked;
+    this.#thread ??= this.#start();
+    this.#thread.ref();
+    this.#thread.postMessage({ verb, args } satisfies Question);
+    this.#timer = setTimeout(() => {
+      this.#settle()?.reject(tooSlow(mostMs));
+      this.#end();
+    }, mostMs);
+  }
+
+  /** The oldest question of the owner who is next. */
+  #next(): Asked | null {
+    for (const [owner, waiting] of this.#waiting) {
+      const asked = waiting.shift();
+      this.#waiting.delete(owner);
+      if (waiting.length > 0) this.#waiting.set(owner, waiting);
+      if (asked !== undefined) return asked;
+    }
+    return null;
+  }
+
+  #start(): Worker {
+    const { file, busyMs } = this.#options;
+    const thread = new Worker(PROGRAM, { workerData: { file, busyMs } satisfies ThreadData });
+    thread.on('message', (answer: Answer) => {
+      const asked = this.#settle();
+      if ('failure' in answer) asked?.reject(errorOf(answer.failure));
+      else asked?.resolve(answer.value as never);
+      this.#askNext();
+    });
+    thread.on('error', (error) => {
+      this.#settle()?.reject(error);
+      this.#end();
+    });
+    return thread;
+  }
+
+  /** The question that is no longer asked. */
+  #settle(): Asked | null {
+    const asked = this.#asked;
+    this.#asked = null;
+    clearTimeout(this.#timer);
+    // It does not keep the process alive while nobody waits for it.
+    this.#thread?.unref();
+    return asked;
+  }
+
+  #end(): void {
+    const thread = this.#thread;
+    if (thread === null) return;
+    this.#thread = null;
+    this.#ending = thread.terminate().finally(() => {
+      this.#ending = null;
+      if (this.#waiting.size > 0) this.#askNext();
+    });
+  }
+}
+
+function tooMany(owner: string): ThroughlineError {
+  return new ThroughlineError('too_many', `"${owner}" has ${MOST_OF_OWNER} searches waiting already.`, {
+    hint: 'Wait until they have ended, and try again.',
+  });
+}
+
+function tooSlow(ms: number): ThroughlineError {
+  return new ThroughlineError('too_large', `The search took longer than ${ms / 1_000} s and was ended.`, {
+    hint: 'Search for fewer turns: with rarer words, or more of them.',
+  });
+}
