@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
 import { ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
-import { shown } from './core/input/arguments.ts';
+import { given, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
@@ -15,8 +15,9 @@ import { systemClock } from './host/clock.ts';
 import { createHome, dataHome } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { placeOf } from './host/place.ts';
-import { bootId, processesAt } from './host/processes.ts';
+import { bootId, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportTrouble, seldom } from './host/report.ts';
+import { readAddress, serverFiles } from './host/server-files.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Doctor } from './ports/doctor.ts';
@@ -44,6 +45,11 @@ export interface ComposeOptions extends SetupOptions {
   readonly health?: Health;
   /** What happens when an agent asks for permission and the turn does not say it; left out: as the settings say. */
   readonly permissions?: PermissionMode;
+  /**
+   * Given: this process only looks. Data of an older version is then not upgraded, but read from a temporary copy, and this is
+   * called with what a person should know.
+   */
+  readonly looks?: (note: string) => void;
 }
 
 export interface Composed {
@@ -61,7 +67,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const { settings, home } = setup;
   const known = await composeAgents(setup, options.agents);
   const health = options.health ?? new ProcessHealth();
-  const store = await openStore(setup, health);
+  const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
   const processes = processesAt(placeOf(home));
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
@@ -115,14 +121,33 @@ function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<Eng
   return waitSeconds === undefined ? {} : { permissionMs: waitSeconds * 1000 };
 }
 
-async function openStore({ settings, base, home }: Setup, health?: Health): Promise<Store> {
+async function openStore(setup: Setup, options: Pick<ComposeOptions, 'health' | 'looks'> = {}): Promise<Store> {
+  const { openSqliteStore } = await import('./stores/sqlite/store.ts');
+  const file = storeFile(setup);
+  try {
+    return await openSqliteStore({ file, clock: systemClock, boot: bootId(), ...options });
+  } catch (error) {
+    throw withServer(error, setup.home);
+  }
+}
+
+/** Whoever is kept out by another process is told by which, if it is the server of this data home. */
+function withServer(error: unknown, home: string): unknown {
+  if (!(error instanceof ThroughlineError && error.code === 'storage_busy')) return error;
+  const server = readAddress(serverFiles(home));
+  if (server === null || systemProcesses.status(server.process) !== 'alive') return error;
+  const { message, hint, cause } = error;
+  const who = `The server ${server.url} runs, process ${server.process.pid}.`;
+  return new ThroughlineError('storage_busy', message, { hint: `${who} ${hint ?? ''}`.trim(), cause });
+}
+
+function storeFile({ settings, base, home }: Setup): string {
   const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
   const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
   if (kind !== 'sqlite' || path === undefined) {
     throw new ThroughlineError('invalid', `Unknown store "${address}".`, { hint: 'Write "sqlite:PATH".' });
   }
-  const { openSqliteStore } = await import('./stores/sqlite/store.ts');
-  return openSqliteStore({ file: resolve(base, path), clock: systemClock, boot: bootId(), ...(health && { health }) });
+  return resolve(base, path);
 }
 
 function sandboxesOf(setup: Setup): Sandboxes {
@@ -157,12 +182,12 @@ type HomeOptions = Pick<ComposeOptions, 'home' | 'config'>;
 
 /** The doctor has no engine: opening an engine clears up after dead workers, and looking must change nothing. */
 export async function composeDoctor(
-  options: HomeOptions,
+  { looks, ...options }: HomeOptions & Pick<ComposeOptions, 'looks'>,
   serverHealth: () => Promise<HealthReport | null>,
 ): Promise<Doctor> {
   const setup = createSetup(options);
   const { settings, home } = setup;
-  const [store, { examine }] = await Promise.all([openStore(setup), import('./doctor/doctor.ts')]);
+  const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
   const place = placeOf(home);
   const processes = processesAt(place);
   const parts = {

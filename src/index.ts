@@ -6,7 +6,7 @@ import type { OnPermission } from './library/answering.ts';
 import { Throughline } from './library/throughline.ts';
 
 /** Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings. */
-export type OpenOptions = Omit<ComposeOptions, 'health'> &
+export type OpenOptions = Omit<ComposeOptions, 'health' | 'looks'> &
   Partial<Omit<ServerOptions, 'onAway'>> & {
     /** Answers the questions of agents. Left out: they are denied at once, unless `permissions` or the settings say "ask". */
     readonly onPermission?: OnPermission;

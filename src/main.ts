@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { ComposeOptions } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
-import type { GlobalOptions, Parts, WhichEngine } from './faces/cli/cli.ts';
+import type { LookOptions, Parts, WhichEngine } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';
 import { reportBug } from './host/report.ts';
@@ -72,10 +72,10 @@ const parts: Parts = {
     const { engine, tasks } = await composed(options, { onTrouble: options.onTrouble });
     return { engine, tasks: await tasks(), served: false, readFile };
   },
-  async doctor({ home, config }) {
+  async doctor({ home, config, looks }) {
     const { composeDoctor } = await import('./compose.ts');
     const { healthOfServer } = await import('./connect.ts');
-    return composeDoctor(given({ home, config }), () => healthOfServer(home));
+    return composeDoctor(given({ home, config, looks }), () => healthOfServer(home));
   },
   async nativeSessions({ home, config }, agent, cwd) {
     const { sessionsOfAgent } = await import('./compose-agents.ts');
@@ -88,14 +88,14 @@ const parts: Parts = {
 };
 
 /** The server that does the work; null: this process does. */
-async function serverOf({ as: owner, onTrouble: onAway, ...options }: GlobalOptions & Partial<WhichEngine>) {
+async function serverOf({ as: owner, onTrouble: onAway, looks: _, ...options }: Partial<WhichEngine>) {
   const { connectIfServed } = await import('./connect.ts');
   return connectIfServed({ ...options, owner, onAway });
 }
 
-async function composed({ home, config, as: owner }: GlobalOptions, more: ComposeOptions = {}) {
+async function composed({ home, config, as: owner, looks }: LookOptions, more: ComposeOptions = {}) {
   const { compose } = await import('./compose.ts');
-  return compose({ ...given({ home, config, owner }), ...more });
+  return compose({ ...given({ home, config, owner, looks }), ...more });
 }
 
 // A bug in a callback, which no command catches: one line, and no stack unless it is asked for.

@@ -1,4 +1,5 @@
 // A process of its own on a database: started by the tests of the SQLite store with a file, a role and a name.
+import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import {
   AGENT,
@@ -71,6 +72,30 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     stop();
     await store.close();
+  },
+  /** Has the database open, as a program of another version does, and writes when told. */
+  async hold() {
+    const db = new DatabaseSync(file, { timeout: 1_000 });
+    db.exec('PRAGMA journal_mode = WAL');
+    db.prepare('SELECT count(*) FROM conversations').get();
+    say('open');
+    for await (const _ of process.stdin) {
+      db.exec("UPDATE conversations SET title = title || '.'");
+      say('wrote');
+    }
+    db.close();
+  },
+  /** Says whether no other process has it open. */
+  async alone() {
+    const db = new DatabaseSync(file, { timeout: 0 });
+    try {
+      db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; ROLLBACK');
+      say('alone');
+    } catch {
+      say('in use');
+    } finally {
+      db.close();
+    }
   },
   /** Writes when told, and says that it is durable. */
   async enqueue() {

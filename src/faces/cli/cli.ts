@@ -20,6 +20,11 @@ export interface Cli {
   withEngine(work: (engine: Engine) => Promise<number | undefined>): Promise<void>;
   /** The same for tasks. */
   withTasks(work: (desk: TaskDesk) => Promise<number | undefined>): Promise<void>;
+  /** The same for a command that only looks: data of an older version is not upgraded. */
+  lookAt(work: (engine: Engine) => Promise<number | undefined>): Promise<void>;
+  lookAtTasks(work: (desk: TaskDesk) => Promise<number | undefined>): Promise<void>;
+  /** The options, with which a part only looks. */
+  readonly looking: LookOptions;
   /** For a command that opens no engine, or its own. Not called: 0. */
   exitWith(code: number): void;
 }
@@ -41,6 +46,11 @@ export interface GlobalOptions {
   readonly quiet?: boolean;
 }
 
+/** `looks`: data of an older version is not upgraded, but shown from a copy, and this is called with what to tell the person. */
+export interface LookOptions extends GlobalOptions {
+  readonly looks?: (note: string) => void;
+}
+
 /** Where everything comes from: `main.ts` knows, this face does not. */
 export interface Parts {
   /** Of a server that is named or found, else embedded in this process. */
@@ -52,18 +62,18 @@ export interface Parts {
   /** A link that signs a browser in at the running server. Throws `unreachable` when there is none. */
   link(options: GlobalOptions): Promise<SignInLink>;
   /** The keys to the server of a data home. */
-  keys(options: GlobalOptions): Promise<KeyDesk>;
+  keys(options: LookOptions): Promise<KeyDesk>;
   /** The tasks of a data home. Its server works on them when one runs, else this process. */
   tasks(options: WhichEngine): Promise<TaskDesk>;
   /** Looks for what crashes have left over in a data home. */
-  doctor(options: GlobalOptions): Promise<Doctor>;
+  doctor(options: LookOptions): Promise<Doctor>;
   /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
   nativeSessions(options: GlobalOptions, agent: string, cwd: string): Promise<NativeSession[]>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
 
-export interface WhichEngine extends GlobalOptions {
+export interface WhichEngine extends LookOptions {
   /** Called while accepted turns wait for the storage, and while the server does not answer. */
   readonly onTrouble: (trouble: ThroughlineError) => void;
 }

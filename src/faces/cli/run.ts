@@ -58,26 +58,32 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
 function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options'>, exitWith: Cli['exitWith']): Cli {
   const { parts, output, options } = own;
   const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
+  const looking: Cli['looking'] = { ...options, looks: (note) => output.note(note) };
+  const withEngine = async (how: GlobalOptions, work: Parameters<Cli['withEngine']>[0]) => {
+    const engine = await parts.open({ ...how, onTrouble });
+    try {
+      exitWith((await work(engine)) ?? DONE);
+    } finally {
+      await engine.close();
+    }
+  };
+  const withTasks = async (how: GlobalOptions, work: Parameters<Cli['withTasks']>[0]) => {
+    const desk = await parts.tasks({ ...how, onTrouble });
+    try {
+      exitWith((await work(desk)) ?? DONE);
+    } finally {
+      await desk.tasks.close();
+      await desk.engine.close();
+    }
+  };
   return {
     ...own,
     exitWith,
-    async withEngine(work) {
-      const engine = await parts.open({ ...options, onTrouble });
-      try {
-        exitWith((await work(engine)) ?? DONE);
-      } finally {
-        await engine.close();
-      }
-    },
-    async withTasks(work) {
-      const desk = await parts.tasks({ ...options, onTrouble });
-      try {
-        exitWith((await work(desk)) ?? DONE);
-      } finally {
-        await desk.tasks.close();
-        await desk.engine.close();
-      }
-    },
+    looking,
+    withEngine: (work) => withEngine(options, work),
+    withTasks: (work) => withTasks(options, work),
+    lookAt: (work) => withEngine(looking, work),
+    lookAtTasks: (work) => withTasks(looking, work),
   };
 }
 

@@ -74,13 +74,16 @@ export interface SqliteOptions {
   readonly busyMs?: number;
   /** Told when the file cannot be written, and when it can again. */
   readonly health?: Health;
+  /** Given: an older database is not upgraded, but read from a temporary copy, and this is called with what to tell people. */
+  readonly looks?: (note: string) => void;
 }
 
 /** Opens the store in one SQLite file, which any number of processes of this machine may share. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { file, clock, boot, busyMs = 10_000, health } = options;
-  const db = await openDatabase({ file, boot, monotonic: clock.monotonic(), busyMs });
-  return storeOn(db, { file, clock, busyMs, boot, ...(health && { health }) }).store;
+  const { busyMs = 10_000, looks, ...access } = options;
+  const monotonic = access.clock.monotonic();
+  const db = await openDatabase({ ...access, monotonic, busyMs, ...(looks && { looks }) });
+  return storeOn(db, { ...access, busyMs }).store;
 }
 
 /** The store on an open database; its queue too, for tests that count commits. */

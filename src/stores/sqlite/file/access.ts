@@ -8,6 +8,7 @@ import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { diskFull, storageFault, whileBusy } from './faults.ts';
 import { reopenForWriting } from './open.ts';
+import { checkStillOurs } from './upgrade.ts';
 import { type Tx, WriteQueue } from './write-queue.ts';
 
 export interface AccessOptions {
@@ -18,6 +19,9 @@ export interface AccessOptions {
   readonly boot: string;
   readonly health?: Health;
 }
+
+/** How often a process that reads looks whether a newer version has upgraded the database. One that writes does so every time. */
+const VERSION_MS = 500;
 
 /** How the verbs of a store reach the open database: reads at once, writes through the queue, until it is closed. */
 export class Access {
@@ -31,6 +35,7 @@ export class Access {
   readonly #aside: Aside;
   readonly #pace = new Pace(() => performance.now(), setImmediate);
   #reopening: Promise<void> | null = null;
+  #versionSeenAt = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | null = null;
 
   constructor(db: Database, options: AccessOptions) {
@@ -61,11 +66,24 @@ export class Access {
       if (this.#reopening !== null) await this.#reopening.catch(() => {});
       return await whileBusy(() => {
         this.checkOpen();
+        this.#checkVersion();
         return look(this.#db);
       }, this.#busyMs);
     } catch (error) {
       throw storageFault(error) ?? error;
     }
+  }
+
+  #checkVersion(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#versionSeenAt < VERSION_MS) return;
+    try {
+      checkStillOurs(this.#db);
+    } catch (error) {
+      if (error instanceof ThroughlineError) this.#writing.fails(error);
+      throw error;
+    }
+    this.#versionSeenAt = now;
   }
 
   async write<T>(verb: (tx: Tx) => T): Promise<T> {
@@ -147,12 +165,18 @@ class WriteHealth {
   }
 
   fails(fault: ThroughlineError): void {
+    if (fault.code === 'storage_newer') this.#ends(fault);
     if (this.#health === undefined || !isTransientFault(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
     this.#health.report('writing', { code, message, hint, unready: false });
     this.#failedAt = this.#changes();
     // A refusal of this write comes back here by the queue.
     this.#timer ??= setInterval(() => void this.#tryToWrite().catch(() => {}), TRY_MS).unref();
+  }
+
+  /** It does not pass: only a restart with the newer version helps. */
+  #ends({ code, message, hint = '' }: ThroughlineError): void {
+    this.#health?.report('version', { code, message, hint, unready: true });
   }
 
   works(): void {

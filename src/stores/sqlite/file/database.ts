@@ -1,4 +1,5 @@
 // The one file of the store that knows Node's SQLite module: a newer Node renames its class.
+import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
@@ -7,16 +8,25 @@ const LOCK_WAIT_MS = 2;
 /** With a bare parameter SQLite plans the statement again at every use, which takes longer than a short read. */
 export const LIMIT = 'LIMIT ? + 0';
 
+/** How a connection is opened: `alone`: no other process may have the database open, or the first access is refused as busy. */
+export interface ConnectOptions {
+  readonly onlyReads?: boolean;
+  readonly alone?: boolean;
+}
+
 /** One connection and its statements, each prepared once. */
 export class Database {
   readonly #file: string;
+  /** A temporary copy of an older database, to look at. It is never written to. */
+  readonly isCopy: boolean;
   readonly #statements = new Map<string, StatementSync>();
   #connection: DatabaseSync;
   #onlyReads = false;
 
-  constructor(file: string) {
+  constructor(file: string, { isCopy = false }: { isCopy?: boolean } = {}) {
     this.#file = file;
-    this.#connection = connect(file);
+    this.isCopy = isCopy;
+    this.#connection = this.#connect();
   }
 
   /** It was opened on a full disk, and can only be read. */
@@ -28,11 +38,18 @@ export class Database {
    * Opens it anew. `onlyReads`: without the shared index of the log, a file for which a full disk has no space. The index is then in
    * memory, and no other process can use the database meanwhile.
    */
-  reconnect({ onlyReads }: { onlyReads: boolean }): void {
+  reconnect({ onlyReads = false, alone = false }: ConnectOptions): void {
     this.close();
-    this.#connection = connect(this.#file);
+    this.#connection = this.#connect();
     this.#onlyReads = onlyReads;
-    if (onlyReads) this.script('PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON; PRAGMA temp_store = MEMORY');
+    if (onlyReads || alone) this.script('PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY');
+    if (onlyReads) this.script('PRAGMA query_only = ON');
+  }
+
+  /** From here on it can only be read. */
+  refuseWrites(): void {
+    this.script('PRAGMA query_only = ON');
+    this.#onlyReads = true;
   }
 
   /** The first row; undefined: none. */
@@ -71,6 +88,13 @@ export class Database {
   close(): void {
     this.#statements.clear();
     this.#connection.close();
+    OPEN.delete(this);
+  }
+
+  #connect(): DatabaseSync {
+    const connection = connect(this.#file);
+    OPEN.set(this, identity(this.#file));
+    return connection;
   }
 
   #statement(sql: string): StatementSync {
@@ -81,6 +105,23 @@ export class Database {
     }
     return statement;
   }
+}
+
+/** The databases that this process has open, by device and inode. */
+const OPEN = new Map<Database, string | null>();
+
+/**
+ * Whether this process has the file open as a database. Then it must not be opened in any other way: closing it again would give
+ * up the locks of all its connections, by which other processes see that it is in use.
+ */
+export function isOpenHere(file: string): boolean {
+  const own = identity(file);
+  return own !== null && [...OPEN.values()].includes(own);
+}
+
+function identity(file: string): string | null {
+  const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 function connect(file: string): DatabaseSync {

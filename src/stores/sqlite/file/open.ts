@@ -1,10 +1,10 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { MIGRATIONS } from '../migrations/list.ts';
 import { adoptBoot } from '../turns/leases.ts';
-import { Database } from './database.ts';
+import { Database, isOpenHere } from './database.ts';
 import { diskFull, storageFault, whileBusy } from './faults.ts';
+import { APPLICATION, CURRENT, copyToLookAt, migrate, newerData, schemaVersion, upgrade } from './upgrade.ts';
 
 export interface OpenOptions {
   readonly file: string;
@@ -12,6 +12,11 @@ export interface OpenOptions {
   readonly boot: string;
   readonly monotonic: number;
   readonly busyMs: number;
+  /**
+   * Given: an older database is not upgraded, but read from a temporary copy, and whoever looks is told. Left out: it is upgraded,
+   * unless another process has it open (`storage_busy`).
+   */
+  readonly looks?: (note: string) => void;
 }
 
 /**
@@ -23,8 +28,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   let db: Database | undefined;
   try {
     db = new Database(options.file);
-    await makeReady(db, options);
-    return db;
+    return (await lookedAt(db, options)) ?? (await makeReady(db, options));
   } catch (error) {
     const fault = storageFault(error) ?? error;
     if (db !== undefined && isFull(fault) && (await opensForReading(db, options))) return db;
@@ -35,6 +39,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 
 /** Makes a database that can only be read writable again. Throws `storage_full` while the disk is full. */
 export async function reopenForWriting(db: Database, options: OpenOptions): Promise<void> {
+  if (db.isCopy) throw onlyLookedAt();
   try {
     db.reconnect({ onlyReads: false });
     await makeReady(db, options);
@@ -44,11 +49,39 @@ export async function reopenForWriting(db: Database, options: OpenOptions): Prom
   }
 }
 
-async function makeReady(db: Database, options: OpenOptions): Promise<void> {
+async function makeReady(db: Database, options: OpenOptions): Promise<Database> {
   const { file, busyMs } = options;
   await whileBusy(() => look(db, file), busyMs);
+  if (isOlder(db)) await upgrade(db, file);
   await whileBusy(() => configure(db), busyMs);
   await whileBusy(() => firstTransaction(db, options), busyMs);
+  return db;
+}
+
+function isOlder(db: Database): boolean {
+  const version = schemaVersion(db);
+  return version > 0 && version < CURRENT;
+}
+
+/** A copy, if only looking is asked for and the database is older; null: it can be used itself. */
+async function lookedAt(db: Database, { file, busyMs, looks }: OpenOptions): Promise<Database | null> {
+  if (looks === undefined) return null;
+  await whileBusy(() => look(db, file), busyMs);
+  if (!isOlder(db)) return null;
+  const copy = await whileBusy(() => copyToLookAt(db), busyMs);
+  const version = schemaVersion(db);
+  db.close();
+  looks(
+    `The data was written by an older version (schema ${version} of ${CURRENT}). It is shown from a temporary copy, and was not ` +
+      'changed. "throughline serve", or any command that writes, upgrades it.',
+  );
+  return copy;
+}
+
+function onlyLookedAt(): ThroughlineError {
+  return new ThroughlineError('storage_readonly', 'The data was written by an older version, and is only looked at.', {
+    hint: '"throughline serve", or any command that writes, upgrades it.',
+  });
 }
 
 /** False: it has an older schema, or there is nothing to read. */
@@ -56,7 +89,7 @@ async function opensForReading(db: Database, { file, busyMs }: OpenOptions): Pro
   try {
     db.reconnect({ onlyReads: true });
     await whileBusy(() => look(db, file), busyMs);
-    return schemaVersion(db) === MIGRATIONS.length;
+    return schemaVersion(db) === CURRENT;
   } catch (error) {
     if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
     throw error;
@@ -89,7 +122,7 @@ function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions):
   db.script('BEGIN IMMEDIATE');
   try {
     checkSchema(db, file);
-    migrate(db);
+    migrate(db); // a new one; of several processes, one does it
     adoptBoot(db, boot, monotonic);
     db.script('COMMIT');
   } catch (error) {
@@ -98,17 +131,10 @@ function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions):
   }
 }
 
-/** Marks the file as ours ("thrl"), to tell it from another program's database. */
-const APPLICATION = 0x7468_726c;
-
 /** Reads only. Throws `storage_newer`, or `storage_damaged` for another program's database. */
 function checkSchema(db: Database, file: string): void {
   const version = schemaVersion(db);
-  if (version > MIGRATIONS.length) {
-    throw new ThroughlineError('storage_newer', `${file} was written by a newer version of this program.`, {
-      hint: `It has schema ${version}; this program knows ${MIGRATIONS.length}. Update Throughline.`,
-    });
-  }
+  if (version > CURRENT) throw newerData(file, version);
   const application = db.one<{ application_id: number }>('PRAGMA application_id')?.application_id;
   const empty = db.one('SELECT 1 FROM sqlite_schema LIMIT 1') === undefined;
   if (application !== APPLICATION && !(empty && version === 0)) {
@@ -116,19 +142,6 @@ function checkSchema(db: Database, file: string): void {
       hint: 'Set another file; this one was not changed.',
     });
   }
-}
-
-/** Brings the schema up to date, inside a write transaction: of several processes, one does it. */
-function migrate(db: Database): void {
-  const version = schemaVersion(db);
-  for (const sql of MIGRATIONS.slice(version)) db.script(sql);
-  if (version === MIGRATIONS.length) return;
-  db.script(`PRAGMA application_id = ${APPLICATION}`);
-  db.script(`PRAGMA user_version = ${MIGRATIONS.length}`);
-}
-
-function schemaVersion(db: Database): number {
-  return db.one<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
 }
 
 function configure(db: Database): void {
@@ -158,6 +171,7 @@ const MAGIC = 'SQLite format 3\0';
 
 /** Creates the directory and the file, readable for this user alone. Refuses other files before SQLite opens them. */
 function prepareFile(file: string): void {
+  if (isOpenHere(file)) return;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, 'a', 0o600));

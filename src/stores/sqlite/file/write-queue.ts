@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Database } from './database.ts';
 import { isBusy, storageFault, whileBusy } from './faults.ts';
+import { checkStillOurs } from './upgrade.ts';
 
 /*
  * Group commit: verbs that write wait here, and all that wait run in one transaction, so that they share one fsync.
@@ -95,13 +96,14 @@ export class WriteQueue {
     if (this.#monotonic() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
   }
 
-  /** One transaction. Throws only when it cannot begin or is locked at its commit; then its verbs still wait. */
+  /** One transaction. Throws only when it cannot begin, may not, or is locked at its commit; then its verbs still wait. */
   #batch(): void {
     this.#rollback();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
     const news = new News();
     try {
+      checkStillOurs(this.#db);
       const answers = this.#verbs(taken, news);
       this.#db.run('COMMIT');
       this.commits += 1;
@@ -109,7 +111,7 @@ export class WriteQueue {
       for (const answer of answers) answer();
     } catch (error) {
       this.#rollback();
-      if (isBusy(error)) {
+      if (isBusy(error) || taken.length === 0) {
         this.#waiting.unshift(...taken);
         throw error;
       }

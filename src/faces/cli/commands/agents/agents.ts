@@ -23,8 +23,8 @@ export function define(command: Command, cli: Cli): void {
   defineInstall(command, cli);
 }
 
-async function agents({ output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function agents({ output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const all = await withLogins(engine, output);
     await output.each(all, (agent) => showAgent(agent, output), 'There are no agents.');
     if (!all.some(({ adapter }) => adapter.startsWith('claude'))) {

@@ -13,8 +13,8 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, { examples: ['throughline usage', 'throughline usage --since 2026-01-01 --json'] });
 }
 
-async function usage({ since }: { since?: string }, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function usage({ since }: { since?: string }, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const filter = since === undefined ? {} : { since };
     const rows = inPages<UsageRow>((last) => engine.usage({ ...filter, ...(last && { before: last }) }));
     const show = (row: UsageRow) =>

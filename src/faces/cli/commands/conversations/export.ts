@@ -18,8 +18,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function exportTo(key: string, file: string | undefined, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function exportTo(key: string, file: string | undefined, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const exported = await engine.export(key);
     if (file === undefined) output.value(exported);
     else await write(file, `${jsonLine(exported)}\n`);

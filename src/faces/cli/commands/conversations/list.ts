@@ -26,8 +26,8 @@ interface ListFlags {
   readonly session?: string;
 }
 
-async function list({ limit, session }: ListFlags, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function list({ limit, session }: ListFlags, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
       engine.list({ limit: wanted, ...(last && { before: last }) });
     const show = ({ key, id, title, historyCount, open, stranded, updatedAt }: PublicConversation) => {

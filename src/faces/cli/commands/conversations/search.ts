@@ -14,8 +14,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function search(words: readonly string[], limit: number, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function search(words: readonly string[], limit: number, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     await output.each(
       await engine.search(words.join(' '), { limit }),
       ({ key, conversationId, n, snippet }) =>

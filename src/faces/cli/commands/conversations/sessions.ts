@@ -34,8 +34,8 @@ async function either(key: string | undefined, { agent, cwd }: { agent?: string;
   });
 }
 
-async function sessionsOf(key: string, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function sessionsOf(key: string, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const oldestFirst = (await engine.sessions(key)).toReversed();
     const show = (session: (typeof oldestFirst)[number]) =>
       output.line(styled('bold', oneLine(session.id)), `  ${sessionLine(session)}`);

@@ -22,8 +22,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function show(key: string, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function show(key: string, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const view = await engine.show(key);
     if (output.json) output.value(withTexts(view));
     else forPeople(view, await deniedIn(engine, view.conversation.id), output);

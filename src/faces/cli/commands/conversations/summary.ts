@@ -13,8 +13,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function summary(key: string, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function summary(key: string, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const found = await engine.summary(key);
     if (output.json) output.value(found);
     else forPeople(found, output);

@@ -17,8 +17,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function verify(key: string, flags: { head?: string }, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function verify(key: string, flags: { head?: string }, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const { broken, head, kept } = await engine.verify(key, flags);
     const events = seqOf(head);
     const intact = broken === null && kept !== false;

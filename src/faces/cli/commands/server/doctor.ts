@@ -20,8 +20,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function doctor(fix: boolean, { parts, options, output, exitWith }: Cli): Promise<void> {
-  const desk = await parts.doctor(options);
+async function doctor(fix: boolean, { parts, options, looking, output, exitWith }: Cli): Promise<void> {
+  const desk = await parts.doctor(fix ? options : looking);
   try {
     const seen = new Set<string>();
     let [problems, left] = [0, 0];

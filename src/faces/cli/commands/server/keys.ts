@@ -66,7 +66,7 @@ async function create(name: string, { scopes: wanted, expires }: CreateFlags, cl
 
 async function list(cli: Cli): Promise<void> {
   const { output, clock } = cli;
-  await withKeys(cli, async (desk) => {
+  await withKeys({ ...cli, options: cli.looking }, async (desk) => {
     const show = (key: Omit<ApiKey, 'hash'>) => {
       const state = isValid(key, clock.now()) ? styled('green', 'valid') : styled('red', 'not valid');
       const about = `  ${key.scopes.join(',')}, created ${time(key.createdAt)}  `;

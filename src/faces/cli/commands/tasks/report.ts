@@ -31,13 +31,13 @@ export function defineReport(task: Command, cli: Cli): void {
 }
 
 async function report(ids: readonly string[], { milestone }: { milestone?: string }, cli: Cli): Promise<void> {
-  const { output, withTasks } = cli;
+  const { output, lookAtTasks } = cli;
   if (ids.length > 0 && milestone !== undefined) {
     throw new ThroughlineError('invalid', 'Name tasks or a milestone, not both.', {
       hint: 'Leave one of them out.',
     });
   }
-  await withTasks(async ({ tasks }) => {
+  await lookAtTasks(async ({ tasks }) => {
     const filter = milestone === undefined ? {} : { milestone };
     const wanted = ids.length > 0 ? ids : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
     const reported: PublicTask[] = [];

@@ -47,8 +47,8 @@ function defineList(task: Command, cli: Cli): void {
   addHelp(command, { examples: ['throughline task list', 'throughline task list --state asking --json'] });
 }
 
-async function list({ state, milestone, limit }: ListFlags, { output, withTasks }: Cli): Promise<void> {
-  await withTasks(async ({ tasks }) => {
+async function list({ state, milestone, limit }: ListFlags, { output, lookAtTasks }: Cli): Promise<void> {
+  await lookAtTasks(async ({ tasks }) => {
     const filter = { ...(state && { states: [state] }), ...(milestone !== undefined && { milestone }) };
     await output.each(
       allTasks(tasks, filter, limit),
@@ -70,8 +70,8 @@ function defineShow(task: Command, cli: Cli): void {
   });
 }
 
-async function show(id: string, { output, withTasks }: Cli): Promise<void> {
-  await withTasks(async ({ tasks }) => {
+async function show(id: string, { output, lookAtTasks }: Cli): Promise<void> {
+  await lookAtTasks(async ({ tasks }) => {
     const task = await tasks.task(id);
     if (output.json) output.value(task);
     else forPeople(task, output);
@@ -142,8 +142,8 @@ function defineUsage(task: Command, cli: Cli): void {
   });
 }
 
-async function usage({ since, by }: UsageFlags, { output, withTasks }: Cli): Promise<void> {
-  await withTasks(async ({ tasks }) => {
+async function usage({ since, by }: UsageFlags, { output, lookAtTasks }: Cli): Promise<void> {
+  await lookAtTasks(async ({ tasks }) => {
     const sums = new Map<string, { turns: number; usage: Usage }>();
     const filter = since === undefined ? {} : { since };
     const rows = inPages<PublicTaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));

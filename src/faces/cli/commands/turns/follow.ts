@@ -35,8 +35,8 @@ export function define(command: Command, cli: Cli): void {
 /** How often we look whether anybody runs the open turns. */
 const LOOK_MS = 1_000;
 
-async function follow(key: string, { after, untilIdle }: FollowFlags, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function follow(key: string, { after, untilIdle }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const { id } = await engine.conversation(key);
     const stop = new AbortController();
     let exitCode = DONE;

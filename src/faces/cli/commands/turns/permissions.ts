@@ -17,8 +17,8 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function permissions(key: string | undefined, all: boolean, { output, withEngine }: Cli): Promise<void> {
-  await withEngine(async (engine) => {
+async function permissions(key: string | undefined, all: boolean, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
     const filter = { ...(key !== undefined && { conversation: key }), ...(!all && { open: true }) };
     const found = inPages<PublicPermission>((last) =>
       engine.permissions({ ...filter, ...(last && { after: last.id }) }),

@@ -1,0 +1,32 @@
+// Databases that older versions of this program wrote; `schemas/README.md` says what is in them.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { brotliDecompressSync } from 'node:zlib';
+
+/** Puts the database of an older version there. */
+export function writeOlder(file: string, schema: number): void {
+  const name = `schemas/schema-${String(schema).padStart(2, '0')}.db.br`;
+  writeFileSync(file, brotliDecompressSync(readFileSync(new URL(name, import.meta.url))), { mode: 0o600 });
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA journal_mode = WAL'); // as every version had it; making the copy has lost it
+  db.close();
+}
+
+/** The place that its conversations are tied to. */
+export function placeIn(file: string): string {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return (db.prepare('SELECT place FROM conversations LIMIT 1').get() as { place: string }).place;
+  } finally {
+    db.close();
+  }
+}
+
+export function schemaOf(file: string): number {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+  } finally {
+    db.close();
+  }
+}

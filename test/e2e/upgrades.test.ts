@@ -1,0 +1,80 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { open } from '../../src/index.ts';
+import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
+import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
+import { temporaryFolder } from '../contracts/sqlite-folder.ts';
+import { CliHome } from './cli-process.ts';
+
+const AGENTS = { ant: { adapter: 'scripted' }, bee: { adapter: 'scripted' }, scripted: { adapter: 'scripted' } };
+/** Every one there was. The current one has no migration to test. */
+const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
+
+/** Makes the directory the data home that the database of this schema is from. */
+function fillHome(home: string, schema: number): string {
+  mkdirSync(home, { recursive: true });
+  const file = join(home, 'throughline.db');
+  writeOlder(file, schema);
+  writeFileSync(join(home, 'place'), `${placeIn(file)}\n`, { mode: 0o600 });
+  return file;
+}
+
+describe.each(SCHEMAS)('data of schema %i', (schema) => {
+  test('is upgraded, intact, readable, and goes on', async () => {
+    const home = temporaryFolder();
+    const file = fillHome(home, schema);
+    const tl = await open({ home, settings: { agents: AGENTS, defaultAgent: 'ant' } });
+    onTestFinished(() => tl.close());
+    expect(schemaOf(file)).toBe(MIGRATIONS.length);
+    const { engine } = tl;
+    const conversations = await engine.list();
+    expect(conversations.map(({ key }) => key)).toEqual(expect.arrayContaining(['notes', 'branch', 'killed']));
+    for (const { id } of conversations) expect(await engine.verify(id)).toMatchObject({ broken: null });
+
+    const { turns } = await engine.show('notes');
+    expect(turns.map(({ n, state }) => [n, state])).toEqual([
+      [1, 'completed'],
+      [2, 'completed'],
+      [3, 'completed'],
+      [4, 'completed'],
+      [5, 'failed'],
+      [6, 'completed'],
+    ]);
+    expect(turns[0]?.prompt).toEqual([{ type: 'text', text: 'The codeword is amber-heron' }]);
+    expect(turns[2]?.prompt).toEqual([{ type: 'text', text: expect.stringMatching(/0123456789 $/) }]);
+    expect(turns[3]?.reply).toContain('amber-heron');
+    expect((await engine.search('osprey')).length).toBeGreaterThan(0);
+    const first = { requestId: 'first', permissions: 'deny' } as const;
+    expect((await engine.submit('notes', 'The codeword is amber-heron', first)).duplicate).toBe(true);
+    expect((await engine.as('ann').list()).map(({ key }) => key)).toEqual(['spoken']);
+    expect(await engine.turns('killed')).toMatchObject([{ state: 'interrupted' }]);
+    if (schema >= 5) expect(await tl.tasks.list()).toMatchObject([{ name: 'one', state: 'done' }]);
+    if (schema >= 6) expect(conversations.map(({ key }) => key)).not.toContain('gone');
+
+    // Its agents' sessions are not here: the history is told again.
+    const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?', { agent: 'ant' });
+    expect(reply).toContain('amber-heron');
+    expect(reply).toContain('osprey');
+    expect(receipt).toMatchObject({ rung: 'transcript', dropped: 0 });
+  });
+});
+
+test('commands that only look leave older data as it is, and say so; one that writes upgrades it', async () => {
+  const cli = new CliHome(AGENTS);
+  onTestFinished(() => cli.remove());
+  const file = fillHome(join(cli.path, 'home'), 12);
+  const looks = [['list'], ['show', 'notes'], ['verify', 'notes'], ['keys'], ['task', 'list'], ['doctor']];
+  for (const args of looks) {
+    const { code, stderr } = await cli.run(...args);
+    expect({ args, code: args[0] === 'doctor' ? 0 : code, stderr }).toEqual({
+      args,
+      code: 0,
+      stderr: expect.stringContaining('written by an older version (schema 12 of'),
+    });
+    expect({ args, schema: schemaOf(file) }).toEqual({ args, schema: 12 });
+  }
+  await cli.ok('send', 'notes', 'hello', '--agent', 'ant');
+  expect(schemaOf(file)).toBe(MIGRATIONS.length);
+  expect(schemaOf(`${file}.schema-12`)).toBe(12);
+});
