@@ -6,6 +6,7 @@ import { acknowledgement } from '../../src/testing/index.ts';
 import { AcpHome } from '../agents/acp-home.ts';
 import { acpScenarios } from '../agents/acp-scenarios.ts';
 import { FIRST, SECOND } from '../agents/agent-home.ts';
+import { run } from '../e2e/support/conversations.ts';
 import { ACP_AGENTS } from './agents.ts';
 import { LIMIT_MS, underTest } from './under-test.ts';
 
@@ -26,5 +27,15 @@ describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
     const { reply } = await (await home.open()).conversation('chat').ask(SECOND);
     expect(reply).toBe(acknowledgement(SECOND));
     home.expectCodewords('amber', 'birch');
+  });
+
+  test('a stream that the API cut is in the reply once', async () => {
+    await using home = await AcpHome.make({ agent: settings });
+    const { engine } = await home.open();
+    // With pauses, so that the agent has passed on a part before the stream is cut.
+    const { turn, reply } = await run(engine, 'chat', 'model: stream 8 300ms\nmodel: break 1 times');
+    // Some report the break as their answer, some let the model continue, and some ask it again.
+    expect(reply.split('chunk 1 ').length - 1, `${turn.state}: ${reply}`).toBeLessThanOrEqual(1);
+    if (turn.state === 'completed') expect(reply).not.toMatch(/^$/);
   });
 });

@@ -119,7 +119,7 @@ export class PartsBuilder {
         this.#compaction(update as { status?: unknown; compactionId?: unknown });
         break;
       case RETRACTED:
-        this.#retract((update as { messageId?: unknown }).messageId);
+        this.#retracted(update as { messageId?: unknown; characters?: unknown });
         break;
     }
   }
@@ -171,12 +171,30 @@ export class PartsBuilder {
     this.#condensed = this.#parts.length === 0 ? 'before' : 'turn';
   }
 
-  #retract(messageId: unknown): void {
+  #retracted({ messageId, characters }: { messageId?: unknown; characters?: unknown }): void {
     if (typeof messageId !== 'string' && messageId !== null) return;
+    if (typeof characters === 'number') this.#retractFirst(characters, messageId);
+    else this.#retract(messageId);
+  }
+
+  #retract(messageId: string | null): void {
     const from = messageId === null ? this.#parts.findLastIndex(({ type }) => type === 'tool') + 1 : 0;
     for (const part of this.#parts.slice(from)) {
       if (part.type === 'tool') continue;
       part.chunks = part.chunks.filter((chunk) => (chunk.messageId ?? null) !== messageId);
+    }
+  }
+
+  #retractFirst(characters: number, messageId: string | null): void {
+    let left = characters;
+    for (const part of this.#parts) {
+      if (part.type !== 'text') continue;
+      part.chunks = part.chunks.map((chunk) => {
+        if (left === 0 || chunk.messageId !== messageId) return chunk;
+        const text = chunk.text.slice(left);
+        left -= chunk.text.length - text.length;
+        return { ...chunk, text };
+      });
     }
   }
 

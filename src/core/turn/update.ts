@@ -25,7 +25,8 @@ export type OtherUpdate =
 
 /**
  * Our own kind, `{ messageId }`: retracts what was streamed under that id; null: all text and thoughts since the last tool, of an
- * agent that gives no ids. The agent's stream broke off, and it sends the text again, under another id if it gives any.
+ * agent that gives no ids. The agent's stream broke off, and it sends the text again, under another id if it gives any. With
+ * `characters`: only the first so many of the message's text (UTF-16 code units), of an agent that goes on under the same id.
  */
 export const RETRACTED = '_throughline/retracted';
 

@@ -60,6 +60,11 @@ export interface Quirks {
   readonly meta?: Readonly<Record<string, unknown>>;
   /** What an update says about the answer; null or left out: nothing beyond the protocol. */
   readonly aboutAnswer?: (update: Update) => AboutAnswer | null;
+  /** The texts of these messages in its own record, of those that are there. Asked when a turn has completed. */
+  readonly recordedTexts?: (
+    messageIds: readonly string[],
+    program: Pick<AgentProgram, 'env'>,
+  ) => Promise<ReadonlyMap<string, string>>;
   /** Why the last turn failed, from its own record, although it says that the turn ended; null: nothing shows a failure. */
   readonly failureOf?: (session: string, program: Pick<AgentProgram, 'env'>) => Promise<string | null>;
   /** Its answers count tokens since its process was started, not since the prompt. */

@@ -82,7 +82,9 @@ test('quirks go by the name that an agent gives itself, else by the name in the 
 test('only the descriptions name an agent; code for all agents knows none', () => {
   const root = join(import.meta.dirname, '..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const generic = files.filter((file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions|pi)\.ts$/.test(file));
+  const generic = files.filter(
+    (file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions|opencode|pi)\.ts$/.test(file),
+  );
   const names = /claude|codex|gemini|opencode|qwen|copilot|\bpi\b|piAcp|goose/i;
   expect(generic).toContain(join('open', 'open.ts'));
   expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);

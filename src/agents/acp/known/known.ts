@@ -5,6 +5,7 @@ import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
+import { OPENCODE_QUIRKS } from './opencode.ts';
 import { PI_QUIRKS } from './pi.ts';
 
 /** How Claude begins the message that replaces everything before a compaction. */
@@ -105,7 +106,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     storage: { variable: 'XDG_DATA_HOME', folder: '.local/share' },
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^OPENCODE_/],
     login: 'run "opencode auth login"',
-    quirks: { opensForAnybody: true },
+    quirks: OPENCODE_QUIRKS,
   },
   qwen: {
     command: ['qwen', '--acp'],

@@ -85,6 +85,36 @@ describe('a message that directly follows another one', () => {
   });
 });
 
+describe('what the agent’s own record has of a message', () => {
+  const compared = (record: Record<string, string>, ...steps: Update[]) => {
+    const answer = new Answer();
+    const parts = new PartsBuilder();
+    for (const step of steps) for (const update of [step, ...answer.see(step)]) parts.add(update);
+    const retracted = answer.recorded(new Map(Object.entries(record)));
+    for (const update of retracted) parts.add(update);
+    return { reply: replyText(parts.parts()), retracted: retracted.length };
+  };
+
+  test.each<[string, Record<string, string>, string, number, Update[]]>([
+    ['its end replaces it', { 1: 'ABC' }, 'ABC', 1, [says('A', '1'), says('B', '1'), says('AB', '1'), says('C', '1')]],
+    ['another answer replaces it', { 1: 'XY' }, 'XY', 1, [says('AB', '1'), says('X', '1'), says('Y', '1')]],
+    [
+      'before a tool, in its place',
+      { 1: 'AB', 2: 'C' },
+      'AB\n\nC',
+      1,
+      [says('A', '1'), says('AB', '1'), tool, says('C', '2')],
+    ],
+    ['all of it changes nothing', { 1: 'AB' }, 'AB', 0, [says('A', '1'), says('B', '1')]],
+    ['nothing changes nothing', {}, 'AB', 0, [says('AB', '1')]],
+    ['an empty text changes nothing', { 1: '' }, 'AB', 0, [says('AB', '1')]],
+    ['something else changes nothing', { 1: 'ABC' }, 'AB', 0, [says('AB', '1')]],
+    ['thoughts are not counted', { 1: 'AB' }, 'AB', 1, [thinks('hm, A', '1'), says('A', '1'), says('AB', '1')]],
+  ])('%s', (_, record, expected, retracted, steps) => {
+    expect(compared(record, ...steps)).toEqual({ reply: expected, retracted });
+  });
+});
+
 test('a long answer that is streamed again costs no more with every piece of it', () => {
   const pieces = Array.from({ length: 20_000 }, (_, i) => `word ${i} `);
   const answer = new Answer();

@@ -16,6 +16,7 @@ interface Piece {
  *
  *   the agent says so     `retried`: the message that it was streaming is retracted
  *   its message ids do    a message directly follows another one and begins with all of its text: the other one is retracted
+ *   its record does       the record has only the end of what was streamed under one id: the rest is retracted (`recorded`)
  *
  * What came before a tool call is final, and so is what the agent says is (`finished`).
  */
@@ -25,8 +26,12 @@ export class Answer {
   /** A message that the next one may turn out to repeat, and how much of it that one has repeated; null: none. */
   #rival: { readonly id: string; readonly text: string; repeated: number } | null = null;
 
+  /** By message id: all of its text in this turn. */
+  readonly texts = new Map<string, string>();
+
   begin(): void {
     this.#pieces = [];
+    this.texts.clear();
     this.#rival = null;
   }
 
@@ -42,6 +47,7 @@ export class Answer {
     const before = this.#pieces.at(-1);
     if (before !== undefined && before.id !== id) this.#compareWith(before, kind, id);
     this.#pieces.push({ chunk: update, kind, id, text, final: false });
+    if (id !== undefined && kind === 'agent_message_chunk') this.texts.set(id, (this.texts.get(id) ?? '') + text);
     return this.#compared(text);
   }
 
@@ -64,6 +70,15 @@ export class Answer {
     this.#forget(id);
     this.#pieces.push(...kept);
     return [retraction(id), ...kept.map(({ chunk }) => chunk)];
+  }
+
+  /** The turn has completed. Returns what does not count, because the agent's own record does not have it. */
+  recorded(record: ReadonlyMap<string, string>): Update[] {
+    return [...this.texts].flatMap(([messageId, text]) => {
+      const kept = record.get(messageId) ?? '';
+      if (kept === '' || kept.length === text.length || !text.endsWith(kept)) return [];
+      return [{ sessionUpdate: RETRACTED, messageId, characters: text.length - kept.length } as Update];
+    });
   }
 
   #compareWith(before: Piece, kind: string, id: string | undefined): void {

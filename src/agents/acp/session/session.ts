@@ -173,11 +173,18 @@ export class AcpSession implements AgentSession {
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
       const outcome = outcomeOf(asObject(response).stopReason, flight.stopped);
-      const why = outcome.kind === 'completed' ? await this.quirks.failureOf?.(this.id ?? '', this.#program) : null;
-      this.#finish(flight, typeof why === 'string' ? failureOf(new Error(why)) : outcome);
+      this.#finish(flight, outcome.kind === 'completed' ? await this.#afterItsRecord(outcome) : outcome);
     } catch (error) {
       this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
     }
+  }
+
+  /** What the agent's own record shows of a turn that it calls completed. */
+  async #afterItsRecord(completed: AgentOutcome): Promise<AgentOutcome> {
+    const { recordedTexts, failureOf: failureIn } = this.quirks;
+    if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.#program));
+    const why = (await failureIn?.(this.id ?? '', this.#program)) ?? null;
+    return why === null ? completed : failureOf(new Error(why));
   }
 
   /** Does nothing when the turn was finished before, by the end of the process. */

@@ -50,6 +50,12 @@ export class Updates {
     this.#tellCost();
   }
 
+  /** The turn has completed: compares its texts with those in the agent's own record. */
+  async compare(recordedTexts: (messageIds: readonly string[]) => Promise<ReadonlyMap<string, string>>): Promise<void> {
+    const ids = [...this.#answer.texts.keys()];
+    if (ids.length > 0) this.#tell(this.#answer.recorded(await recordedTexts(ids)));
+  }
+
   /** The turn is about to end. `textOf`: the text of a terminal that was not released yet; null: there is no such terminal. */
   end(textOf: (terminalId: string) => string | null): void {
     this.#tell(this.#texts.rest(textOf));
