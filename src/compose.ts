@@ -5,6 +5,7 @@ import type { HealthReport } from './core/health.ts';
 import { given, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
+import { slotLimits } from './core/limits/slots.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
 import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
@@ -15,7 +16,7 @@ import { systemClock } from './host/clock.ts';
 import { createHome, dataHome } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { placeOf } from './host/place.ts';
-import { bootId, processesAt, systemProcesses } from './host/processes.ts';
+import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
@@ -80,6 +81,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       ...DEFAULT_ENGINE_SETTINGS,
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
       ...limitsOf(settings),
+      ...slotsOf(settings),
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
       ...withinTimers({ ...permissionWait(settings), ...options.engine }),
       get defaultAgent() {
@@ -88,6 +90,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       restore: { ...DEFAULT_RESTORE, ...settings.restore },
     },
     onBug: options.onBug ?? reportBug,
+    onSlots: (use) => options.telemetry?.slots?.(use),
     onTrouble: seldom((error) => (options.onTrouble ?? reportTrouble)(whileWaiting(error)), systemClock),
   };
   const engine = createEngine(parts, options.owner ?? 'local');
@@ -115,6 +118,11 @@ function limitsOf({ limits }: Settings): Pick<EngineSettings, 'times' | 'spendin
     times: { ...DEFAULT_TIME_LIMITS, ...times },
     spending: { conversationPerDay, ownerPerDay, owners: new Map(Object.entries(owners)) },
   };
+}
+
+function slotsOf({ turns }: Settings): Pick<EngineSettings, 'maxRunning' | 'maxRunningPerOwner'> {
+  const { parallel, perOwner } = slotLimits(turns, memoryLimit());
+  return { maxRunning: parallel, maxRunningPerOwner: perOwner };
 }
 
 function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<EngineSettings> {

@@ -80,7 +80,7 @@ const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
   ['limits of an agent', agentSchema.properties?.limits as Schema, (value) => agent({ limits: value })],
-  ...(['restore', 'sandbox', 'lock', 'permissions', 'limits', 'tasks'] as const).map(
+  ...(['restore', 'sandbox', 'lock', 'permissions', 'limits', 'tasks', 'turns'] as const).map(
     (name): [string, Schema, (value: object) => object] => [
       name,
       schema.properties?.[name] as Schema,

@@ -9,7 +9,7 @@ import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/p
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
 import type { Permission } from '../core/turn/permission.ts';
-import type { Stranded } from '../core/turn/standing.ts';
+import { type Hindrance, NO_HINDRANCE } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type {
   AnswerOptions,
@@ -113,9 +113,9 @@ class EmbeddedEngine implements Engine {
         ? this.#store.listConversations(this.owner, { ...page, limit })
         : conversationsOfSession(this.#store, this.owner, checkText(session, 'session id'), limit);
     const found = await read();
-    const { changed, stranded } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
+    const { changed, hindered } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
     const now = changed ? await read() : found;
-    return now.map((one) => toPublicConversation(one, stranded.get(one.id) ?? null));
+    return now.map((one) => toPublicConversation(one, hindered.get(one.id) ?? NO_HINDRANCE));
   }
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
@@ -138,8 +138,8 @@ class EmbeddedEngine implements Engine {
   }
 
   async turn(id: string): Promise<PublicTurn> {
-    const { turn, stranded } = await this.#lookAtTurn(id);
-    return toPublicTurn(turn, stranded);
+    const { turn, hindrance } = await this.#lookAtTurn(id);
+    return toPublicTurn(turn, hindrance);
   }
 
   async answerOf(turn: string, options: AnswerOptions = {}) {
@@ -148,9 +148,9 @@ class EmbeddedEngine implements Engine {
   }
 
   async turns(conversation: string, page: { after?: number; limit?: number } = {}) {
-    const { id, stranded } = await this.#looked(conversation);
+    const { id, hindrance } = await this.#looked(conversation);
     const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
-    return turnsWithReplies(this.#store, { owner: this.owner, id, stranded }, range);
+    return turnsWithReplies(this.#store, { owner: this.owner, id, hindrance }, range);
   }
 
   async cancel(turn: string): Promise<PublicTurn> {
@@ -201,13 +201,13 @@ class EmbeddedEngine implements Engine {
   }
 
   async show(conversation: string, options: Bounded = {}) {
-    const { id, stranded } = await this.#looked(conversation);
-    return showConversation(this.#store, await this.#find(id), { ...options, stranded });
+    const { id, hindrance } = await this.#looked(conversation);
+    return showConversation(this.#store, await this.#find(id), { ...options, hindrance });
   }
 
   async summary(conversation: string) {
-    const { id, stranded } = await this.#looked(conversation);
-    return toPublicSummary(await this.#store.summary(this.owner, id), stranded);
+    const { id, hindrance } = await this.#looked(conversation);
+    return toPublicSummary(await this.#store.summary(this.owner, id), hindrance);
   }
 
   async sessions(conversation: string, { most }: Bounded = {}) {
@@ -290,11 +290,12 @@ class EmbeddedEngine implements Engine {
     return this.#machinery.attendance.look(this.owner, conversations);
   }
 
-  async #looked(idOrKey: string): Promise<{ id: string; conversation: Conversation; stranded: Stranded | null }> {
+  async #looked(idOrKey: string): Promise<{ id: string; conversation: Conversation; hindrance: Hindrance }> {
     const found = await this.#find(idOrKey);
     const { id } = found;
-    const { changed, stranded } = await this.#lookAt(found.open > 0 ? [id] : []);
-    return { id, conversation: changed ? await this.#find(id) : found, stranded: stranded.get(id) ?? null };
+    const { changed, hindered } = await this.#lookAt(found.open > 0 ? [id] : []);
+    const conversation = changed ? await this.#find(id) : found;
+    return { id, conversation, hindrance: hindered.get(id) ?? NO_HINDRANCE };
   }
 
   /** For what an open turn is in the way of: one that a dead process left must not be. */
@@ -304,16 +305,17 @@ class EmbeddedEngine implements Engine {
   }
 
   async #shown(found: Conversation): Promise<PublicConversation> {
-    if (found.open === 0) return toPublicConversation(found, null);
-    const { conversation, stranded } = await this.#looked(found.id);
-    return toPublicConversation(conversation, stranded);
+    if (found.open === 0) return toPublicConversation(found, NO_HINDRANCE);
+    const { conversation, hindrance } = await this.#looked(found.id);
+    return toPublicConversation(conversation, hindrance);
   }
 
-  async #lookAtTurn(id: string): Promise<{ turn: Turn; stranded: Stranded | null }> {
+  async #lookAtTurn(id: string): Promise<{ turn: Turn; hindrance: Hindrance }> {
     const turn = await this.#findTurn(id);
-    if (hasEnded(turn.state)) return { turn, stranded: null };
-    const { changed, stranded } = await this.#lookAt([turn.conversation]);
-    return { turn: changed ? await this.#findTurn(id) : turn, stranded: stranded.get(turn.conversation) ?? null };
+    if (hasEnded(turn.state)) return { turn, hindrance: NO_HINDRANCE };
+    const { changed, hindered } = await this.#lookAt([turn.conversation]);
+    const hindrance = hindered.get(turn.conversation) ?? NO_HINDRANCE;
+    return { turn: changed ? await this.#findTurn(id) : turn, hindrance };
   }
 
   async #lookAtPermission(id: string): Promise<Permission> {

@@ -9,6 +9,7 @@ import type { Health } from '../ports/health.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
 
 /** What an engine is made of; put together in `compose.ts`. */
 export interface EngineParts {
@@ -24,6 +25,8 @@ export interface EngineParts {
   readonly onBug: (error: unknown, where: string) => void;
   /** Called again and again while the storage cannot be written. Accepted turns wait. */
   readonly onTrouble: (error: ThroughlineError) => void;
+  /** Gets how the slots of this process are used, whenever that changes. */
+  readonly onSlots?: Telemetry['slots'];
 }
 
 export interface ConfiguredAgent {
@@ -43,8 +46,9 @@ export interface EngineSettings {
    */
   readonly claims: 'own' | 'left' | 'all';
   readonly leaseMs: number;
-  /** How many turns may run at once in this process. */
+  /** How many turns may run at once in this process, and how many of them for one owner. */
   readonly maxRunning: number;
+  readonly maxRunningPerOwner: number;
   /** How many conversations keep their sessions open between turns, and for how long. */
   readonly maxWarm: number;
   readonly idleMs: number;
@@ -82,6 +86,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   claims: 'own',
   leaseMs: 15_000,
   maxRunning: 64,
+  maxRunningPerOwner: Number.POSITIVE_INFINITY,
   maxWarm: 8,
   idleMs: 300_000,
   attempts: 2,

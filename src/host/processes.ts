@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { totalmem } from 'node:os';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -144,6 +145,12 @@ export const { identify, endMarked } = systemProcesses;
 /** This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. */
 export function processesAt(place: string): HostProcesses {
   return processesOf(thisTable, { place });
+}
+
+/** How much memory this process and those that it starts may take: of the machine, or of the control group that it is in. */
+export function memoryLimit(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 /** This boot of this machine. */

@@ -1,4 +1,5 @@
 import type { Failure } from '../core/errors.ts';
+import type { Load } from '../core/limits/slots.ts';
 import type { Receipt } from '../core/restore/receipt.ts';
 import type { Turn, TurnEnd } from '../core/turn/turn.ts';
 import type { Usage } from '../core/turn/usage.ts';
@@ -9,6 +10,8 @@ export interface Telemetry {
   /** `turn`: the id of the turn that it was for; null: a warm-up. Once for every attempt, with its last receipt. */
   restored(receipt: Receipt, turn: string | null): void;
   turnEnded(end: EndedTurn): void;
+  /** How many turns may run, how many do, and how many wait for an answer. */
+  slots?(use: Load & { readonly parallel: number }): void;
 }
 
 export interface EndedTurn {

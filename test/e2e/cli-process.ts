@@ -8,6 +8,9 @@ import { AGENTS } from './cli-agents.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 
+/** The default depends on the machine. */
+export const MANY_SLOTS = { parallel: 64, perOwner: 64 };
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: string | null;
@@ -28,7 +31,7 @@ export class CliHome {
   readonly #running = new Set<Running>();
 
   constructor(agents: object = AGENTS) {
-    writeFileSync(this.config, JSON.stringify({ defaultAgent: 'scripted', agents }));
+    writeFileSync(this.config, JSON.stringify({ defaultAgent: 'scripted', agents, turns: MANY_SLOTS }));
   }
 
   start(args: readonly string[], options: StartOptions = {}): Running {

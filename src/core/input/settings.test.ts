@@ -5,7 +5,7 @@ import { parseSettings } from './settings.ts';
 
 test('settings may be empty', () => {
   expect(parseSettings({})).toEqual({
-    ...{ agents: {}, restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {} },
+    ...{ agents: {}, restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {}, turns: {} },
   });
 });
 
@@ -21,6 +21,7 @@ test('all that can be set is taken', () => {
     permissions: { mode: 'ask', waitSeconds: 1.5 },
     limits: { turnSeconds: 60, stallSeconds: null },
     tasks: { parallel: 2 },
+    turns: { parallel: 8, perOwner: 6 },
   });
   expect(settings).toEqual({
     store: 'sqlite:here.db',
@@ -32,6 +33,7 @@ test('all that can be set is taken', () => {
     permissions: { mode: 'ask', waitSeconds: 1.5 },
     limits: { turnSeconds: 60, stallSeconds: null },
     tasks: { parallel: 2 },
+    turns: { parallel: 8, perOwner: 6 },
   });
 });
 

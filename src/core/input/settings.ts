@@ -21,6 +21,8 @@ export interface Settings {
   readonly limits: LimitSettings;
   /** `parallel`: how many tasks of a data home may run at once. */
   readonly tasks: { readonly parallel?: number };
+  /** How many turns may run at once in a process, and how many of them for one owner. Each has a default. */
+  readonly turns: { readonly parallel?: number; readonly perOwner?: number };
 }
 
 /** How long to wait for a session that another program is using. Each setting has a default. */
@@ -81,6 +83,7 @@ const KNOWN = [
   'permissions',
   'limits',
   'tasks',
+  'turns',
 ];
 const KNOWN_OF_AGENT = ['adapter', 'env', 'limits', 'options'];
 const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'limits', 'options'];
@@ -113,7 +116,8 @@ export function parseSettings(input: unknown): Settings {
     lock: parseLock(object(input.lock, 'lock', LOCK)),
     limits: parseLimits(object(input.limits, 'limits', [...TIME_LIMITS, ...SPENDING])),
     permissions: parsePermissions(object(input.permissions, 'permissions', ['mode', 'waitSeconds'])),
-    tasks: parseTasks(object(input.tasks, 'tasks', ['parallel'])),
+    tasks: checkCounts(object(input.tasks, 'tasks', ['parallel']), 'tasks'),
+    turns: checkCounts(object(input.turns, 'turns', ['parallel', 'perOwner']), 'turns'),
   };
 }
 
@@ -170,12 +174,12 @@ function seconds(value: unknown, where: string): number {
   throw fault(`"${where}" must be a number of seconds, 0 or more, not ${shown(value)}`);
 }
 
-function parseTasks(input: Record<string, unknown>): Settings['tasks'] {
-  const { parallel } = input;
-  if (parallel !== undefined && (!Number.isSafeInteger(parallel) || (parallel as number) < 1)) {
-    throw fault(`"tasks.parallel" must be a whole number, 1 or more, not ${shown(parallel)}`);
+function checkCounts(counts: Record<string, unknown>, where: string): Record<string, number> {
+  for (const [name, value] of Object.entries(counts)) {
+    if (Number.isSafeInteger(value) && (value as number) >= 1) continue;
+    throw fault(`"${where}.${name}" must be a whole number, 1 or more, not ${shown(value)}`);
   }
-  return input;
+  return counts as Record<string, number>;
 }
 
 function parseAgent(name: string, input: unknown): AgentSettings {

@@ -1,8 +1,9 @@
 import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
 import type { Budget } from '../limits/budget.ts';
+import type { Delayed } from '../limits/slots.ts';
 import type { RestoreOverride } from '../restore/restore-settings.ts';
 import type { Lock, Summary } from '../summary.ts';
-import type { Stranded } from '../turn/standing.ts';
+import type { Hindrance, Stranded } from '../turn/standing.ts';
 import type { Usage } from '../turn/usage.ts';
 
 /** A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside. */
@@ -36,6 +37,8 @@ export interface PublicConversation {
   readonly open: number;
   /** Why no process runs them; null: there is none, or they are run. */
   readonly stranded: Stranded | null;
+  /** Why they have not begun although a process will run them; null: they have, or are about to. */
+  readonly delayed: Delayed | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -63,6 +66,8 @@ export interface PublicSummary {
   readonly open: number;
   /** Why no process runs them; null: there is none, or they are run. */
   readonly stranded: Stranded | null;
+  /** Why they have not begun although a process will run them; null: they have, or are about to. */
+  readonly delayed: Delayed | null;
   /** Null: no process holds it. */
   readonly lock: PublicLock | null;
   readonly usage: Usage;
@@ -76,13 +81,13 @@ export interface PublicLock {
   readonly expiresIn: number;
 }
 
-export function toPublicConversation(stored: Conversation, stranded: Stranded | null): PublicConversation {
+export function toPublicConversation(stored: Conversation, { stranded, delayed }: Hindrance): PublicConversation {
   const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, parent } = stored;
   const { head, historyCount, lastSeq, open, createdAt, updatedAt } = stored;
   return {
     ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay },
     parent: parent && toPublicParent(parent),
-    ...{ head, historyCount, lastSeq, open, stranded, createdAt, updatedAt },
+    ...{ head, historyCount, lastSeq, open, stranded, delayed, createdAt, updatedAt },
   };
 }
 
@@ -91,10 +96,10 @@ export function toPublicParent({ conversation, n }: Parent): PublicParent {
   return { conversationId: conversation, n };
 }
 
-export function toPublicSummary(stored: Summary, stranded: Stranded | null): PublicSummary {
+export function toPublicSummary(stored: Summary, { stranded, delayed }: Hindrance): PublicSummary {
   const { conversation, key, title, contexts, first, last, sessions, changes, open, lock, usage } = stored;
   return {
-    ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open, stranded },
+    ...{ conversationId: conversation, key, title, contexts, first, last, sessions, changes, open, stranded, delayed },
     lock: lock && toPublicLock(lock),
     usage,
   };

@@ -1,8 +1,9 @@
 import type { Failure } from '../errors.ts';
+import type { Delayed } from '../limits/slots.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { Prompt } from '../turn/content.ts';
 import type { Permission, PermissionOption, PermissionState } from '../turn/permission.ts';
-import type { Stranded } from '../turn/standing.ts';
+import { type Hindrance, NO_HINDRANCE, type Stranded } from '../turn/standing.ts';
 import { hasEnded, type Sent, type Turn, type TurnOptions, type TurnState } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
@@ -33,6 +34,8 @@ export interface PublicTurn {
   readonly cancelRequested: boolean;
   /** Why it is open and no process runs it; null: it has ended, is run, or is about to be. */
   readonly stranded: Stranded | null;
+  /** Why it has not begun although a process will run it; null: it has, or is about to. */
+  readonly delayed: Delayed | null;
   /** Null while it is open, and when it completed. */
   readonly failure: Failure | null;
   /**
@@ -77,8 +80,8 @@ export interface PublicPermission {
   readonly endedAt: number | null;
 }
 
-/** `stranded`: of its conversation. */
-export function toPublicTurn(stored: Turn, stranded: Stranded | null = null): PublicTurn {
+/** `hindrance`: of its conversation. */
+export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE): PublicTurn {
   const { id, conversation, n, requestId, state, agent, prompt, options, attempt, sessionId, retryOf, imported, sent } =
     stored;
   const { cancelRequested, failure, recovered, usage, createdAt, startedAt, endedAt } = stored;
@@ -99,7 +102,7 @@ export function toPublicTurn(stored: Turn, stranded: Stranded | null = null): Pu
     },
     sent: sent && toPublicSent(sent),
     cancelRequested,
-    stranded: hasEnded(state) ? null : stranded,
+    ...(hasEnded(state) ? NO_HINDRANCE : hindrance),
     ...{ failure, ...(recovered && { recovered }), usage, createdAt, startedAt, endedAt },
   };
 }

@@ -1,4 +1,5 @@
 import type { Driver } from '../conversation.ts';
+import type { Delayed } from '../limits/slots.ts';
 import type { ProcessIdentity } from '../process.ts';
 import type { Turn } from './turn.ts';
 
@@ -21,6 +22,14 @@ export interface Standing {
   /** Who holds the lease; null: nobody. `expired`: anybody may take it. */
   readonly holder: { readonly id: string; readonly process: ProcessIdentity; readonly expired: boolean } | null;
 }
+
+/** Why the open turns of a conversation do not run now. Both null: they run, or are about to, or there are none. */
+export interface Hindrance {
+  readonly stranded: Stranded | null;
+  readonly delayed: Delayed | null;
+}
+
+export const NO_HINDRANCE: Hindrance = { stranded: null, delayed: null };
 
 /** Why an open turn is not run, and what to do about it. */
 export interface Stranded {

@@ -8,7 +8,7 @@ import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isUsable } from '../../core/restore/session.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
-import type { Stranded } from '../../core/turn/standing.ts';
+import type { Hindrance } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
@@ -91,13 +91,14 @@ async function laterTurn(by: Intake, owner: string, conversation: Conversation, 
 export async function retry(
   by: Intake,
   owner: string,
-  { turn: ended, stranded }: { readonly turn: Turn; readonly stranded: Stranded | null },
+  { turn: ended, hindrance }: { readonly turn: Turn; readonly hindrance: Hindrance },
   requestId: string | null,
 ): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
   checkDriver(found);
   if (!hasEnded(state)) {
+    const { stranded } = hindrance;
     const hint = stranded === null ? 'Cancel it first, or wait for its end.' : `${stranded.message} ${stranded.hint}`;
     throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }

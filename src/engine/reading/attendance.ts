@@ -2,13 +2,14 @@ import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
 import {
   forkable,
+  type Hindrance,
   isHeld,
   isLeftInTheMiddle,
   isTakenBy,
   isThere,
+  NO_HINDRANCE,
   runsOnlyAt,
   type Standing,
-  type Stranded,
   whyStranded,
 } from '../../core/turn/standing.ts';
 import type { Store } from '../../ports/store.ts';
@@ -19,11 +20,11 @@ import type { Worker } from '../worker/worker.ts';
 export interface Looked {
   /** Turns may have ended by it: what was read before is out of date. */
   readonly changed: boolean;
-  /** By conversation: why no process runs its open turns. */
-  readonly stranded: ReadonlyMap<string, Stranded>;
+  /** By conversation: why its open turns do not run. Those that run are not in it. */
+  readonly hindered: ReadonlyMap<string, Hindrance>;
 }
 
-const NOTHING: Looked = { changed: false, stranded: new Map() };
+const NOTHING: Looked = { changed: false, hindered: new Map() };
 
 /**
  * Who runs the open turns of conversations. Whoever looks at a turn that a dead process left in the middle brings it to its end
@@ -44,7 +45,7 @@ export class Attendance {
     const before = await store.standings(owner, conversations);
     const changed = before.some((standing) => this.#isLeft(standing)) && (await this.#settle(before));
     const now = changed ? await store.standings(owner, conversations) : before;
-    return { changed, stranded: await this.#stranded(now) };
+    return { changed, hindered: new Map([...this.#delayed(now), ...(await this.#stranded(now))]) };
   }
 
   /** A conversation of another data home is run there or not at all. Throws `refused` while no process does it. */
@@ -77,26 +78,38 @@ export class Attendance {
     }
   }
 
-  async #stranded(standings: readonly Standing[]): Promise<Map<string, Stranded>> {
+  #delayed(standings: readonly Standing[]): [string, Hindrance][] {
+    return standings.flatMap((standing) => {
+      const mayRun = standing.driver === 'worker' && this.#isHere(standing.place) && !this.#isElsewhere(standing);
+      const delayed = mayRun ? this.#worker.whyDelayed(standing) : null;
+      return delayed === null ? [] : [[standing.conversation, { ...NO_HINDRANCE, delayed }]];
+    });
+  }
+
+  /** Another process holds it. */
+  #isElsewhere(standing: Standing): boolean {
+    return this.#isHeld(standing) && !this.#worker.holds(standing.conversation);
+  }
+
+  async #stranded(standings: readonly Standing[]): Promise<[string, Hindrance][]> {
     const unheld = standings.filter((standing) => !this.#isHeld(standing));
     const takers = unheld.length === 0 ? [] : await this.#parts.store.takers();
-    const why = unheld.flatMap((standing) => {
+    return unheld.flatMap((standing) => {
       const known = this.#parts.agents.has(standing.turn.agent);
       const here = this.#isHere(standing.place);
       const taken = this.#isTaken(standing, here && known, takers);
       const stranded = whyStranded(standing, { held: false, taken, here, known });
-      return stranded === null ? [] : [[standing.conversation, stranded] as const];
+      return stranded === null ? [] : [[standing.conversation, { ...NO_HINDRANCE, stranded }]];
     });
-    return new Map(why);
   }
 
   #isTaken(standing: Standing, canRun: boolean, takers: Awaited<ReturnType<Store['takers']>>): boolean {
-    if (canRun && (this.#worker.takesUp || this.#worker.attends(standing.conversation))) return true;
+    if (canRun && (this.#worker.takesUp || this.#worker.attends(standing))) return true;
     return isTakenBy(standing, takers, this.#parts.processes.status);
   }
 
   #isHeld(standing: Standing): boolean {
-    const isOurs = standing.holder !== null && this.#worker.attends(standing.conversation);
+    const isOurs = standing.holder !== null && this.#worker.attends(standing);
     return isOurs || isHeld(standing, this.#parts.processes.status);
   }
 

@@ -75,5 +75,8 @@ export function together(...all: readonly Telemetry[]): Telemetry {
     turnEnded: (end) => {
       for (const one of all) one.turnEnded(end);
     },
+    slots: (use) => {
+      for (const one of all) one.slots?.(use);
+    },
   };
 }

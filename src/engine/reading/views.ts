@@ -9,7 +9,7 @@ import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
-import type { Stranded } from '../../core/turn/standing.ts';
+import type { Hindrance } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { AnswerOptions, Bounded, ConversationView, SearchHit, TurnAnswer, TurnView } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
@@ -22,20 +22,20 @@ const PAGE = 500;
 export async function showConversation(
   store: Store,
   conversation: Conversation,
-  { most, stranded }: Bounded & { readonly stranded: Stranded | null },
+  { most, hindrance }: Bounded & { readonly hindrance: Hindrance },
 ): Promise<ConversationView> {
   const limit = new SizeLimit(most);
   const { owner, id } = conversation;
   const turns: PublicTurn[] = [];
   for await (const turn of inPages<Turn>((last) => store.turns(owner, id, { after: last?.n ?? 0, limit: PAGE }))) {
-    turns.push(limit.checked(toPublicTurn(turn, stranded)));
+    turns.push(limit.checked(toPublicTurn(turn, hindrance)));
   }
   const replies = new Map<number, string>();
   for await (const record of allRecords(store, conversation)) {
     replies.set(record.n, limit.checked(replyText(record.parts)));
   }
   return {
-    conversation: toPublicConversation(conversation, stranded),
+    conversation: toPublicConversation(conversation, hindrance),
     turns: turns.map((turn) => ({ ...turn, reply: replies.get(turn.n) ?? '' })),
     sessions: limit.checked(sessionsAsOpened(await store.sessions(owner, id))),
     receipts: limit.checked((await store.receipts(owner, id)).map(toPublicReceipt)),
@@ -48,7 +48,7 @@ export async function showConversation(
  */
 export async function turnsWithReplies(
   store: Store,
-  { owner, id, stranded }: Pick<Conversation, 'owner' | 'id'> & { readonly stranded: Stranded | null },
+  { owner, id, hindrance }: Pick<Conversation, 'owner' | 'id'> & { readonly hindrance: Hindrance },
   page: { after: number; limit: number },
 ): Promise<TurnView[]> {
   const turns = await store.turns(owner, id, page);
@@ -58,7 +58,7 @@ export async function turnsWithReplies(
   const replies = new Map(records.map(({ n, parts }) => [n, replyText(parts)]));
   return turns
     .filter(({ n }) => !isCut || n <= last)
-    .map((turn) => ({ ...toPublicTurn(turn, stranded), reply: (hasEnded(turn.state) && replies.get(turn.n)) || '' }));
+    .map((turn) => ({ ...toPublicTurn(turn, hindrance), reply: (hasEnded(turn.state) && replies.get(turn.n)) || '' }));
 }
 
 /** The conversations that have used a session; the one that can still use it comes first. */
@@ -75,7 +75,7 @@ export async function conversationsOfSession(
   return found.filter((conversation) => conversation !== null);
 }
 
-type LookAtTurn = () => Promise<{ readonly turn: Turn; readonly stranded: Stranded | null }>;
+type LookAtTurn = () => Promise<{ readonly turn: Turn; readonly hindrance: Hindrance }>;
 
 /** Looks at a turn until it has ended, but for at most `waitMs`. */
 export async function readEnded(look: LookAtTurn, changes: Changes, { waitMs, signal }: AnswerOptions): Promise<Turn> {
@@ -94,7 +94,8 @@ export async function readEnded(look: LookAtTurn, changes: Changes, { waitMs, si
   if (hasEnded(now.turn.state)) return now.turn;
   if (signal?.reason instanceof ThroughlineError) throw signal.reason;
   if (signal?.aborted) throw new ThroughlineError('cancelled', 'The caller has stopped waiting for the turn.');
-  const { message = `The turn has not ended: it is ${now.turn.state}.`, hint = WAIT } = now.stranded ?? {};
+  const { stranded, delayed } = now.hindrance;
+  const { message = `The turn has not ended: it is ${now.turn.state}.`, hint = WAIT } = stranded ?? delayed ?? {};
   throw new ThroughlineError('conflict', message, { hint });
 }
 

@@ -42,7 +42,7 @@ export class PermissionDesk {
     const permission = { id, attempt: this.#turn.attempt, title, toolCall, options };
     await this.#lease.write({ write: 'ask', turn: this.#turn.id, permission });
     const no = denyOption(options)?.optionId ?? null;
-    this.#signal.onPermission(id, ({ state, optionId, reason }) => {
+    this.#signal.onPermission(id, this.#mode === 'ask', ({ state, optionId, reason }) => {
       if (state === 'denied') this.#denied = `The question "${title}" was denied: ${reason}`;
       session.answer(question.id, optionId ?? no);
     });

@@ -7,6 +7,7 @@ import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { Update } from '../../core/turn/update.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
+import type { Slot } from '../worker/slots.ts';
 import { TurnClock } from './turn-clock.ts';
 
 /** Nobody notices when a cancel or an answer takes effect this much later. */
@@ -29,6 +30,7 @@ export class TurnSignal {
   readonly signal: AbortSignal;
   readonly #held: Held;
   readonly #turn: Turn;
+  readonly #slot: Slot | null;
   readonly #cancelled = new AbortController();
   readonly #shutdown: AbortSignal;
   #unsent: AbortSignal | null;
@@ -42,6 +44,7 @@ export class TurnSignal {
   constructor(held: Held, turn: Turn, changes: Changes, { shutdown, unsent }: Stops) {
     this.#held = held;
     this.#turn = turn;
+    this.#slot = held.slot;
     this.#shutdown = shutdown;
     this.#unsent = unsent;
     this.signal = AbortSignal.any([this.#cancelled.signal, this.#limit.signal, shutdown, held.lease.lost]);
@@ -77,17 +80,21 @@ export class TurnSignal {
     this.#clock.heard(update);
   }
 
-  /** Calls back once, when the permission has been answered, denied or withdrawn. Until then the time of the turn stands still. */
-  onPermission(id: string, decided: (permission: Permission) => void): void {
+  /**
+   * Calls back once, when the permission has been answered, denied or withdrawn. Until then the time of the turn stands still, and
+   * if somebody has to answer (`asks`), another turn may run in its slot.
+   */
+  onPermission(id: string, asks: boolean, decided: (permission: Permission) => void): void {
     this.#waiting.set(id, decided);
     this.#clock.pause();
+    if (asks) this.#slot?.ask();
     this.lookAgain();
   }
 
   /** The attempt that asked has ended. */
   noMoreQuestions(): void {
     this.#waiting.clear();
-    this.#clock.resume();
+    this.#goOn();
   }
 
   /** For writes of the turn itself, for which there is no notification. */
@@ -131,7 +138,12 @@ export class TurnSignal {
       const permission = await store.findPermission(owner, id);
       if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);
     }
-    if (this.#waiting.size === 0) this.#clock.resume();
+    if (this.#waiting.size === 0) this.#goOn();
+  }
+
+  #goOn(): void {
+    this.#clock.resume();
+    this.#slot?.goOn();
   }
 
   /** If it cannot be stored, the lease is lost or the storage is full: both end the turn or are said elsewhere. */

@@ -3,10 +3,12 @@ import { type HeldEvent, type HeldState, nextState } from './held.ts';
 
 const WORKING: HeldState = { is: 'working', notified: false };
 const NOTIFIED: HeldState = { is: 'working', notified: true };
-const WARM: HeldState = { is: 'warm', since: 7 };
+const WARM: HeldState = { is: 'warm', since: 7, due: false };
+const DUE: HeldState = { is: 'warm', since: 7, due: true };
 const GONE: HeldState = { is: 'gone' };
 
-const keeps: HeldEvent = { type: 'rested', keep: true, now: 7 };
+const keeps: HeldEvent = { type: 'rested', keep: 'idle', now: 7 };
+const waits: HeldEvent = { type: 'rested', keep: 'due', now: 7 };
 const leaves: HeldEvent = { type: 'rested', keep: false, now: 7 };
 
 test.each<[string, HeldState, HeldEvent, HeldState]>([
@@ -15,6 +17,9 @@ test.each<[string, HeldState, HeldEvent, HeldState]>([
   ['a notification wakes one that is warm', WARM, { type: 'notified' }, WORKING],
   ['looking for a turn answers what was notified before', NOTIFIED, { type: 'looked' }, WORKING],
   ['with nothing left it stays warm', WORKING, keeps, WARM],
+  ['without a slot for its turn it is due', WORKING, waits, DUE],
+  ['a notification wakes one that is due', DUE, { type: 'notified' }, WORKING],
+  ['one that was notified looks again before it waits', NOTIFIED, waits, WORKING],
   ['with nothing worth keeping it leaves', WORKING, leaves, GONE],
   ['one that was notified looks again before it stays', NOTIFIED, keeps, WORKING],
   ['one that was notified looks again before it leaves', NOTIFIED, leaves, WORKING],

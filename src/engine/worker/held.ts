@@ -5,30 +5,32 @@ import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
+import type { Slot } from './slots.ts';
 
 /*
  * What a worker knows of a conversation whose lease it holds.
  *
  *   claimed ──▶ working ◀───────────────┐
  *                 │ nothing left to do  │ notified: a turn may have come, or the lease was lost
- *                 ├──▶ warm ────────────┘
+ *                 ├──▶ warm ────────────┘ or due, and it was given a slot
  *                 │      │ idle for too long, or others need its place
  *                 ▼      ▼
  *                 gone         given back or lost: from here on nobody finds it
  *
- * A notification while it works is kept: it looks for a turn once more before it rests.
+ * A notification while it works is kept: it looks for a turn once more before it rests. A warm one with an open turn, for which
+ * there was no slot, is due.
  */
 export type HeldState =
   | { readonly is: 'working'; readonly notified: boolean }
-  | { readonly is: 'warm'; readonly since: number }
+  | { readonly is: 'warm'; readonly since: number; readonly due: boolean }
   | { readonly is: 'gone' };
 
 export type HeldEvent =
   | { readonly type: 'notified' }
   /** It looks for its next turn now: earlier notifications are answered by that. */
   | { readonly type: 'looked' }
-  /** There is nothing left to do. `keep`: its sessions stay open. */
-  | { readonly type: 'rested'; readonly keep: boolean; readonly now: number }
+  /** There is nothing left to do. `keep`: its sessions stay open, and if it is `due`, it waits for a slot. */
+  | { readonly type: 'rested'; readonly keep: false | 'idle' | 'due'; readonly now: number }
   | { readonly type: 'left' };
 
 const WORKING: HeldState = { is: 'working', notified: false };
@@ -43,7 +45,7 @@ export function nextState(state: HeldState, event: HeldEvent): HeldState {
     case 'rested':
       if (state.is === 'warm') return state;
       if (state.notified) return WORKING;
-      return event.keep ? { is: 'warm', since: event.now } : { is: 'gone' };
+      return event.keep ? { is: 'warm', since: event.now, due: event.keep === 'due' } : { is: 'gone' };
   }
 }
 
@@ -59,6 +61,8 @@ export class Held {
   busy: Promise<void> = Promise.resolve();
   /** Pieces of work that wait until no turn runs. `drop`: the conversation is left before it could run. */
   readonly errands: { run(): Promise<void>; drop(): void }[] = [];
+  /** For the turn that runs, or for the piece of work. Null: neither does. */
+  slot: Slot | null = null;
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */
@@ -78,9 +82,22 @@ export class Held {
     return this.#state;
   }
 
+  get isDue(): boolean {
+    return this.#state.is === 'warm' && this.#state.due;
+  }
+
   happens(event: HeldEvent): HeldState {
     this.#state = nextState(this.#state, event);
     return this.#state;
+  }
+
+  dropErrands(): void {
+    for (const errand of this.errands.splice(0)) errand.drop();
+  }
+
+  freeSlot(): void {
+    this.slot?.free();
+    this.slot = null;
   }
 
   /** Its history has grown elsewhere. */

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, isTransientFault, ThroughlineError } from '../../core/errors.ts';
+import { type Delayed, leavesFirst } from '../../core/limits/slots.ts';
+import type { Standing } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Claim, ClaimRequest, Fence } from '../../ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, NextClaim } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
@@ -13,6 +15,7 @@ import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { Held } from './held.ts';
 import { Listing } from './listing.ts';
+import { type Slot, Slots, Wanted } from './slots.ts';
 
 /*
  * The loop that claims conversations and runs their turns.
@@ -20,16 +23,18 @@ import { Listing } from './listing.ts';
  *   wake ──▶ claim ──▶ drive: end what an earlier holder left, run turns in order ──▶ keep warm ──▶ leave
  *
  * While a conversation is held, every turn of it runs here, whoever submitted it; all others follow the stored events. The
- * states of a held conversation are in held.ts.
+ * states of a held conversation are in held.ts. Every turn needs a slot (slots.ts), and gives it back at its end: whose turn is
+ * next is decided between all owners again.
  */
 export class Worker {
   readonly #parts: EngineParts;
   readonly #changes: Changes;
   readonly #listing: Listing;
   readonly #held = new Map<string, Held>();
-  /** By conversation: the turns that this process waits for, and whose they are. */
-  readonly #wanted = new Map<string, Map<string, { readonly owner: string }>>();
-  readonly #claims = new ClaimLoop(() => this.#claimFree());
+  /** The turns that this process waits for. */
+  readonly #wanted = new Wanted();
+  readonly #slots: Slots;
+  readonly #claims = new ClaimLoop(() => this.#serveAll());
   readonly #keeper: LeaseKeeper<Fence>;
   readonly #leaving = new Set<Promise<void>>();
   /** By conversation: the end of a turn that an earlier holder left is being recorded. Never rejects. */
@@ -45,6 +50,9 @@ export class Worker {
     this.#parts = parts;
     this.#changes = changes;
     this.#listing = new Listing(parts, randomUUID());
+    const { maxRunning: parallel, maxRunningPerOwner: perOwner } = parts.settings;
+    this.#slots = new Slots({ parallel, perOwner }, (freed) => this.#onSlots(freed));
+    this.#onSlots(false);
     const holder = {
       held: () => [...this.#held.values()].map(({ lease }) => lease.fence),
       lost: (fence: Fence) => this.#lost(fence),
@@ -79,14 +87,26 @@ export class Worker {
 
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
-    const turns = this.#wanted.get(conversation) ?? new Map();
-    this.#wanted.set(conversation, turns.set(turn, { owner }));
+    this.#wanted.add(owner, conversation, turn);
     this.#onNotification([conversation]);
   }
 
   /** Whether it holds the conversation, or waits for a turn of it. */
-  attends(conversation: string): boolean {
-    return this.#held.has(conversation) || this.#wanted.has(conversation);
+  attends({ owner, conversation }: Pick<Standing, 'owner' | 'conversation'>): boolean {
+    return this.#held.has(conversation) || this.#wanted.has(owner, conversation);
+  }
+
+  holds(conversation: string): boolean {
+    return this.#held.has(conversation);
+  }
+
+  /** Why an open turn that this process can run has not begun; null: it has, or is about to, or others run it. */
+  whyDelayed(standing: Standing): Delayed | null {
+    const { owner, conversation, turn } = standing;
+    const works = this.#held.get(conversation)?.state.is === 'working';
+    const known = this.#parts.agents.has(turn.agent);
+    if (turn.state !== 'queued' || works || !known || !(this.takesUp || this.attends(standing))) return null;
+    return this.#slots.whyDelayed(owner, turn.n);
   }
 
   /** Whether it is recording the end of a turn that an earlier holder left. */
@@ -110,13 +130,13 @@ export class Worker {
     return this.#settling;
   }
 
-  /** Runs a piece of work on a conversation between its turns. Null: another process holds it. */
+  /** Runs a piece of work on a conversation between its turns. Null: another process holds it, or no slot is free. */
   async withHeld<T>(conversation: string, work: Work<T>): Promise<T | null> {
     await Promise.all(this.#leaving);
     if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
     const known = this.#held.get(conversation);
-    const claim = known === undefined ? await this.#claim({ conversation }) : null;
-    const held = known ?? (claim && this.#take(claim));
+    const claim = known === undefined ? await this.#claim({ conversation, settle: true }) : null;
+    const held = known ?? (claim && this.#take(claim, null));
     if (held === null) return null;
     return new Promise<T | null>((resolve, reject) => {
       const run = async () => {
@@ -161,61 +181,90 @@ export class Worker {
     if (moved === null || moved.some((id) => !this.#held.has(id))) this.#claims.wake();
   }
 
-  /** Claims what is free: conversations whose turns this process waits for, and those that it takes up. */
-  async #claimFree(): Promise<void> {
-    const { claims } = this.#parts.settings;
-    // `all` finds its own among all.
-    const own = claims === 'all' ? [] : this.#wanted.keys();
-    const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
+  /** `freed`: a slot is free, and somebody may wait for it. */
+  #onSlots(freed: boolean): void {
+    this.#parts.onSlots?.({ parallel: this.#slots.limits.parallel, ...this.#slots.load });
+    if (freed) this.#claims.wake();
+  }
+
+  /** Gives the free slots away, each to the fairest of all that wait. */
+  async #serveAll(): Promise<void> {
     if (this.takesUp) this.#listing.keep();
     try {
-      for (const wanted of [...own, ...(this.takesUp ? [undefined] : [])]) {
-        while (await this.#mayClaim(wanted)) {
-          const claim = await this.#claim(wanted === undefined ? { idleMs } : { conversation: wanted });
-          if (claim !== null) this.#take(claim);
-          else if (!(await this.#keeper.freeDead())) break;
-        }
+      const tried = new Set<string>();
+      while (!this.#closing && this.#slots.isFree) {
+        const next = await this.#fairest(tried);
+        if (next !== null) await this.#serve(next, tried);
+        else if (await this.#keeper.freeDead()) tried.clear();
+        else break;
       }
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
       else if (isTransientFault(error)) this.#parts.onTrouble(error);
       // A notification or the heartbeat wakes us again.
     }
+    this.#slots.served();
   }
 
-  /** `wanted`: a conversation; undefined: any. */
-  async #mayClaim(wanted: string | undefined): Promise<boolean> {
-    const working = [...this.#held.values()].filter(({ state }) => state.is === 'working');
-    if (this.#closing || working.length >= this.#parts.settings.maxRunning) return false;
-    return wanted === undefined || (!this.#held.has(wanted) && (await this.#stillWanted(wanted)));
+  /**
+   * The conversation whose turn is next, among those that are held here and due, those that this process waits for, and those that
+   * it takes up. Of the same owner the first of these: it needs no other process, nor a new session. Null: none can get a slot.
+   */
+  async #fairest(tried: ReadonlySet<string>): Promise<Waiting | null> {
+    const { claims } = this.#parts.settings;
+    const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
+    const { share } = this.#slots;
+    this.#keeper.start();
+    const request = { ...this.#request(), idleMs, share, held: [...this.#held.keys(), ...tried] };
+    const other = this.takesUp ? await this.#parts.store.next(request) : null;
+    const due = this.#held.values().filter(({ isDue }) => isDue);
+    // `all` finds its own among all.
+    const own = claims === 'all' ? [] : this.#wanted.firsts((id) => this.#held.has(id) || tried.has(id));
+    return this.#slots.choose<Waiting>([
+      ...due.map((held) => ({ owner: held.conversation.owner, conversation: held.conversation.id, held })),
+      ...own,
+      ...(other === null || this.#held.has(other.conversation) ? [] : [other]),
+    ]);
+  }
+
+  async #serve({ owner, conversation, held }: Waiting, tried: Set<string>): Promise<void> {
+    const slot = this.#slots.give(owner);
+    if (held !== undefined) {
+      held.slot = slot;
+      return this.#notify(held);
+    }
+    tried.add(conversation);
+    try {
+      const wanted = this.#wanted.has(owner, conversation)
+        ? await this.#stillWanted(owner, conversation)
+        : this.takesUp;
+      const claim = wanted && !this.#held.has(conversation) ? await this.#claim({ conversation }) : null;
+      if (claim !== null) this.#take(claim, slot);
+      else slot.free({ quietly: true });
+    } catch (error) {
+      slot.free({ quietly: true });
+      throw error;
+    }
   }
 
   /** Another process may have run our turns meanwhile. */
-  async #stillWanted(conversation: string): Promise<boolean> {
-    for (const [id, { owner }] of this.#wanted.get(conversation) ?? []) {
+  async #stillWanted(owner: string, conversation: string): Promise<boolean> {
+    for (const id of [...this.#wanted.turns(owner, conversation)]) {
       const turn = await this.#parts.store.findTurn(owner, id);
-      if (turn === null || hasEnded(turn.state)) this.#unwant(conversation, id);
+      if (turn === null || hasEnded(turn.state)) this.#wanted.remove(owner, conversation, id);
     }
-    return this.#wanted.has(conversation);
-  }
-
-  #unwant(conversation: string, turn: string): void {
-    const turns = this.#wanted.get(conversation);
-    turns?.delete(turn);
-    if (turns?.size === 0) this.#wanted.delete(conversation);
+    return this.#wanted.has(owner, conversation);
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
-  #claim(which: Pick<ClaimRequest, 'conversation' | 'idleMs' | 'settle'>): Promise<Claim | null> {
-    const { store, settings } = this.#parts;
+  #claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
     this.#keeper.start();
-    return store.claim({
-      ...this.#listing.self(),
-      driver: 'worker',
-      leaseMs: settings.leaseMs,
-      ...which,
-      ...(which.conversation === undefined && { held: [...this.#held.keys()] }),
-    });
+    const held = which.conversation === undefined && { held: [...this.#held.keys()] };
+    return this.#parts.store.claim({ ...this.#request(), ...which, ...held });
+  }
+
+  #request() {
+    return { ...this.#listing.self(), driver: 'worker', leaseMs: this.#parts.settings.leaseMs } as const;
   }
 
   async #settle(): Promise<void> {
@@ -225,18 +274,19 @@ export class Worker {
     while (!this.#closing) {
       const claim = await this.#claim({ settle: true });
       if (claim === null) break;
-      settling.push(this.#take(claim, true).busy);
+      settling.push(this.#take(claim, null, true).busy);
     }
     await withinLimit(Promise.all(settling));
   }
 
-  /** `settling`: only to end what an earlier holder left; then it is given back. */
-  #take(claim: Claim, settling = false): Held {
+  /** `slot`: for its turns. `settling`: only to end what an earlier holder left; then it is given back. */
+  #take(claim: Claim, slot: Slot | null, settling = false): Held {
     const { store, settings, clock, onTrouble } = this.#parts;
     // Whoever only looks does not wait for space on the disk.
     const storageMs = settling ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
     const held = new Held(this.#parts, lease, claim.conversation, settling);
+    held.slot = slot;
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
@@ -268,27 +318,37 @@ export class Worker {
       for (let turn = claim?.turn ?? null, rested = false; !rested; turn = null) {
         held.lease.lost.throwIfAborted();
         turn ??= await this.#beginNext(held);
-        const errand = turn === null ? held.errands.shift() : undefined;
-        if (turn !== null) {
-          const unsent = this.#wanted.get(turn.conversation)?.has(turn.id) ? null : this.#close.signal;
-          const stops = { shutdown: this.#shutdown.signal, unsent };
-          await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
-          await this.#afterTurn(held, turn);
-        } else if (errand !== undefined) await errand.run();
+        const errand = turn === null && held.slot !== null ? held.errands.shift() : undefined;
+        if (turn !== null) await this.#run(held, turn);
+        else if (errand !== undefined) await errand.run();
         else rested = await this.#rests(held);
+        // The next turn gets the same slot, or another one's turn does.
+        if (!rested) held.freeSlot();
       }
     } catch (error) {
       return this.#drop(held, 'running turns', error);
     }
   }
 
-  /** Null: none is open here, or the rest is left to other processes. */
+  async #run(held: Held, turn: Turn): Promise<void> {
+    const { owner, id } = held.conversation;
+    const unsent = this.#wanted.turns(owner, id).has(turn.id) ? null : this.#close.signal;
+    const stops = { shutdown: this.#shutdown.signal, unsent };
+    await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
+    // Followers of the turn read its end first.
+    await new Promise(setImmediate);
+    this.#wanted.remove(owner, id, turn.id);
+  }
+
+  /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
   async #beginNext(held: Held): Promise<Turn | null> {
     if (this.#closing || held.settling) return null;
     held.happens({ type: 'looked' });
+    held.slot ??= this.#slots.take(held.conversation.owner);
+    if (held.slot === null) return null;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
-    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#wanted.has(held.conversation.id)) return null;
+    if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
     const turn = await store.begin(held.lease.fence, [...agents.keys()]);
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
     if (turn !== null && turn.n > held.conversation.head + 1) await held.readAgain();
@@ -304,26 +364,28 @@ export class Worker {
     else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
   }
 
-  /** Followers of the turn read its end first. */
-  async #afterTurn(held: Held, turn: Turn): Promise<void> {
-    await new Promise(setImmediate);
-    this.#unwant(held.conversation.id, turn.id);
+  #isWanted({ conversation: { owner, id } }: Held): boolean {
+    return this.#wanted.has(owner, id);
   }
 
   async #recover(held: Held, turn: Turn): Promise<void> {
-    const { id } = held.conversation;
+    const { owner, id } = held.conversation;
     const recovering = recover(held, turn);
     this.#recovering.set(
       id,
       recovering.catch(() => {}),
     );
     await recovering.finally(() => this.#recovering.delete(id));
-    this.#unwant(id, turn.id);
+    this.#wanted.remove(owner, id, turn.id);
   }
 
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
   async #rests(held: Held): Promise<boolean> {
-    const keep = await this.#isWorthKeeping(held);
+    const noSlot = held.slot === null;
+    // A piece of work is not worth waiting for a slot: turns come first.
+    if (noSlot) held.dropErrands();
+    held.freeSlot();
+    const keep = await this.#worthKeeping(held, noSlot);
     if (held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
     // At once: a notification after this finds it warm, or does not find it.
@@ -332,13 +394,20 @@ export class Worker {
     return state.is !== 'working';
   }
 
-  /** A turn that is open and was not given to us needs an agent that only others know. It must not wait until we are idle. */
-  async #isWorthKeeping({ conversation, live }: Held): Promise<boolean> {
-    if (live.size === 0 || this.#parts.settings.maxWarm === 0 || this.#closing) return false;
-    const summary = await this.#parts.store.summary(conversation.owner, conversation.id).catch((error: unknown) => {
+  /**
+   * A turn that is open and was not given to us needs an agent that only others know, or a slot. It must not wait until we are
+   * idle.
+   */
+  async #worthKeeping({ conversation, live }: Held, noSlot: boolean): Promise<false | 'idle' | 'due'> {
+    const { settings, store, agents } = this.#parts;
+    const { owner, id } = conversation;
+    if (live.size === 0 || settings.maxWarm === 0 || this.#closing) return false;
+    const summary = await store.summary(owner, id).catch((error: unknown) => {
       throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
-    return summary.open === 0;
+    if (summary.open === 0) return 'idle';
+    const [standing] = noSlot ? await store.standings(owner, [id]) : [];
+    return standing !== undefined && agents.has(standing.turn.agent) ? 'due' : false;
   }
 
   /** The lease is lost, the storage refuses, or this program has a bug: its processes are ended, and nothing is written. */
@@ -358,14 +427,16 @@ export class Worker {
 
   // ── resting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** At most `maxWarm` are kept, the least recently used leaves first, and each is kept for at most `idleMs`. */
+  /** At most `maxWarm` are kept, those of an owner who has many leave first, and each is kept for at most `idleMs`. */
   #keepWarm(held: Held): void {
     const { maxWarm, idleMs } = this.#parts.settings;
-    held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
-    const warm = [...this.#held.values()].flatMap((one) => (one.state.is === 'warm' ? [{ one, ...one.state }] : []));
-    const tooMany = warm.toSorted((a, b) => a.since - b.since).slice(0, Math.max(0, warm.length - maxWarm));
-    for (const { one } of tooMany) void this.#leave(one);
-    this.#claims.wake(); // one turn less is running: another conversation may have waited for that
+    // One that is due is not idle. It became so after the slots were last given away.
+    if (held.isDue) this.#claims.wake();
+    else held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
+    const warm = [...this.#held.values()].flatMap((one) =>
+      one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
+    );
+    for (const { one } of leavesFirst(warm, maxWarm)) void this.#leave(one);
   }
 
   /** Ends its agents' processes and gives the lease back: then the conversation is claimed anew, by us or another. */
@@ -391,7 +462,8 @@ export class Worker {
     const { id } = held.conversation;
     clearTimeout(held.idleTimer);
     held.happens({ type: 'left' });
-    for (const errand of held.errands.splice(0)) errand.drop();
+    held.freeSlot();
+    held.dropErrands();
     if (this.#held.get(id) === held) this.#held.delete(id);
   }
 }
@@ -400,6 +472,11 @@ export class Worker {
 const TAKE_UP_MS = 1_000;
 /** How long somebody who looks waits for the end of turns that dead processes left. */
 const SETTLE_MS = 10_000;
+
+/** A conversation whose turn waits for a slot. `held`: it is held here, and due. */
+interface Waiting extends NextClaim {
+  readonly held?: Held;
+}
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;

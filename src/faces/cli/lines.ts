@@ -1,3 +1,4 @@
+import type { Delayed } from '../../core/limits/slots.ts';
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
 import type { Tried } from '../../core/restore/receipt.ts';
@@ -34,8 +35,8 @@ function duration(ms: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }
 
-/** Why nobody runs a turn, and what to do. */
-export function strandedLine({ message, hint }: Stranded): string {
+/** Why nobody runs a turn, or why it has not begun, and what to do. */
+export function strandedLine({ message, hint }: Stranded | Delayed): string {
   return `${message} ${hint}`;
 }
 

@@ -1,13 +1,16 @@
 import type { Conversation, Driver } from '../../core/conversation.ts';
+import type { Share } from '../../core/limits/slots.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 
 /** Who may write in a conversation (R2). */
 export interface LeaseStore {
+  /** What `claim` would take if no conversation is named. Another process may be faster. Null: nothing to claim. */
+  next(request: ClaimRequest): Promise<NextClaim | null>;
   /**
-   * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not),
-   * raises its epoch, and begins the oldest queued turn. A turn of an earlier epoch that was not sent is queued again first;
+   * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the
+   * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. A turn of an earlier epoch that was not sent is queued again first;
    * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim.
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
@@ -68,10 +71,17 @@ export interface ClaimRequest {
   readonly conversation?: string;
   /** Only what has been claimable for so long: a living process that waits for its turn comes first. Left out: 0. */
   readonly idleMs?: number;
-  /** Only a conversation with a turn that its last holder left in the middle. No turn is begun. */
+  /** In which order owners come. Left out: by name. */
+  readonly share?: Share;
+  /** No turn is begun. If no conversation is named: only one with a turn that its last holder left in the middle. */
   readonly settle?: boolean;
   /** What this worker holds already; never claimed, even when its lease has expired because the worker was suspended. */
   readonly held?: readonly string[];
+}
+
+export interface NextClaim {
+  readonly owner: string;
+  readonly conversation: string;
 }
 
 export interface Claim {

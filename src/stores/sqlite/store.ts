@@ -32,7 +32,7 @@ import { census } from './reading/census.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { begin, beginnable, claim, claimable } from './turns/claim.ts';
+import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
@@ -138,6 +138,10 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     findRequest: access.reading(reads.findRequest),
     turns: access.reading(reads.turns),
 
+    async next(request) {
+      const found = await access.read((db) => nextReady(db, request, clock.monotonic()));
+      return found && { owner: found.owner, conversation: found.conversation };
+    },
     async claim(request) {
       // Workers ask often: a transaction starts only if there is something to claim.
       if ((await access.read((db) => claimable(db, request, clock.monotonic()))) === null) return null;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ERROR_CODES, type Failure as FailureValue } from '../../core/errors.ts';
 import type { BudgetInput as BudgetInputValue, Budget as BudgetValue } from '../../core/limits/budget.ts';
+import { DELAY_REASONS, type Delayed as DelayedValue } from '../../core/limits/slots.ts';
 import type { TimeOverride } from '../../core/limits/time-limits.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
 import { STRANDED_REASONS, type Stranded as StrandedValue } from '../../core/turn/standing.ts';
@@ -28,6 +29,12 @@ export const Stranded = namedObject('Stranded', {
   message: z.string(),
   hint: z.string(),
 }) satisfies z.ZodType<StrandedValue>;
+
+export const Delayed = namedObject('Delayed', {
+  reason: z.enum(DELAY_REASONS),
+  message: z.string(),
+  hint: z.string(),
+}) satisfies z.ZodType<DelayedValue>;
 
 export const Usage = namedObject('Usage', {
   inputTokens: z.number(),

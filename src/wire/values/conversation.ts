@@ -3,7 +3,7 @@ import { TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
-import { Budget, Count, RestoreOverride, Stranded, Time, Usage } from './common.ts';
+import { Budget, Count, Delayed, RestoreOverride, Stranded, Time, Usage } from './common.ts';
 
 export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
@@ -24,6 +24,7 @@ export const Conversation = namedObject('Conversation', {
   lastSeq: Count,
   open: Count,
   stranded: Stranded.nullable(),
+  delayed: Delayed.nullable(),
   createdAt: Time,
   updatedAt: Time,
 }) satisfies z.ZodType<PublicConversation>;
@@ -51,6 +52,7 @@ export const Summary = namedObject('Summary', {
   changes: Count,
   open: Count,
   stranded: Stranded.nullable(),
+  delayed: Delayed.nullable(),
   lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
   usage: Usage,
 }) satisfies z.ZodType<PublicSummary>;

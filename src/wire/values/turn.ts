@@ -13,7 +13,7 @@ import {
 import { PERMISSION_MODES, TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
-import { Count, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
+import { Count, Delayed, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
 import { ReceiptRung } from './session.ts';
 
 const optionalText = z.exactOptional(z.string());
@@ -69,6 +69,7 @@ export const Turn = namedObject('Turn', {
   sent: Sent.nullable(),
   cancelRequested: z.boolean(),
   stranded: Stranded.nullable(),
+  delayed: Delayed.nullable(),
   failure: Failure.nullable(),
   usage: Usage,
   recovered: z.exactOptional(z.literal(true)),

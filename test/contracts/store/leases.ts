@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Share } from '../../../src/core/limits/slots.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   AGENT,
@@ -19,6 +20,7 @@ import {
   opening,
   sending,
   session,
+  spec,
   update,
   WORKER,
   type World,
@@ -51,6 +53,34 @@ export function leases(world: World): void {
     await enqueue(store, a);
     expect((await claim(store)).conversation.id).toBe(b);
     expect((await claim(store)).conversation.id).toBe(a);
+  });
+
+  test('owners come in turn: those without a running turn from the last one round, then the others as they are named', async () => {
+    const { store, site } = world;
+    const owners = ['ann', 'bob', 'cid', 'dan'].map((name) => fresh(name));
+    const [ann, bob, cid, dan] = owners as [string, string, string, string];
+    const waits = async (owner: string) => {
+      site.pass(1);
+      const { conversation } = await store.ensureConversation(owner, spec());
+      await enqueue(store, conversation.id, {}, owner);
+      return conversation.id;
+    };
+    // Ann has waited longest, and has most.
+    for (let i = 0; i < 3; i += 1) await waits(ann);
+    const ids = [await waits(bob), await waits(cid), await waits(dan)];
+    const next = async (share: Share) => (await store.next(claimRequest({ share })))?.owner ?? null;
+    const nobody = { busy: [], full: [] };
+    expect(await next({ after: '', ...nobody })).toBe(ann);
+    expect(await next({ after: ann, ...nobody })).toBe(bob);
+    expect(await next({ after: bob, ...nobody })).toBe(cid);
+    expect(await next({ after: dan, ...nobody })).toBe(ann);
+    expect(await next({ after: '', busy: [ann], full: [bob] })).toBe(cid);
+    expect(await next({ after: cid, busy: [bob, ann, cid], full: [dan] })).toBe(bob);
+    expect(await next({ after: '', busy: [], full: owners })).toBeNull();
+    const share = { after: ann, busy: [], full: [] };
+    const claimed = [await claim(store, { share }), await claim(store, { share }), await claim(store, { share })];
+    expect(claimed.map(({ conversation }) => conversation.id)).toEqual(ids);
+    expect(await store.next(claimRequest({ share, held: ids }))).toMatchObject({ owner: ann });
   });
 
   test('who had nothing to do in between waits from when there was something again', async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Conversation } from '../../../src/core/conversation.ts';
 import type { ConversationEvent, EventKind, EventPayloads } from '../../../src/core/event.ts';
+import { delayedBy } from '../../../src/core/limits/slots.ts';
 import { toPublicConversation, toPublicSummary } from '../../../src/core/public/conversation.ts';
 import { toPublicEvent } from '../../../src/core/public/event.ts';
 import { toPublicReceipt, toPublicSessions } from '../../../src/core/public/session.ts';
@@ -114,12 +115,13 @@ test.each(Object.keys(STORED) as EventKind[])('a stored %s has a public form tha
 test('other stored values are published without what is internal, and as their schemas have it', () => {
   const times = { createdAt: 1, updatedAt: 2 };
   const stranded = { reason: 'no_process', message: 'No process runs turn 4 now.', hint: 'Start one.' } as const;
+  const delayed = delayedBy('owner_slots', 4, { parallel: 4, perOwner: 3 });
   const stored: Conversation = {
     ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
     ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
     ...{ limitPerDay: null, head: 2, historyCount: 2, lastSeq: 7, open: 1, ...times },
   };
-  const conversation = toPublicConversation(stored, stranded);
+  const conversation = toPublicConversation(stored, { stranded, delayed: null });
   const turn: Turn = {
     ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
     ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },
@@ -134,7 +136,10 @@ test('other stored values are published without what is internal, and as their s
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
   const lock = { holder: 'worker', pid: 4711, epoch: 3, expiresIn: 900 };
   const counted = { contexts: 1, first: null, last: null, sessions: 2, changes: 1, open: 1, lock, usage: NO_USAGE };
-  const summary = toPublicSummary({ conversation: 'c-2', key: null, title: '', ...counted }, stranded);
+  const summary = toPublicSummary(
+    { conversation: 'c-2', key: null, title: '', ...counted },
+    { stranded: null, delayed },
+  );
   const permission = toPublicPermission({
     ...{ id: 'p-1', conversation: 'c-2', turn: 't-1', attempt: 1, title: 'May I?', toolCall: {}, options: OPTIONS },
     ...{ state: 'answered', optionId: 'allow', answeredBy: 'ann', reason: null, askedAt: 1, endedAt: 2 },

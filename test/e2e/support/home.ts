@@ -16,6 +16,9 @@ import { reached, reachedThroughline } from './served.ts';
 
 /** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
+/** The default depends on the machine. */
+const MANY_SLOTS = { parallel: 64, perOwner: 64 };
+
 /** Tests answer questions by `engine.answer`, so agents ask unless a test says otherwise. */
 const ASKING: Tuning = { permissions: 'ask' };
 
@@ -99,6 +102,6 @@ export class Home {
 
   #settings() {
     const agents = Object.entries(this.#agents).map(([name, options]) => [name, { adapter: 'scripted', options }]);
-    return { agents: Object.fromEntries(agents) };
+    return { agents: Object.fromEntries(agents), turns: MANY_SLOTS };
   }
 }

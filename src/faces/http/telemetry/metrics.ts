@@ -1,10 +1,15 @@
+import type { Load } from '../../../core/limits/slots.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
   readonly #turns = counter('throughline_turns_total', 'Ended turns, by outcome.');
   readonly #begun = counter('throughline_turns_begun_total', 'Started turns.');
+  readonly #queued = counter('throughline_turn_queue_seconds_total', 'Seconds that started turns were queued.');
+  readonly #slots = counter('throughline_slots', 'Turns that may run at once.', 'gauge');
+  readonly #open = counter('throughline_turns', 'Turns that run, and that wait for an answer.', 'gauge');
   readonly #restores = counter('throughline_restores_total', 'Restores by rung and proof.');
   readonly #waits = counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
   readonly #waited = counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
@@ -13,8 +18,15 @@ export class Metrics implements Telemetry {
   readonly #cut = counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
   readonly #readers = counter('throughline_readers', 'Open event streams.', 'gauge');
 
-  turnBegun(): void {
+  turnBegun({ attempt, createdAt, startedAt }: Turn): void {
     this.#begun.add(1);
+    if (attempt === 1 && startedAt !== null) this.#queued.add(Math.max(0, startedAt - createdAt) / 1_000);
+  }
+
+  slots({ parallel, running, asking }: Load & { readonly parallel: number }): void {
+    this.#slots.set(parallel);
+    this.#open.set(running, { state: 'running' });
+    this.#open.set(asking, { state: 'waiting' });
   }
 
   turnEnded({ outcome }: { outcome: string }): void {
@@ -46,18 +58,33 @@ export class Metrics implements Telemetry {
   }
 
   text(): string {
-    const all = [this.#begun, this.#turns, this.#restores, this.#waits, this.#waited];
+    const all = [
+      this.#slots,
+      this.#open,
+      this.#begun,
+      this.#queued,
+      this.#turns,
+      this.#restores,
+      this.#waits,
+      this.#waited,
+    ];
     return [...all, this.#readers, this.#cut, this.#requests, this.#seconds].map((one) => one.text()).join('');
   }
 }
 
 function counter(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
   const values = new Map<string, number>();
+  const keyOf = (labels: Readonly<Record<string, string>>) => {
+    const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+    return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+  };
   return {
     add(amount: number, labels: Readonly<Record<string, string>> = {}): void {
-      const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
-      const key = pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+      const key = keyOf(labels);
       values.set(key, (values.get(key) ?? 0) + amount);
+    },
+    set(value: number, labels: Readonly<Record<string, string>> = {}): void {
+      values.set(keyOf(labels), value);
     },
     total: () => values.values().reduce((sum, value) => sum + value, 0),
     text(): string {

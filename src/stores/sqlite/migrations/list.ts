@@ -13,6 +13,7 @@ import { sql as adoptedHistory } from './0012-adopted-history.ts';
 import { sql as recovered } from './0013-recovered.ts';
 import { sql as takers } from './0014-takers.ts';
 import { sql as erasedSandboxes } from './0015-erased-sandboxes.ts';
+import { sql as fairClaims } from './0016-fair-claims.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly string[] = [
   recovered,
   takers,
   erasedSandboxes,
+  fairClaims,
 ];

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Claim, ClaimRequest, Fence } from '../../../ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { Ledger, leaseUnder } from '../conversations/ledger.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
@@ -16,11 +16,13 @@ const NEXT_AGENT = '(SELECT t.agent FROM turns t WHERE t.conv = l.conv AND t.end
 const NEXT_STATE = NEXT_AGENT.replace('t.agent', 't.state');
 const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
 const READY = `
-  SELECT l.conv FROM leases l
+  SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ? AND l.place IN (?, 'any') AND ${KNOWN_AGENT}
-    AND l.conv NOT IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?)))
-  ORDER BY l.ready_at LIMIT 1`;
-const LEFT = READY.replace('ORDER BY', `AND ${NEXT_STATE} <> 'queued' ORDER BY`);
+    AND c.id NOT IN (SELECT value FROM json_each(?))`;
+const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at LIMIT 1`;
+const LEFT = `${READY} AND ${NEXT_STATE} <> 'queued' LIMIT 1`;
+const NEXT_OWNER = `
+  SELECT owner FROM leases WHERE driver = ? AND pending > 0 AND owner > ? AND owner <= ? ORDER BY owner LIMIT 1`;
 const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
@@ -31,13 +33,54 @@ const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? W
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
-  const { driver, place, conversation, held = [], idleMs = 0, settle = false } = request;
+  const { driver, place, conversation, settle = false } = request;
+  if (conversation === undefined) {
+    const found = settle ? db.one<ReadyRow>(LEFT, ...readiness(request, monotonic)) : nextReady(db, request, monotonic);
+    return found?.conv ?? null;
+  }
   const agents = JSON.stringify(request.agents);
-  const row =
-    conversation === undefined
-      ? db.one<{ conv: number }>(settle ? LEFT : READY, driver, monotonic - idleMs, place, agents, JSON.stringify(held))
-      : db.one<{ conv: number }>(NAMED, conversation, driver, monotonic, place, agents);
-  return row?.conv ?? null;
+  return db.one<{ conv: number }>(NAMED, conversation, driver, monotonic, place, agents)?.conv ?? null;
+}
+
+interface ReadyRow extends NextClaim {
+  readonly conv: number;
+}
+
+function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number) {
+  return [driver, monotonic - idleMs, place, JSON.stringify(agents), JSON.stringify(held)] as const;
+}
+
+/**
+ * The conversation of the fairest owner that has been ready longest. Asks once for every owner with open turns of whom none is
+ * ready: those are running, so there are few, however many are queued.
+ */
+export function nextReady(db: Database, request: ClaimRequest, monotonic: number): ReadyRow | null {
+  const ready = readiness(request, monotonic);
+  for (const owner of ownersInTurn(db, request)) {
+    const found = db.one<ReadyRow>(READY_OF, ...ready, owner);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** For SQLite, a blob is greater than every text. */
+const LAST = new Uint8Array();
+
+function* ownersInTurn(db: Database, { driver, share }: ClaimRequest): Generator<string> {
+  const { after = '', busy = [], full = [] } = share ?? {};
+  const named = new Set([...busy, ...full]);
+  for (const [from, to] of [
+    [after, LAST],
+    ['', after],
+  ] as const) {
+    for (let owner = from; ; ) {
+      const next = db.one<{ owner: string }>(NEXT_OWNER, driver, owner, to);
+      if (next === undefined) break;
+      owner = next.owner;
+      if (!named.has(owner)) yield owner;
+    }
+  }
+  yield* busy;
 }
 
 export function claim(tx: Tx, request: ClaimRequest): Claim | null {

@@ -30,11 +30,12 @@ async function list({ limit, session }: ListFlags, { output, lookAt }: Cli): Pro
   await lookAt(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
       engine.list({ limit: wanted, ...(last && { before: last }) });
-    const show = ({ key, id, title, historyCount, open, stranded, updatedAt }: PublicConversation) => {
+    const show = ({ key, id, title, historyCount, open, stranded, delayed, updatedAt }: PublicConversation) => {
       const name = styled('bold', oneLine(key ?? id));
       const count = open === 0 ? turns(historyCount) : `${turns(historyCount)} and ${open} open`;
       output.line(name, `  ${count}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
-      if (stranded !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(stranded))}`));
+      const why = stranded ?? delayed;
+      if (why !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(why))}`));
     };
     if (session !== undefined) {
       await output.each(await engine.list({ limit, session }), show, 'No conversation has used this session.');

@@ -3,7 +3,7 @@ import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import type { PublicPermission } from '../../../../core/public/turn.ts';
 import { promptText } from '../../../../core/turn/content.ts';
-import type { Stranded } from '../../../../core/turn/standing.ts';
+import type { Hindrance } from '../../../../core/turn/standing.ts';
 import type { ConversationView, Engine, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { RECOVERED, receiptLine, strandedLine, time, turns } from '../../lines.ts';
@@ -67,7 +67,7 @@ function forPeople(
     session = turn.imported ? null : (turn.sessionId ?? session);
     condensed = receipt?.condensed ?? 0;
   }
-  showStranded(conversation.stranded, output);
+  showHindrance(conversation, output);
 }
 
 function sessionEnds({ sessionId }: TurnView, before: string | null): boolean {
@@ -92,10 +92,11 @@ function stateOf({ state, imported }: TurnView): string {
   return imported ? `${state}, imported` : state;
 }
 
-function showStranded(stranded: Stranded | null, output: Output): void {
-  if (stranded === null) return;
+function showHindrance({ stranded, delayed }: Hindrance, output: Output): void {
+  const why = stranded ?? delayed;
+  if (why === null) return;
   output.line();
-  output.line(styled('yellow', oneLine(strandedLine(stranded))));
+  output.line(styled('yellow', oneLine(strandedLine(why))));
 }
 
 function showTurn(turn: TurnView, denied: readonly PublicPermission[], output: Output): void {

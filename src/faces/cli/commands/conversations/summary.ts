@@ -22,7 +22,21 @@ async function summary(key: string, { output, lookAt }: Cli): Promise<void> {
 }
 
 function forPeople(
-  { key, conversationId, title, contexts, first, last, sessions, changes, open, stranded, lock, usage }: PublicSummary,
+  {
+    key,
+    conversationId,
+    title,
+    contexts,
+    first,
+    last,
+    sessions,
+    changes,
+    open,
+    stranded,
+    delayed,
+    lock,
+    usage,
+  }: PublicSummary,
   output: Output,
 ) {
   output.line(styled('bold', oneLine(key ?? conversationId)), `  ${oneLine(title)}`);
@@ -30,6 +44,7 @@ function forPeople(
   output.line(`${turns(contexts)} completed${from}; ${open} open`);
   output.line(`sessions: ${sessions}, changes between them: ${changes}`);
   output.line(lock ? `held by ${lock.holder}` : 'not held by any process');
-  if (stranded !== null) output.line(styled('yellow', oneLine(strandedLine(stranded))));
+  const why = stranded ?? delayed;
+  if (why !== null) output.line(styled('yellow', oneLine(strandedLine(why))));
   output.line(`used: ${usageLine(usage)}`);
 }

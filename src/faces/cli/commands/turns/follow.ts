@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { EventKind } from '../../../../core/event.ts';
+import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
 import { chunkText, tokensSpent, type Update } from '../../../../core/turn/update.ts';
@@ -51,14 +52,18 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
     });
     output.gone.addEventListener('abort', () => stop.abort());
     const over = new AbortController();
-    const onStranded = (stranded: Stranded) => {
-      if (!untilIdle) return output.note(oneLine(strandedLine(stranded)));
-      const { message, hint } = stranded;
+    const onHindrance = (why: Stranded | Delayed) => {
+      // What is only delayed begins by itself.
+      if (!untilIdle || isDelayed(why)) return output.note(oneLine(strandedLine(why)));
+      const { message, hint } = why;
       output.failure({ code: 'interrupted', message: `Stopped before the conversation was idle. ${message}`, hint });
       leave(EXIT.interrupted);
     };
-    const look = async () => (await engine.summary(id)).stranded;
-    void watchStranded(look, { everyMs: LOOK_MS, signal: over.signal }, onStranded);
+    const look = async () => {
+      const { stranded, delayed } = await engine.summary(id);
+      return stranded ?? delayed;
+    };
+    void watchStranded(look, { everyMs: LOOK_MS, signal: over.signal }, onHindrance);
     try {
       let last = untilIdle ? await lastWhenIdle(engine, id) : null;
       if (last !== null && after >= last) return DONE;

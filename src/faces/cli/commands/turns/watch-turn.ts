@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { failureOf, lostSightOf, ThroughlineError } from '../../../../core/errors.ts';
+import type { Delayed } from '../../../../core/limits/slots.ts';
 import { processLabel } from '../../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
@@ -115,10 +116,10 @@ const lookAt = (engine: Engine, turn: PublicTurn) => async () => (await engine.t
  * Looks again and again, and calls back once for every reason why nobody runs what is open: when it was so twice, as another
  * process may just begin.
  */
-export async function watchStranded(
-  look: () => Promise<Stranded | null>,
+export async function watchStranded<T extends Stranded | Delayed>(
+  look: () => Promise<T | null>,
   { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal },
-  onStranded: (stranded: Stranded) => void,
+  onStranded: (stranded: T) => void,
 ): Promise<void> {
   let [before, told]: (string | null)[] = [null, null];
   while (!signal.aborted) {
@@ -188,7 +189,8 @@ function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () =
 }
 
 async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
-  const { lock } = await engine.summary(turn.conversationId);
+  const { lock, delayed } = await engine.summary(turn.conversationId);
+  if (delayed !== null) return output.note(`Waiting: ${oneLine(strandedLine(delayed))}`);
   if (lock !== null && lock.holder !== processLabel(process.pid))
     output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
 }

@@ -1,0 +1,159 @@
+/*
+ * Which turn runs next. A process has a number of slots, and every running turn holds one.
+ *
+ *   - One owner holds at most `perOwner` of them, so that others find a free one.
+ *   - A turn that waits for the answer to a permission question holds none, and goes on at once when the answer comes, with
+ *     or without a free slot. Its agent keeps running meanwhile, so these are bounded, too: an owner may have `perOwner` of
+ *     them before none of his turns begins, and all owners together `parallel`. An owner who has none is never held back
+ *     by the questions of others.
+ *   - A free slot goes to the owner with the fewest running turns; among equals, to the next one after the owner who was
+ *     served last, in the order of their names.
+ */
+export interface SlotLimits {
+  /** How many turns may run at once in a process. */
+  readonly parallel: number;
+  /** How many of them may belong to one owner. */
+  readonly perOwner: number;
+}
+
+/** The turns of one owner that have begun and not ended. */
+export interface Load {
+  readonly running: number;
+  /** Waiting for an answer. */
+  readonly asking: number;
+}
+
+export interface Loads {
+  /** Of all owners together. */
+  readonly all: Load;
+  /** Whoever has no turn is not among them. */
+  readonly owners: ReadonlyMap<string, Load>;
+}
+
+/** The owner has as many slots as he may have · all slots are in use · too many of the owner's turns wait for an answer. */
+export const DELAY_REASONS = ['owner_slots', 'all_slots', 'owner_questions'] as const;
+export type DelayReason = (typeof DELAY_REASONS)[number];
+
+/** Why a queued turn that this process will run has not begun, and what to do about it. */
+export interface Delayed {
+  readonly reason: DelayReason;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export function isDelayed(why: { readonly reason: string }): why is Delayed {
+  return (DELAY_REASONS as readonly string[]).includes(why.reason);
+}
+
+const NO_LOAD: Load = { running: 0, asking: 0 };
+
+const loadOf = ({ owners }: Loads, owner: string) => owners.get(owner) ?? NO_LOAD;
+
+/** Null: a turn of the owner may begin. */
+export function whyNoSlot(loads: Loads, { parallel, perOwner }: SlotLimits, owner: string): DelayReason | null {
+  const { running, asking } = loadOf(loads, owner);
+  if (running >= perOwner) return 'owner_slots';
+  if (loads.all.running >= parallel) return 'all_slots';
+  return asking > 0 && (asking >= perOwner || loads.all.asking >= parallel) ? 'owner_questions' : null;
+}
+
+/** In which order owners are served. */
+export interface Share {
+  /** Owners without a running turn come first: whoever is named in neither list, from the first name after this one, round. */
+  readonly after: string;
+  /** Then these, in this order. */
+  readonly busy: readonly string[];
+  /** And these not at all. */
+  readonly full: readonly string[];
+}
+
+export function shareOf(loads: Loads, limits: SlotLimits, after: string): Share {
+  const [busy, full]: [string[], string[]] = [[], []];
+  for (const [owner, { running }] of loads.owners) {
+    if (whyNoSlot(loads, limits, owner) !== null) full.push(owner);
+    else if (running > 0) busy.push(owner);
+  }
+  return { after, busy: busy.sort((a, b) => byShare(loads, after, a, b)), full };
+}
+
+/** Who is served first; of the same owner: the first one. Null: there are none. */
+export function fairest<T extends { readonly owner: string }>(
+  all: readonly T[],
+  loads: Loads,
+  after: string,
+): T | null {
+  return all.toSorted((a, b) => byShare(loads, after, a.owner, b.owner))[0] ?? null;
+}
+
+function byShare(loads: Loads, after: string, a: string, b: string): number {
+  const fewer = loadOf(loads, a).running - loadOf(loads, b).running;
+  if (fewer !== 0 || a === b) return fewer;
+  const round = Number(a <= after) - Number(b <= after);
+  return round !== 0 ? round : a < b ? -1 : 1;
+}
+
+/**
+ * Which conversations to leave so that at most `most` keep their agents: of the owner who has the most, the one that rests
+ * longest. So nobody loses his agents to the many conversations of another.
+ */
+export function leavesFirst<T extends { readonly owner: string; readonly since: number }>(
+  warm: readonly T[],
+  most: number,
+): T[] {
+  const leaving: T[] = [];
+  const byOwner = Map.groupBy(
+    warm.toSorted((a, b) => a.since - b.since),
+    ({ owner }) => owner,
+  );
+  while (warm.length - leaving.length > most) {
+    const [first] = [...byOwner.values()].toSorted(
+      (a, b) => b.length - a.length || (a[0] as T).since - (b[0] as T).since,
+    );
+    leaving.push(first?.shift() as T);
+    for (const [owner, rest] of byOwner) if (rest.length === 0) byOwner.delete(owner);
+  }
+  return leaving;
+}
+
+/** A machine's memory that one agent may take. */
+const MEMORY_PER_SLOT = 512 * 2 ** 20;
+const [FEWEST, MOST] = [4, 64];
+
+/** What the settings say. Left out: one slot for every 512 MiB of memory, from 4 to 64, and three quarters of them for one owner. */
+export function slotLimits(
+  given: { readonly parallel?: number; readonly perOwner?: number },
+  memory: number,
+): SlotLimits {
+  const fitting = Math.min(MOST, Math.max(FEWEST, Math.floor(memory / MEMORY_PER_SLOT)));
+  const { parallel = fitting } = given;
+  return { parallel, perOwner: given.perOwner ?? Math.ceil((parallel * 3) / 4) };
+}
+
+const BY_ITSELF = 'It begins by itself.';
+
+export function delayedBy(reason: DelayReason, n: number, { parallel, perOwner }: SlotLimits): Delayed {
+  switch (reason) {
+    case 'all_slots':
+      return {
+        reason,
+        message: `Turn ${n} waits for a slot: ${running(parallel)}, as many as may run at once.`,
+        hint: `${BY_ITSELF} The setting "turns.parallel" is the limit.`,
+      };
+    case 'owner_slots':
+      return {
+        reason,
+        message: `Turn ${n} waits for a slot: ${running(perOwner)} for its owner, as many as one owner may have.`,
+        hint: `${BY_ITSELF} The setting "turns.perOwner" is the limit.`,
+      };
+    case 'owner_questions':
+      return {
+        reason,
+        message: `Turn ${n} waits: too many turns of its owner wait for the answer to a permission question.`,
+        hint: 'Answer some of them: "throughline permissions" lists them.',
+      };
+  }
+}
+
+function running(count: number): string {
+  return count === 1 ? '1 turn is running' : `${count} turns are running`;
+}

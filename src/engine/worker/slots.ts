@@ -1,0 +1,163 @@
+import {
+  type Delayed,
+  delayedBy,
+  fairest,
+  type Load,
+  type Share,
+  type SlotLimits,
+  shareOf,
+  whyNoSlot,
+} from '../../core/limits/slots.ts';
+
+/** Told whenever the use of the slots has changed. `freed`: a turn that waits for a slot may get one now. */
+type OnChange = (freed: boolean) => void;
+
+/**
+ * The slots of this process. Whoever finds one free takes it at once. While anybody may wait for one, none is taken like that:
+ * then the worker decides who comes next, from all that wait, here and in the store. The rules are in core/limits/slots.ts.
+ */
+export class Slots {
+  readonly limits: SlotLimits;
+  readonly #onChange: OnChange;
+  readonly #loads = { all: { running: 0, asking: 0 }, owners: new Map<string, Load>() };
+  /** The owner who was served last. */
+  #after = '';
+  #mayWait = false;
+
+  constructor(limits: SlotLimits, onChange: OnChange) {
+    this.limits = limits;
+    this.#onChange = onChange;
+  }
+
+  get isFree(): boolean {
+    return this.load.running < this.limits.parallel;
+  }
+
+  get load(): Load {
+    return this.#loads.all;
+  }
+
+  get share(): Share {
+    return shareOf(this.#loads, this.limits, this.#after);
+  }
+
+  /** Null: none is free, or others may wait. */
+  take(owner: string): Slot | null {
+    if (!this.#mayWait && this.isFreeFor(owner)) return this.give(owner);
+    this.#mayWait = true;
+    return null;
+  }
+
+  /** For whoever was chosen. */
+  give(owner: string): Slot {
+    this.#after = owner;
+    this.#change(owner, { running: 1, asking: 0 });
+    return new Slot((...change) => this.#change(owner, ...change));
+  }
+
+  isFreeFor(owner: string): boolean {
+    return whyNoSlot(this.#loads, this.limits, owner) === null;
+  }
+
+  /** Of those who wait: who gets the next slot; null: none of them may. */
+  choose<T extends { readonly owner: string }>(waiting: readonly T[]): T | null {
+    return fairest(
+      waiting.filter(({ owner }) => this.isFreeFor(owner)),
+      this.#loads,
+      this.#after,
+    );
+  }
+
+  /** All that could be given a slot has one. Others can only wait because some limit is reached. */
+  served(): void {
+    this.#mayWait = !this.isFree || this.#loads.owners.keys().some((owner) => !this.isFreeFor(owner));
+  }
+
+  whyDelayed(owner: string, n: number): Delayed | null {
+    const reason = this.limits.parallel === 0 ? null : whyNoSlot(this.#loads, this.limits, owner);
+    return reason && delayedBy(reason, n, this.limits);
+  }
+
+  #change(owner: string, by: Load, quietly = false): void {
+    const asking = this.load.asking >= this.limits.parallel;
+    const mayWait = this.#mayWait || asking || !this.isFreeFor(owner);
+    const now = sum(this.#loads.owners.get(owner), by);
+    if (now.running === 0 && now.asking === 0) this.#loads.owners.delete(owner);
+    else this.#loads.owners.set(owner, now);
+    this.#loads.all = sum(this.#loads.all, by);
+    this.#onChange(mayWait && !quietly && (by.running < 0 || by.asking < 0));
+  }
+}
+
+function sum(a: Load = { running: 0, asking: 0 }, b: Load): Load {
+  return { running: a.running + b.running, asking: a.asking + b.asking };
+}
+
+/** The right to run one turn. */
+export class Slot {
+  readonly #change: (by: Load, quietly?: boolean) => void;
+  #is: 'running' | 'asking' | 'free' = 'running';
+
+  constructor(change: (by: Load, quietly?: boolean) => void) {
+    this.#change = change;
+  }
+
+  /** The turn waits for an answer: others may run meanwhile. */
+  ask(): void {
+    if (this.#is !== 'running') return;
+    this.#is = 'asking';
+    this.#change({ running: -1, asking: 1 });
+  }
+
+  /** The answer is there. The turn goes on at once, whether or not another has begun meanwhile. */
+  goOn(): void {
+    if (this.#is !== 'asking') return;
+    this.#is = 'running';
+    this.#change({ running: 1, asking: -1 });
+  }
+
+  /** May be repeated. `quietly`: whoever gives slots away goes on with it anyway. */
+  free({ quietly = false } = {}): void {
+    const was = this.#is;
+    if (was === 'free') return;
+    this.#is = 'free';
+    this.#change(was === 'running' ? { running: -1, asking: 0 } : { running: 0, asking: -1 }, quietly);
+  }
+}
+
+/** The turns that this process waits for, by owner and conversation, in the order in which they came. */
+export class Wanted {
+  readonly #owners = new Map<string, Map<string, Set<string>>>();
+
+  add(owner: string, conversation: string, turn: string): void {
+    const conversations = this.#owners.get(owner) ?? new Map<string, Set<string>>();
+    this.#owners.set(owner, conversations);
+    conversations.set(conversation, (conversations.get(conversation) ?? new Set()).add(turn));
+  }
+
+  remove(owner: string, conversation: string, turn: string): void {
+    const conversations = this.#owners.get(owner);
+    const turns = conversations?.get(conversation);
+    turns?.delete(turn);
+    if (turns?.size === 0) conversations?.delete(conversation);
+    if (conversations?.size === 0) this.#owners.delete(owner);
+  }
+
+  turns(owner: string, conversation: string): ReadonlySet<string> {
+    return this.#owners.get(owner)?.get(conversation) ?? NONE;
+  }
+
+  has(owner: string, conversation: string): boolean {
+    return this.turns(owner, conversation).size > 0;
+  }
+
+  /** Of every owner, the first conversation that is not skipped. */
+  *firsts(skip: (conversation: string) => boolean): Generator<{ owner: string; conversation: string }> {
+    for (const [owner, conversations] of this.#owners) {
+      const conversation = conversations.keys().find((one) => !skip(one));
+      if (conversation !== undefined) yield { owner, conversation };
+    }
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
