@@ -1,5 +1,6 @@
 import { type Failure, ThroughlineError } from '../../core/errors.ts';
-import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
+import { allCondensed } from '../../core/restore/condensed.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { addUsage, NO_USAGE } from '../../core/turn/usage.ts';
@@ -32,13 +33,15 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const recovered = tail !== null && tail.ended !== null;
   const condensed = tail?.condensed ?? seen.condensed;
   const gone = { alive: false, process: null, reopens, position: tail?.position ?? null, condensed, copy: {} };
-  const effect = { ...gone, ...(recovered ? await told(held, turn) : CUT_OFF) };
+  const receipt = (await store.receipts(owner, id, { turn: turn.n })).at(-1) ?? null;
+  const effect = { ...gone, ...(recovered && receipt !== null ? told(turn, receipt) : CUT_OFF) };
   await writeEnd(held, {
     turn,
     outcome: recovered ? 'completed' : 'interrupted',
     failure: recovered ? null : interrupted(processEnded === 'ended'),
     usage: addUsage(NO_USAGE, tail?.ended?.usage ?? {}),
-    receipt: null,
+    // It was written before the prompt. What the agent condensed since then, nobody has noted on it.
+    receipt: condensed === null || receipt === null ? null : allCondensed(receipt),
     said: {
       parts: recovered ? tail.found : mergeParts(seen.parts(), tail?.found ?? []),
       sessionId: turn.sessionId,
@@ -56,11 +59,7 @@ type Told = Pick<SessionEffect, 'was' | 'dropped' | 'omitted' | 'closeReason'>;
 const CUT_OFF: Told = { was: 'cut off', dropped: 0, omitted: NOTHING_OMITTED, closeReason: null };
 
 /** What the session was told when it was opened for the turn. */
-async function told({ parts: { store }, conversation }: Held, turn: Turn): Promise<Told> {
-  const { owner, id } = conversation;
-  const receipt = (await store.receipts(owner, id, { turn: turn.n })).at(-1);
-  if (receipt === undefined) return CUT_OFF;
-  const { rung, dropped, shortened, leftOut } = receipt;
+function told(turn: Turn, { rung, dropped, shortened, leftOut }: Receipt): Told {
   return {
     was: 'told',
     dropped,

@@ -67,6 +67,17 @@ test('a turn that its agent finished after our death is completed, and says that
   await expectSound(engine, 'chat');
 });
 
+test('what the agent condensed in a turn that nobody saw is on its receipt', async () => {
+  await using home = new Home();
+  const turn = await killedInTheSecond(home);
+  const condensing = { sessionUpdate: 'compaction_update', status: 'completed', compactionId: 'c' } as const;
+  const condensed = withTail((real) => ({ ...real, updates: [condensing, ...UPDATES], ended: END }));
+  const engine = await home.engine({ agent: condensed }, { claims: 'own' });
+  const { next } = await endedByTheNext(engine, turn);
+  expect((await engine.receipts('chat'))[1]).toMatchObject({ turn: 2, carried: 0, condensed: 1 });
+  expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1, condensed: 1 });
+});
+
 test('without a position, the turn is completed and the session is not said to have it', async () => {
   await using home = new Home();
   const turn = await killedInTheSecond(home);
