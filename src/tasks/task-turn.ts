@@ -1,10 +1,10 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
 import { inPages } from '../core/input/pages.ts';
-import type { PublicTurn } from '../core/public/turn.ts';
+import { type PublicTurn, toPublicTurn } from '../core/public/turn.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import { denialsIn } from '../core/turn/permission.ts';
-import { hasEnded } from '../core/turn/turn.ts';
+import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { Update } from '../core/turn/update.ts';
 import { addUsage, NO_USAGE } from '../core/turn/usage.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
@@ -23,6 +23,7 @@ export interface TurnRequest {
   readonly conversation: string;
   readonly agent: string;
   readonly purpose: TurnPurpose;
+  readonly requestId: string;
   readonly stop: AbortSignal;
   readonly now: () => number;
   /** Called with everything the agent does. True: cancel the turn. */
@@ -43,9 +44,14 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     submitted = await request.submit();
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    const failed = { turn: null, outcome: 'failed', failure: failureOf(error), sessionId: null, rung: null } as const;
-    const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, denied: [] };
-    return { ...common, ...failed, ...nothing, endedAt: request.now() };
+    const known = error.code === 'conflict' ? await request.store.findRequest(task.owner, request.requestId) : null;
+    if (known?.conversation !== conversation) {
+      const failed = { turn: null, outcome: 'failed', failure: failureOf(error), sessionId: null, rung: null } as const;
+      const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, denied: [] };
+      return { ...common, ...failed, ...nothing, endedAt: request.now() };
+    }
+    // An older version of the program began it, and worded its prompt otherwise.
+    submitted = begun(known);
   }
   const turn = await endOf(request, submitted);
   if (!hasEnded(turn.state)) throw new Stopped();
@@ -64,6 +70,11 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     denied: denialsIn(await request.store.permissions(task.owner, { turn: turn.id })),
     endedAt: turn.endedAt ?? request.now(),
   };
+}
+
+/** A turn that an earlier runner submitted. */
+export function begun(turn: Turn): Submitted {
+  return { turn: toPublicTurn(turn), seq: 0, duplicate: true };
 }
 
 /** A turn that was stopped while it waited has no receipt; its events count the waits. */

@@ -2,7 +2,6 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import { type Budget, isUnpriced, tokensOf } from '../core/limits/budget.ts';
 import { BudgetWatch } from '../core/limits/budget-watch.ts';
 import type { ProcessIdentity } from '../core/process.ts';
-import { toPublicTurn } from '../core/public/turn.ts';
 import type { Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
   decideAfter,
@@ -15,12 +14,11 @@ import {
 import type { GateResult } from '../core/tasks/task-gate.ts';
 import { requestIdOf, withDecision, withTurns } from '../core/tasks/task-progress.ts';
 import { taskPrompt } from '../core/tasks/task-prompt.ts';
-import type { Turn } from '../core/turn/turn.ts';
 import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { judge } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
-import { haveTurn, isRefusal, Stopped, type StopReason } from './task-turn.ts';
+import { begun, haveTurn, isRefusal, Stopped, type StopReason, type TurnRequest } from './task-turn.ts';
 
 /**
  * Runs one claimed task until it is at rest:
@@ -81,8 +79,10 @@ export class TaskWork {
     const { id, owner, agent, gate, progress } = this.#task;
     const turns: TaskTurn[] = [];
     const end = async (purpose: TurnPurpose, by: string, asked = 1): Promise<boolean> => {
-      const turn = await this.#parts.store.findRequest(owner, requestIdOf(id, progress, purpose, asked));
-      if (turn !== null) turns.push(await this.#have(turn.conversation, by, purpose, asBegun(turn)));
+      const requestId = requestIdOf(id, progress, purpose, asked);
+      const turn = await this.#parts.store.findRequest(owner, requestId);
+      if (turn !== null)
+        turns.push(await this.#have(turn.conversation, by, purpose, requestId, async () => begun(turn)));
       return turn !== null;
     };
     await end('work', agent);
@@ -92,7 +92,10 @@ export class TaskWork {
 
   async #iterate(conversation: string): Promise<void> {
     this.#watch.work.begin(this.#affordable([]));
-    const turn = await this.#have(conversation, this.#task.agent, 'work', () => this.#submit(conversation));
+    const { id, agent, progress } = this.#task;
+    const requestId = requestIdOf(id, progress, 'work');
+    const submit = () => this.#submit(conversation, requestId);
+    const turn = await this.#have(conversation, agent, 'work', requestId, submit);
     const turns = [turn];
     const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
     // An earlier runner may have begun the judge's turn, also when we did not come to it.
@@ -121,9 +124,8 @@ export class TaskWork {
     return conversation;
   }
 
-  #submit(conversation: string): Promise<Submitted> {
-    const { id, agent, permissions, progress, session, sessions } = this.#task;
-    const requestId = requestIdOf(id, progress, 'work');
+  #submit(conversation: string, requestId: string): Promise<Submitted> {
+    const { agent, permissions, progress, session, sessions } = this.#task;
     if (progress.retryOf !== null) return this.#engine.retry(progress.retryOf, { requestId });
     const options: SubmitOptions = {
       requestId,
@@ -136,11 +138,12 @@ export class TaskWork {
     return this.#engine.submit(conversation, taskPrompt(this.#task), options);
   }
 
-  #have(conversation: string, agent: string, purpose: TaskTurn['purpose'], submit: () => Promise<Submitted>) {
+  #have(conversation: string, agent: string, purpose: TurnPurpose, requestId: string, submit: TurnRequest['submit']) {
     const { store, clock } = this.#parts;
     const common = { engine: this.#engine, store, task: this.#task, stop: this.#stop, now: clock.now };
     const watch = this.#watch[purpose];
-    return haveTurn({ ...common, enough: (update) => watch.see(update), conversation, agent, purpose, submit });
+    const asked = { conversation, agent, purpose, requestId, submit };
+    return haveTurn({ ...common, ...asked, enough: (update) => watch.see(update) });
   }
 
   /**
@@ -160,14 +163,14 @@ export class TaskWork {
   #judge(conversation: string, turns: TaskTurn[]): Promise<GateResult | null> {
     const started = (process: ProcessIdentity) =>
       this.#commit({ progress: this.#task.progress, gate: process, events: [] });
-    const have = async (id: string, agent: string, submit: () => Promise<Submitted>) => {
+    const have = async (id: string, agent: string, requestId: string, submit: () => Promise<Submitted>) => {
       const unaffordable = decideBudget(this.#standing(turns));
       if (unaffordable !== null) {
         const reason = `${unaffordable.reason} Its last turn was not judged.`;
         throw new Unaffordable({ ...unaffordable, reason });
       }
       this.#watch.gate.begin(this.#affordable(turns));
-      const judged = await this.#have(id, agent, 'gate', submit);
+      const judged = await this.#have(id, agent, 'gate', requestId, submit);
       turns.push(judged);
       if (judged.outcome === 'cancelled' && this.#watch.gate.over) throw new Unaffordable(OVERSPENT);
       return judged;
@@ -261,10 +264,6 @@ const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
 const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
 
 /** Stands in for the submission of a turn that exists. */
-function asBegun(turn: Turn): () => Promise<Submitted> {
-  return async () => ({ turn: toPublicTurn(turn), seq: 0, duplicate: true });
-}
-
 function turnedEvents(turns: readonly TaskTurn[]): TaskEventDraft[] {
   return turns.map((turn) => ({ kind: 'task.turned', payload: turn }));
 }

@@ -36,14 +36,20 @@ const small = (n: number) => record(n, { prompt: said(`prompt ${n} ${'x'.repeat(
 const outputOf = (one: TurnRecord | undefined) => (one?.parts[0] as ToolPart | undefined)?.output;
 
 const anyTool = fc
-  .record({ size: fc.nat(3_000), given: fc.nat(3_000) })
-  .map(({ size, given }) => tool('t', 'o'.repeat(size), { input: { command: 'ls', text: 'i'.repeat(given) } }));
+  .record({ size: fc.nat(3_000), given: fc.nat(3_000), lines: fc.constantFrom('o', 'o\n', 'o\r') })
+  .map(({ size, given, lines }) =>
+    tool('t', lines.repeat(size), { input: { command: 'ls', text: lines.repeat(given) } }),
+  );
 const anyHistory = fc
   .tuple(history, fc.array(fc.tuple(fc.nat(9_000), fc.nat(3), fc.array(anyTool, { maxLength: 3 })), { maxLength: 8 }))
   .map(([records, more]) =>
     records.map((one, i): TurnRecord => {
       const [size, images, tools] = more[i] ?? [0, 0, []];
-      const prompt = [...one.prompt, ...said('é'.repeat(size)), ...Array.from({ length: images }, () => image())];
+      const prompt = [
+        ...one.prompt,
+        ...said((i % 2 ? 'é' : 'é\n').repeat(size)),
+        ...Array.from({ length: images }, () => image()),
+      ];
       return { ...one, prompt, parts: [...one.parts, ...tools] };
     }),
   );
@@ -108,7 +114,7 @@ describe('a turn that is too large', () => {
     expect(dropped).toBe(0);
     expect(omitted.shortened).toBe(1);
     const text = renderTurn(records[2] as TurnRecord);
-    expect(text).toMatch(/begin-3 x+\n\[… \d+ characters left out …\]\nx+ end-3/);
+    expect(text).toMatch(/begin-3 x+\n {2}\[… \d+ characters left out …\]\n {2}x+ end-3/);
     expect(text).toContain('Read.');
     expect(records.slice(0, 2)).toEqual([small(1), small(2)]);
   });
@@ -228,7 +234,7 @@ describe('what a prompt has beside text', () => {
     expect(omitted.leftOut).toEqual({ outputs: 0, images: 0, files: 2 });
     expect(records[0]?.prompt).toEqual([
       image(),
-      ...['[audio audio/wav]', '[file file:///b]', '[file file:///t]\ninside', '[link l: file:///l]'].map((text) => ({
+      ...['[audio audio/wav]', '[file file:///b]', '[file file:///t]\n  inside', '[link l: file:///l]'].map((text) => ({
         type: 'text',
         text,
       })),

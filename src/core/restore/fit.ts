@@ -1,10 +1,11 @@
 import { type ContentBlock, type ImageBlock, isObject, promptText } from '../turn/content.ts';
+import { quoted, quotedBytes, restOfLine } from '../turn/quoted.ts';
 import { DIFF_BEGINS, type RecordPart, replyText, type ToolPart, type TurnRecord } from '../turn/record.ts';
 import { byteLength, isShortened, leftOutMark, SHORTEST, shorten } from '../turn/shorten.ts';
 import { addLeftOut, type LeftOut, NOTHING_OMITTED, type Omissions } from './receipt.ts';
 import type { RestoreSettings } from './restore-settings.ts';
 import type { AgentTraits } from './traits.ts';
-import { FRAME_BYTES, inputText, renderTurn } from './transcript.ts';
+import { FRAME_BYTES, inputText, renderTurn, toolHeading } from './transcript.ts';
 
 /*
  * Fits the history into a budget, newest turn first:
@@ -165,9 +166,15 @@ function withTextOnly(record: TurnRecord): TurnRecord {
     .map((part) => (isTool(part) && part.output?.startsWith(DIFF_BEGINS) ? { ...part, input: null } : part));
   const prompt = record.prompt.map((block): ContentBlock => {
     if (block.type === 'image') return record.outcome === 'failed' ? named(block) : block;
-    return block.type === 'text' ? block : { type: 'text', text: promptText([block]) };
+    return block.type === 'text' ? block : { type: 'text', text: asText(block) };
   });
   return { ...record, prompt, parts };
+}
+
+/** A file is indented, so that its text does not pass for the person's words after it. */
+function asText(block: Exclude<ContentBlock, ImageBlock>): string {
+  if (block.type !== 'resource' || !('text' in block.resource)) return restOfLine(promptText([block]));
+  return `${restOfLine(`[file ${block.resource.uri}]`)}\n${quoted(block.resource.text)}`;
 }
 
 const LONGEST_REFUSED = 1_000;
@@ -216,9 +223,19 @@ function shortenTurn(record: TurnRecord, room: number): TurnRecord | null {
   const left = Math.floor(room) - bytesOf(withoutDetails(only('', reply === '' ? '' : '.')));
   if (left < 2 * SHORTEST) return null;
   const half = Math.floor(left / 2);
-  const [a, b] = [byteLength(prompt), byteLength(reply)];
+  const [a, b] = [quotedBytes(prompt), quotedBytes(reply)];
   const forPrompt = b <= half ? left - b : Math.min(a, half);
-  return only(shorten(prompt, forPrompt), shorten(reply, left - Math.min(a, forPrompt)));
+  return only(shortenQuoted(prompt, forPrompt), shortenQuoted(reply, left - Math.min(a, forPrompt)));
+}
+
+/** The same as `shorten`, for a text that is indented where it is told. */
+function shortenQuoted(text: string, bytes: number, told = quotedBytes): string {
+  for (let room = bytes; ; ) {
+    const short = shorten(text, room);
+    const over = told(short) - bytes;
+    if (over <= 0 || room < 0) return short;
+    room -= over;
+  }
 }
 
 /** As many of the first and the last tools as have room. */
@@ -229,14 +246,14 @@ function firstAndLast(tools: readonly ToolPart[], room: number): ToolPart[] {
     // The last, the first, the last but one, the second, …
     const at = i % 2 === 0 ? tools.length - 1 - i / 2 : (i - 1) / 2;
     const tool = tools[at] as ToolPart;
-    left -= byteLength(`${tool.name} ${tool.target ?? ''}`) + LINE_BYTES;
+    left -= byteLength(toolHeading(tool)) + LINE_BYTES;
     if (left < 0) break;
     kept.push(tool);
   }
   return tools.filter((tool) => kept.includes(tool));
 }
 
-/** About what a tool takes beside its name and its target. */
+/** About what the lines of a tool take beside its name, its target, and what it was given and printed. */
 const LINE_BYTES = 100;
 
 // ── details ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -248,7 +265,7 @@ function detailsBytes({ prompt, parts }: TurnRecord, takesImages: boolean): numb
 
 /** Of its input and its output, with the lines that name them. */
 function toolBytes(tool: ToolPart): number {
-  return hasDetails(tool) ? byteLength(inputText(tool)) + byteLength(tool.output ?? '') + 2 * LINE_BYTES : 0;
+  return hasDetails(tool) ? quotedBytes(inputText(tool)) + quotedBytes(tool.output ?? '') + 2 * LINE_BYTES : 0;
 }
 
 function isShowable(block: ContentBlock): block is ImageBlock {
@@ -319,24 +336,27 @@ class DetailsRoom {
 
 /** What a tool printed counts more than what it was given, which its line names. */
 function cutDetails(tool: ToolPart, room: number): Pick<ToolPart, 'input' | 'output'> {
-  const output = tool.output === null ? null : shorten(tool.output, Math.max(SHORTEST, Math.ceil((room * 2) / 3)));
-  const left = room - byteLength(output ?? '');
+  const most = Math.max(SHORTEST, Math.ceil((room * 2) / 3));
+  const output = tool.output === null ? null : shortenQuoted(tool.output, most);
+  const left = room - quotedBytes(output ?? '');
   const input = inputText(tool);
-  if (byteLength(input) <= left) return { input: tool.input, output };
-  return { input: left < SHORTEST ? null : cutInput(tool.input, input, left), output };
+  if (quotedBytes(input) <= left) return { input: tool.input, output };
+  return { input: left < SHORTEST ? null : cutInput(tool, input, left), output };
 }
 
 /** The longest of its texts is cut; if that is not enough, all of it. */
-function cutInput(input: unknown, text: string, room: number): unknown {
-  if (isObject(input)) {
-    const longest = Object.entries(input)
+function cutInput(tool: ToolPart, text: string, room: number): unknown {
+  // A field of several lines is indented once more.
+  const told = (value: string) => quotedBytes(quoted(value)) + 1;
+  if (isObject(tool.input)) {
+    const longest = Object.entries(tool.input)
       .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
       .toSorted(([, a], [, b]) => b.length - a.length)[0];
     if (longest !== undefined) {
       const [name, value] = longest;
-      const others = byteLength(text) - byteLength(value);
-      if (room - others >= SHORTEST) return { ...input, [name]: shorten(value, room - others) };
+      const left = room - quotedBytes(inputText({ ...tool, input: { ...tool.input, [name]: '' } }));
+      if (left >= SHORTEST) return { ...tool.input, [name]: shortenQuoted(value, left, told) };
     }
   }
-  return { input: shorten(text, room) };
+  return { input: shortenQuoted(text, room, told) };
 }

@@ -1,3 +1,4 @@
+import { isOneLine, quoted } from '../turn/quoted.ts';
 import type { Feedback, Gate, Task } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
@@ -31,19 +32,21 @@ function personSays({ person }: Feedback): string[] {
 
 function gateSays({ gate }: Feedback, boundary: string): string[] {
   if (gate === null) return [];
-  const said = `The check after your last turn ${gate.verdict === 'fail' ? 'failed' : 'could not tell'}: ${gate.summary}`;
+  // An agent that judges read what others wrote, and gives a reason of any length.
+  const summary = isOneLine(gate.summary) ? ` ${gate.summary}` : `\n${quoted(gate.summary)}`;
+  const said = `The check after your last turn ${gate.verdict === 'fail' ? 'failed' : 'could not tell'}:${summary}`;
   return gate.output === '' ? [said] : [said, outputBlock(gate, boundary)];
 }
 
 /** What a program wrote is data, and must not pass for our own words. */
 function outputBlock({ output, cut }: GateResult, boundary: string): string {
   const left = cut > 0 ? `[${cut} characters before this are left out]\n` : '';
-  return enclosed(`${left}${output}`, boundary);
+  return `${left}${enclosed(output, boundary)}`;
 }
 
-/** What is inside cannot end the block. */
+/** What is inside is indented, so that nothing in it can look like the end of the block. */
 function enclosed(text: string, boundary: string): string {
-  return `<${boundary}>\n${text.replaceAll(`</${boundary}>`, `‹/${boundary}›`)}\n</${boundary}>`;
+  return `<${boundary}>\n${quoted(text)}\n</${boundary}>`;
 }
 
 function continueWith({ gate, person }: Feedback, goal: string, left: number): string {

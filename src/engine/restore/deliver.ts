@@ -26,7 +26,7 @@ export async function deliverBlock(
     return { failure: nothingFits(dropped) };
   }
   const { turns, images } = renderTurns(records);
-  const nonce = randomBytes(12).toString('hex');
+  const nonce = nonceFor(turns);
   const text = renderBlock(turns, { nonce, dropped, images: images.length, unsettled });
   const hash = createHash('sha256').update(text).digest('hex');
   return {
@@ -41,6 +41,14 @@ export async function deliverBlock(
     images: images.length,
     unsettled,
   };
+}
+
+/** A number that nobody can guess, and that is in none of the turns. */
+function nonceFor(turns: readonly string[]): string {
+  for (;;) {
+    const nonce = randomBytes(12).toString('hex');
+    if (!turns.some((turn) => turn.includes(nonce))) return nonce;
+  }
 }
 
 /** Only a budget that is smaller than a shortened turn leaves nothing. */

@@ -21,7 +21,7 @@ interface AgentGateRequest {
   readonly turn: string;
   readonly monotonic: () => number;
   /** Runs a turn of the judge and keeps it for the record. */
-  have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
 /** Asks an agent for a verdict in a conversation of its own, so that it judges the work and not the talk about it. */
@@ -40,7 +40,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
   for (let malformed = 0, interrupted = 0; ; asked += 1) {
     const requestId = requestIdOf(task.id, task.progress, 'gate', asked);
     const options = { requestId, agent: gate.agent, permissions: 'deny' } as const;
-    const turn = await request.have(id, gate.agent, () => engine.submit(id, prompt, options));
+    const turn = await request.have(id, gate.agent, requestId, () => engine.submit(id, prompt, options));
     if (turn.outcome === 'interrupted' && interrupted < task.retryInterrupted) {
       interrupted += 1;
       continue;

@@ -18,7 +18,7 @@ interface Judging {
   /** Called with the process of a command, before the command runs. */
   started(process: ProcessIdentity): Promise<void>;
   /** Runs a turn of the judge. */
-  have(conversation: string, agent: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
 /** Runs the gate of a task, a command or a judge, where the agent works. Null: the task has no gate. */

@@ -106,7 +106,7 @@ test('what tools printed goes along to another agent, and what is left out is co
   await run(engine, 'chat', 'print 300');
   await run(engine, 'chat', 'Go on.', { agent: 'b' });
   const { reply } = await run(engine, 'chat', 'Repeat the first prompt', { agent: 'b' });
-  expect(reply).toContain(`output of this tool:\n${'o'.repeat(300)}\n`);
+  expect(reply).toContain(`output of this tool:\n  ${'o'.repeat(300)}\n`);
   await run(engine, 'chat', 'print 90000', { agent: 'a' });
   const { receipt } = await run(engine, 'chat', 'Go on.', { agent: 'b' });
   expect(receipt).toMatchObject({ dropped: 0, shortened: 0, leftOut: { outputs: 1 } });
@@ -177,7 +177,7 @@ test('images go along as images, after the record that names them', async () => 
   expect(turn.n).toBe(1);
   expect(receipt).toMatchObject({ carried: 2, dropped: 0, leftOut: NOTHING });
   const [record, image, prompt] = sent.at(-1)?.content ?? [];
-  expect(record).toMatchObject({ text: expect.stringContaining('Look:\n[image 1: image/png]') });
+  expect(record).toMatchObject({ text: expect.stringContaining('  Look:\n[turn 1] image 1: image/png\n') });
   expect(image).toEqual(IMAGE);
   expect(prompt).toEqual({ type: 'text', text: 'And you?' });
 });

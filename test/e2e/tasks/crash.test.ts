@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { Task, Throughline } from '../../../src/index.ts';
 import { expectSound, until } from '../support/conversations.ts';
@@ -37,6 +38,20 @@ test('without such a rule a person is asked, and nothing is done twice', async (
   await tl.tasks.resume();
   expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'asking', progress: { turns: 1 } });
   expect(lines(home, 'effects')).toBe(2);
+});
+
+test('a turn that an older version has begun with other words is the turn of the task', async () => {
+  await using home = new Home();
+  const first = await home.open();
+  const { tasks } = await first.tasks.add({ goal: `/await ${home.path}/go`, gate: 'true' });
+  const { id } = only(tasks);
+  await closedInTheMiddle(home, first);
+  const database = new DatabaseSync(home.file);
+  database.prepare("UPDATE turns SET request_hash = x'00' WHERE request_id = ?").run(`task/${id}/1.1`);
+  database.close();
+  const second = await home.open();
+  await second.tasks.resume();
+  expect(only(await second.tasks.waitFor([id]))).toMatchObject({ state: 'done', progress: { turns: 1 } });
 });
 
 test('a task whose runner is dead is cancelled by whoever asks, and its turn with it', async () => {

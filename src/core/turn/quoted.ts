@@ -1,0 +1,47 @@
+import { byteLength } from './shorten.ts';
+
+/*
+ * What others wrote, inside of a text of ours that has headings and marks at the beginning of its lines. Every line of it is
+ * indented, so that nothing in it can look like one of ours. Every character counts that a reader may take for the end of a line.
+ */
+
+/** The ends of a line, as Unicode and Python have them. */
+const BREAKS = '\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029';
+const LINE_BEGINS = new RegExp(`(^|\\r\\n|[${BREAKS}])(?=[^${BREAKS}])`, 'g');
+const LINE_BREAKS = new RegExp(`[${BREAKS}]`);
+const INDENT = '  ';
+
+/** The text with every line indented. Empty lines stay empty. */
+export function quoted(text: string): string {
+  return text.replace(LINE_BEGINS, `$1${INDENT}`);
+}
+
+/** UTF-8 length of the text when it is quoted. */
+export function quotedBytes(text: string): number {
+  return byteLength(text) + (text.match(LINE_BEGINS)?.length ?? 0) * INDENT.length;
+}
+
+export function isOneLine(text: string): boolean {
+  return !LINE_BREAKS.test(text);
+}
+
+/** A name within a line of ours: as it is if it is one word, otherwise as a text of JSON. */
+export function word(name: string): string {
+  return WORD.test(name) ? name : inQuotes(name);
+}
+
+/** A text within a line of ours, at its end: as it is if it is one line of visible characters, otherwise as a text of JSON. */
+export function restOfLine(text: string): string {
+  return VISIBLE.test(text) ? text : inQuotes(text);
+}
+
+const WORD = /^[\p{L}\p{N}_./@+-]+$/u;
+const VISIBLE = /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u;
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** JSON leaves some characters as they are that end a line or are not visible. */
+function inQuotes(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replace(INVISIBLE, (char) =>
+    [...Array(char.length).keys()].map((i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
+  );
+}
