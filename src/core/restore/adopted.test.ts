@@ -76,8 +76,8 @@ test('of a history that is too long the newest turns are kept, and it says so', 
 });
 
 test.each([
-  ['nothing that a prompt can hold', [{ type: 'thing' }], [{ type: 'text', text: '[a prompt without text]' }]],
-  ['a block of another kind', [{ type: 'thing' }, ...text('a')], text('a')],
+  ['nothing that a prompt can hold', [{ type: 'text', text: '' }], [{ type: 'text', text: '[a prompt without text]' }]],
+  ['a block of another kind', [{ type: 'thing' }, ...text('a')], [...text('[thing]'), ...text('a')]],
   ['half of a character', text('a\ud800'), text('a\ufffd')],
 ])('a prompt with %s is kept as far as it can be', (_, blocks, expected) => {
   const history = new HistoryBuilder();

@@ -1,5 +1,5 @@
 import { wellFormed } from '../input/well-formed.ts';
-import { type ContentBlock, type Prompt, parsePrompt } from '../turn/content.ts';
+import { type ContentBlock, isObject, type Prompt, parsePrompt } from '../turn/content.ts';
 import { PartsBuilder, type TurnRecord } from '../turn/record.ts';
 import type { Update } from '../turn/update.ts';
 
@@ -122,13 +122,15 @@ const INTERRUPTED = {
   failure: { code: 'interrupted', message: 'It was not finished in the session that it comes from.' },
 } as const;
 
-/** A prompt as every interface takes it. Agents keep blocks that no prompt of ours can have. */
+/** A prompt as every interface takes it. Agents keep blocks that no prompt of ours can have: their kind is noted. */
 function validPrompt(blocks: readonly unknown[]): Prompt {
   const valid = wellFormed(blocks).flatMap((block): ContentBlock[] => {
     try {
       return [...parsePrompt([block])];
     } catch {
-      return [];
+      return isObject(block) && typeof block.type === 'string' && block.type !== 'text'
+        ? [{ type: 'text', text: `[${block.type}]` }]
+        : [];
     }
   });
   return valid.length > 0 ? valid : [{ type: 'text', text: '[a prompt without text]' }];

@@ -54,6 +54,7 @@ test('every prompt is a turn with its answer, its tools and its times', async ()
     user('p2', 'a1', [
       text('Look'),
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+      { type: 'image', source: { type: 'url', url: 'http://127.0.0.1/a.png' } },
     ]),
     answer('b1', 'p2', call('t1')),
     result('r1', 'b1', 't1'),
@@ -64,7 +65,7 @@ test('every prompt is a turn with its answer, its tools and its times', async ()
   expect((await read())?.turns).toEqual([
     { prompt: [text('Hello')], reply: 'Hi.', tools: [], outcome: 'completed' },
     {
-      prompt: [text('Look'), { type: 'image', data: 'AAAA', mimeType: 'image/png' }],
+      prompt: [text('Look'), { type: 'image', data: 'AAAA', mimeType: 'image/png' }, text('[image]')],
       reply: 'Seen.',
       tools: ['t1 completed out t1'],
       outcome: 'completed',
