@@ -23,6 +23,7 @@ import {
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findErased } from './conversations/erase.ts';
 import type { Row } from './conversations/rows.ts';
+import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
 import type { Database } from './file/database.ts';
@@ -89,6 +90,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 /** The store on an open database; its queue too, for tests that count commits. */
 export function storeOn(db: Database, options: AccessOptions): { store: Store; queue: WriteQueue } {
   const access = new Access(db, options);
+  // If it fails, or the store is closed before its end, the next one that opens it goes on.
+  endUnfinished(access).catch(() => {});
   const store: Store = {
     ...conversations(access),
     ...turns(access),
@@ -121,9 +124,9 @@ function conversations(access: Access): ConversationStore {
     listConversations: access.reading(listConversations),
     setTitle: access.writing(setTitle),
     setLimitPerDay: access.writing(setLimitPerDay),
-    fork: access.writing(fork),
-    importConversation: access.writing(importConversation),
-    eraseConversation: access.writing(eraseConversation),
+    fork: (...args) => fork(access, ...args),
+    importConversation: (...args) => importConversation(access, ...args),
+    eraseConversation: (...args) => eraseConversation(access, ...args),
     findErased: access.reading(findErased),
   };
 }

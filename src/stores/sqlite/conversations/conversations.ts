@@ -1,4 +1,4 @@
-import { type Conversation, type Parent, type TitleSource, titleWins } from '../../../core/conversation.ts';
+import { type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
@@ -18,8 +18,8 @@ const NEXT_PAGE = `
   ${CONVERSATION} WHERE c.owner = ? AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
 const INSERT = `
   INSERT INTO conversations
-    (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, limits, parent, created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, limits, created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
@@ -84,16 +84,11 @@ export function insertConversation(
   owner: string,
   spec: NewConversation,
   named: { title: string; source: TitleSource } | null,
-  parent: Parent | null = null,
 ): Ledger {
   const { db, now } = tx;
   if (db.one(BY_ID, spec.id) !== undefined)
     throw new ThroughlineError('conflict', 'A conversation with this id exists already.');
-  if (spec.key !== null && findByKey(db, owner, spec.key) !== null) {
-    throw new ThroughlineError('conflict', `A conversation "${spec.key}" exists already.`, {
-      hint: 'Use another key.',
-    });
-  }
+  checkKeyIsFree(db, owner, spec.key);
   const { no } = db.run(
     INSERT,
     owner,
@@ -108,13 +103,18 @@ export function insertConversation(
     spec.place,
     JSON.stringify(spec.restore),
     limitsJson(spec.limitPerDay ?? null),
-    parent === null ? null : JSON.stringify(parent),
     now,
     now,
   );
   db.run(INSERT_LEASE, no, owner, spec.driver, spec.place, NO_CHAIN);
   db.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
   return Ledger.byNo(tx, no);
+}
+
+/** Throws `conflict`. */
+export function checkKeyIsFree(db: Database, owner: string, key: string | null): void {
+  if (key === null || findByKey(db, owner, key) === null) return;
+  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
 }
 
 export function setTitle(tx: Tx, owner: string, id: string, title: string, source: TitleSource): Conversation {

@@ -1,18 +1,25 @@
-import { createHash, randomUUIDv7 } from 'node:crypto';
-import type { Conversation } from '../../../core/conversation.ts';
+import { createHash, type Hash, randomUUIDv7 } from 'node:crypto';
+import type { Conversation, TitleSource } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
+import type { Access } from '../file/access.ts';
+import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { pageOf } from '../reading/page.ts';
 import { addRecord } from '../turns/end.ts';
 import { countSession, countTurns, type EndedTurn } from '../turns/totals.ts';
 import { type Json, linkContents, storeValue } from './content.ts';
-import { conversationRow, insertConversation } from './conversations.ts';
-import type { Ledger } from './ledger.ts';
+import { checkKeyIsFree, conversationNo, conversationRow, insertConversation } from './conversations.ts';
+import { Ledger } from './ledger.ts';
 import { conversationOf, RECORD, type RecordRow, recordOf } from './rows.ts';
+import { giveUp, markFinished, markGrowing, markUnfinished } from './unfinished.ts';
 
-const COPIED = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n`;
+const COPIED = `${RECORD} WHERE r.conv = ? AND r.n > ? AND r.n <= ? ORDER BY r.n`;
+const HIDE = "UPDATE conversations SET owner = '', key = NULL WHERE no = ?";
+const REVEAL = 'UPDATE conversations SET owner = ?, key = ?, updated_at = ? WHERE no = ?';
+const SET_PARENT = 'UPDATE conversations SET parent = ? WHERE no = ?';
 const INSERT_TURN = `
   INSERT INTO turns (owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, session_id,
     was_sent, cancel_requested, failure, usage, created_at, started_at, ended_at, imported, recovered)
@@ -24,66 +31,175 @@ const INSERT_SESSION = `
     used_at, used_seq)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'closed', 0, ?, ?, ?, 0)`;
 
+/** A page is stored in a few milliseconds, unless a single turn is larger. */
+const PAGE = { limit: 100, bytes: 262_144 } as const;
+
+interface Copied {
+  readonly spec: NewConversation;
+  readonly named: { readonly title: string; readonly source: TitleSource } | null;
+  /** Each adds a page. At least one. Not repeated after it was stored. */
+  readonly pages: AsyncIterable<(ledger: Ledger) => void>;
+  readonly finish: (ledger: Ledger) => void;
+}
+
+/** Makes a conversation of turns that ended elsewhere, page by page: a short one in one transaction. Nobody sees it before its end. */
+async function copyInPages(access: Access, owner: string, { spec, named, pages, finish }: Copied) {
+  let conv: number | null = null;
+  const store = (add: (ledger: Ledger) => void, isLast: boolean) =>
+    access.write((tx) => {
+      const ledger = conv === null ? insertConversation(tx, owner, spec, named) : resumed(tx, conv);
+      const no = ledger.row.conv;
+      add(ledger);
+      if (isLast) finish(ledger);
+      ledger.save();
+      if (isLast && conv !== null) reveal(tx, no, owner, spec);
+      else if (!isLast && conv === null) hide(tx, no);
+      return { no, made: isLast ? conversationOf(conversationRow(tx.db, owner, spec.id)) : null };
+    });
+  try {
+    for await (const { value, isLast } of withLast(pages)) {
+      const { no, made } = await store(value, isLast);
+      if (made !== null) return made;
+      conv = no;
+    }
+    throw new Error('There was no page.');
+  } catch (error) {
+    // If that fails, too, it is done when the store is opened next.
+    if (conv !== null) await giveUp(access, conv).catch(() => {});
+    throw error;
+  }
+}
+
+function hide(tx: Tx, conv: number): void {
+  tx.db.run(HIDE, conv);
+  markUnfinished(tx, conv, 'copy');
+}
+
+function resumed(tx: Tx, conv: number): Ledger {
+  markGrowing(tx, conv);
+  return Ledger.byNo(tx, conv);
+}
+
+function reveal(tx: Tx, conv: number, owner: string, { key }: NewConversation): void {
+  checkKeyIsFree(tx.db, owner, key);
+  tx.db.run(REVEAL, owner, key, tx.now, conv);
+  markFinished(tx, conv);
+}
+
+async function* withLast<T>(values: AsyncIterable<T>): AsyncGenerator<{ value: T; isLast: boolean }> {
+  let before: { value: T } | null = null;
+  for await (const value of values) {
+    if (before !== null) yield { ...before, isLast: false };
+    before = { value };
+  }
+  if (before !== null) yield { ...before, isLast: true };
+}
+
 /** Copies rows; long content is shared. The parent's hash is over the JSON of the records, one a line. */
-export function fork(tx: Tx, owner: string, source: string, n: number, spec: NewConversation): Conversation {
-  const parent = conversationRow(tx.db, owner, source);
+export async function fork(
+  access: Access,
+  owner: string,
+  source: string,
+  n: number,
+  spec: NewConversation,
+): Promise<Conversation> {
+  const parent = await access.read((db) => conversationRow(db, owner, source));
   if (!Number.isSafeInteger(n) || n < 0 || n > parent.head) {
     throw new ThroughlineError('invalid', `There is no turn ${n} in the history; its last turn is ${parent.head}.`);
   }
-  const rows = tx.db.all<RecordRow>(COPIED, parent.no, n);
-  const copied = rows.map((row) => ({ ...row, record: recordOf(tx.db, row) }));
   const hash = createHash('sha256');
-  for (const { record } of copied) hash.update(`${JSON.stringify(record)}\n`);
-  const origin = { conversation: source, n, hash: hash.digest('hex') };
-  const named = {
-    title: spec.title ?? parent.title,
-    source: spec.title === null ? parent.titleSource : 'caller',
-  } as const;
-
-  const ledger = insertConversation(tx, owner, spec, named, origin);
-  for (const { turn, record, prompt, prompt_refs, body, body_refs } of copied) {
-    const no = addEnded(ledger, record, { json: prompt, refs: prompt_refs }, { json: body, refs: body_refs });
-    if (prompt_refs + body_refs > 0) tx.db.run(COPY_LINKS, no, turn);
-  }
-  // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
-  countTurns(
-    ledger,
-    copied.map(({ record }) => endedTurn(record, null)),
-  );
-  ledger.append('conversation.forked', null, origin);
-  ledger.row.next_n = n + 1;
-  ledger.save();
-  return conversationOf(conversationRow(tx.db, owner, spec.id));
+  return copyInPages(access, owner, {
+    spec,
+    named: {
+      title: spec.title ?? parent.title,
+      source: spec.title === null ? parent.titleSource : 'caller',
+    },
+    pages: forkedPages(access, owner, source, n, hash),
+    finish(ledger) {
+      const origin = { conversation: source, n, hash: hash.copy().digest('hex') };
+      ledger.tx.db.run(SET_PARENT, JSON.stringify(origin), ledger.row.conv);
+      ledger.append('conversation.forked', null, origin);
+      ledger.row.next_n = n + 1;
+    },
+  });
 }
 
-export function importConversation(
-  tx: Tx,
+/** Adds each record to the hash. The source may be erased meanwhile: then `not_found`. */
+async function* forkedPages(access: Access, owner: string, source: string, n: number, hash: Hash) {
+  for (let last: number | null = 0; last !== null; ) {
+    const after: number = last;
+    const { page, next } = await access.read((db) => forkedPage(db, conversationNo(db, owner, source), after, n));
+    for (const { record } of page) hash.update(`${JSON.stringify(record)}\n`);
+    last = next;
+    yield (ledger: Ledger) => {
+      conversationNo(ledger.tx.db, owner, source);
+      for (const { turn, record, prompt, prompt_refs, body, body_refs } of page) {
+        const no = addEnded(ledger, record, { json: prompt, refs: prompt_refs }, { json: body, refs: body_refs });
+        if (prompt_refs + body_refs > 0) ledger.tx.db.run(COPY_LINKS, no, turn);
+      }
+      // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
+      countTurns(
+        ledger,
+        page.map(({ record }) => endedTurn(record, null)),
+      );
+    };
+  }
+}
+
+/** `next`: where the next page begins; null: this is the last. */
+function forkedPage(db: Database, conv: number, after: number, n: number) {
+  const rows = db.each<RecordRow>(COPIED, conv, after, n);
+  const page = pageOf(rows, (row) => ({ ...row, record: recordOf(db, row) }), PAGE);
+  const last = page.at(-1)?.n ?? n;
+  return { page, next: db.one(COPIED, conv, last, n) === undefined ? null : last };
+}
+
+export async function importConversation(
+  access: Access,
   owner: string,
   spec: NewConversation,
-  history: ImportedHistory,
-): Conversation {
-  const { records } = history;
+  { records, sessions }: ImportedHistory,
+): Promise<Conversation> {
   const misplaced = records.find((record, index) => record.n <= (records[index - 1]?.n ?? 0));
   if (misplaced !== undefined)
     throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
-  const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
-  const ledger = insertConversation(tx, owner, spec, named);
-  for (const record of records) addImported(ledger, record);
-  importSessions(ledger, history.sessions);
-  countTurns(
-    ledger,
-    records.map((record) => endedTurn(record, record.sessionId)),
-  );
-  ledger.append('conversation.imported', null, { turns: records.length });
-  ledger.row.next_n = ledger.row.head + 1;
-  ledger.save();
-  return conversationOf(conversationRow(tx.db, owner, spec.id));
+  return copyInPages(access, owner, {
+    spec,
+    named: spec.title === null ? null : { title: spec.title, source: 'caller' },
+    pages: importedPages(records, sessions),
+    finish(ledger) {
+      ledger.append('conversation.imported', null, { turns: records.length });
+      ledger.row.next_n = ledger.row.head + 1;
+    },
+  });
 }
 
-/** The ids come from the export; `parent` is the id of another session in it. */
-function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): void {
-  const { tx, row } = ledger;
+/** At least one page. */
+async function* importedPages(records: ImportedHistory['records'], sessions: ImportedHistory['sessions']) {
   const refs = new Map<string, string>();
+  let from = 0;
+  do {
+    const page = pageOf(records.slice(from, from + PAGE.limit), (record) => record, PAGE);
+    from += page.length;
+    const first = from < records.length ? [] : sessions.slice(0, PAGE.limit);
+    yield (ledger: Ledger) => {
+      for (const record of page) addImported(ledger, record);
+      countTurns(
+        ledger,
+        page.map((record) => endedTurn(record, record.sessionId)),
+      );
+      importSessions(ledger, first, refs);
+    };
+  } while (from < records.length);
+  for (let at: number = PAGE.limit; at < sessions.length; at += PAGE.limit) {
+    const page = sessions.slice(at, at + PAGE.limit);
+    yield (ledger: Ledger) => importSessions(ledger, page, refs);
+  }
+}
+
+/** The ids come from the export; `parent` is the id of another session in it. `refs`: of those that are there, by id. */
+function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions'], refs: Map<string, string>): void {
+  const { tx, row } = ledger;
   for (const { id, agent, origin, parent, watermark } of sessions) {
     const ref = randomUUIDv7();
     const parentRef = parent === null ? null : (refs.get(parent) ?? null);

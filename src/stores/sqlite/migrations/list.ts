@@ -14,6 +14,7 @@ import { sql as recovered } from './0013-recovered.ts';
 import { sql as takers } from './0014-takers.ts';
 import { sql as erasedSandboxes } from './0015-erased-sandboxes.ts';
 import { sql as fairClaims } from './0016-fair-claims.ts';
+import { sql as sessionParents } from './0017-session-parents.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly string[] = [
   takers,
   erasedSandboxes,
   fairClaims,
+  sessionParents,
 ];

@@ -33,8 +33,8 @@ import { type Bounds, pageOf } from './page.ts';
 const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
 const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq`;
-const TURN_BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
-const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const TURN_BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
+const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
 const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
 const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC ${LIMIT}`;
 const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIMIT}`;
@@ -48,9 +48,9 @@ const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.ag
 const SESSION_HOME = `
   SELECT conv FROM sessions WHERE id = ? AND storage = ?
   ORDER BY state IN ('live', 'dormant', 'unsettled') DESC, no DESC LIMIT 1`;
-const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? ORDER BY s.used_at DESC, s.no DESC`;
-const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
-const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.no > ? ORDER BY p.no`;
+const SESSIONS_BY_ID = `${SESSION} WHERE s.owner = ? AND s.id = ? AND c.owner = s.owner ORDER BY s.used_at DESC, s.no DESC`;
+const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND c.owner = ?`;
+const PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND c.owner = p.owner AND p.no > ? ORDER BY p.no`;
 const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;

@@ -9,7 +9,7 @@ import { pageOf } from './page.ts';
 const SEARCH = `
   SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
   FROM words w JOIN turns t ON t.no = w.rowid JOIN records r ON r.turn = t.no JOIN conversations c ON c.no = t.conv
-  WHERE words MATCH ? AND t.owner = ? ORDER BY w.rank ${LIMIT}`;
+  WHERE words MATCH ? AND c.owner = ? ORDER BY w.rank ${LIMIT}`;
 
 type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
 

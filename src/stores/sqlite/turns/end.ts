@@ -22,7 +22,7 @@ const INSERT_RECORD =
   'INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
-const BY_ID = `${TURN} WHERE t.id = ? AND t.owner = ?`;
+const BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
 const CANCEL = "UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ? WHERE no = ?";
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 

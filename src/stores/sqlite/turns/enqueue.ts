@@ -12,7 +12,7 @@ import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { adopt } from './adopt.ts';
 
-const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ?`;
+const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
 const BY_NO = `${TURN} WHERE t.no = ?`;
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';

@@ -5,7 +5,7 @@ import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
 import { PERMISSION, type PermissionRow, permissionOf } from '../conversations/rows.ts';
 import type { Tx } from '../file/write-queue.ts';
 
-const BY_ID = `${PERMISSION} WHERE p.id = ? AND p.owner = ?`;
+const BY_ID = `${PERMISSION} WHERE p.id = ? AND c.owner = ?`;
 const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = ? AND state = 'open' ORDER BY no`;
 const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)

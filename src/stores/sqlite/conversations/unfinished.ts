@@ -1,0 +1,179 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Access } from '../file/access.ts';
+import type { Database } from '../file/database.ts';
+import type { Tx } from '../file/write-queue.ts';
+import { payloadDigest } from './chain.ts';
+
+/*
+ * A long conversation is copied and erased in steps, each in a transaction of its own, so that others write in between and the event
+ * loop is not held. Meanwhile the conversation is nobody's: the row of a conversation says whose it is, and whatever is found by
+ * another way (a turn by its id, a word) counts only if that row has the same owner.
+ *
+ *   copy:   hidden ──pages──▶ the last page: revealed        erase:   hidden ──steps──▶ done
+ *              └─ crash: erased later                                     └─ crash: continued later
+ *
+ * A fact in the database names what is unfinished. The next process that opens it ends that.
+ */
+type Kind = 'copy' | 'erase';
+
+/** A copy that has not grown for so long is given up: its process is gone. */
+const ABANDONED_MS = 600_000;
+
+const MARK = `
+  INSERT INTO facts (owner, name, value) VALUES ('', 'unfinished:' || ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`;
+const MARKED = "SELECT value FROM facts WHERE owner = '' AND name = 'unfinished:' || ?";
+const UNMARK = "DELETE FROM facts WHERE owner = '' AND name = 'unfinished:' || ?";
+const ALL_MARKED = `
+  SELECT CAST(substr(name, 12) AS INTEGER) AS conv, value FROM facts
+  WHERE owner = '' AND name >= 'unfinished:' AND name < 'unfinished;'`;
+
+export function markUnfinished({ db, now }: Tx, conv: number, kind: Kind): void {
+  db.run(MARK, conv, JSON.stringify({ kind, at: now }));
+}
+
+export function markFinished({ db }: Tx, conv: number): void {
+  db.run(UNMARK, conv);
+}
+
+/** Marks again that the copy goes on. Throws when it was given up: this process slept for long. */
+export function markGrowing(tx: Tx, conv: number): void {
+  if (tx.db.one(MARKED, conv) === undefined) {
+    throw new ThroughlineError('interrupted', 'The copy took too long and was given up.', { hint: 'Try again.' });
+  }
+  markUnfinished(tx, conv, 'copy');
+}
+
+/** Ends what a crash has left. Another process may do the same at the same time. */
+export async function endUnfinished(access: Access): Promise<void> {
+  const marked = await access.read((db) => db.all<{ conv: number; value: string }>(ALL_MARKED));
+  for (const { conv, value } of marked) {
+    const { kind, at } = JSON.parse(value) as { kind: Kind; at: number };
+    if (kind === 'erase') await forget(access, conv);
+    else if (access.clock.now() - at > ABANDONED_MS) await giveUp(access, conv);
+  }
+}
+
+/** Erases a copy that was not finished, with all its rows. */
+export async function giveUp(access: Access, conv: number): Promise<void> {
+  await inSteps(access, [...STEPS, REMOVE_TURNS], conv);
+  await access.write((tx) => {
+    for (const statement of REMOVE) tx.db.run(statement, conv);
+    markFinished(tx, conv);
+  });
+}
+
+/** Deletes what was said in a conversation that is hidden already. Numbers, kinds, times and digests stay. */
+export async function forget(access: Access, conv: number): Promise<void> {
+  await inSteps(access, STEPS, conv);
+  await access.write((tx) => markFinished(tx, conv));
+}
+
+/** Does a part of the work after a place, and returns the place that it came to; null: there is nothing more. May be repeated. */
+type Step = (db: Database, conv: number, after: number) => number | null;
+
+async function inSteps(access: Access, steps: readonly Step[], conv: number): Promise<void> {
+  for (const step of steps) {
+    for (let at: number | null = 0; at !== null; ) {
+      const after: number = at;
+      at = await access.write(({ db }) => step(db, conv, after));
+    }
+  }
+}
+
+/** How many rows a step takes. */
+const ROWS = 200;
+
+const rowsOf = (table: string) => (db: Database, conv: number) =>
+  db.run(
+    `DELETE FROM ${table} WHERE no IN (SELECT no FROM ${table} WHERE conv = ? ORDER BY no DESC LIMIT ${ROWS})`,
+    conv,
+  ).changes < ROWS
+    ? null
+    : 0;
+
+const MIRRORS = `
+  SELECT m.session, m.start FROM sessions s JOIN mirrors m ON m.session = s.no WHERE s.conv = ? LIMIT ${ROWS}`;
+const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ? AND start = ?';
+
+function mirrors(db: Database, conv: number): number | null {
+  const rows = db.all<{ session: number; start: number }>(MIRRORS, conv);
+  for (const { session, start } of rows) db.run(FORGET_MIRROR, session, start);
+  return rows.length < ROWS ? null : 0;
+}
+
+const TURNS = `SELECT no, n FROM turns WHERE conv = ? AND n > ? ORDER BY n LIMIT ${ROWS}`;
+const CONTENTS = 'SELECT content FROM content_links WHERE turn = ?';
+const IF_UNUSED = 'DELETE FROM contents WHERE no = ?1 AND NOT EXISTS (SELECT 1 FROM content_links WHERE content = ?1)';
+/** Each takes the number of the turn. */
+const FORGET_TURN = [
+  'DELETE FROM content_links WHERE turn = ?',
+  'DELETE FROM words WHERE rowid = ?',
+  'DELETE FROM records WHERE turn = ?',
+  `UPDATE turns SET owner = '', request_id = NULL, request_hash = NULL, prompt = '[]', prompt_refs = 0, options = '{}',
+     session_id = NULL, retry_of = NULL, sent = NULL, failure = NULL WHERE no = ?`,
+];
+
+function turns(db: Database, conv: number, after: number): number | null {
+  const rows = db.all<{ no: number; n: number }>(TURNS, conv, after);
+  for (const { no } of rows) {
+    const contents = db.all<{ content: number }>(CONTENTS, no);
+    for (const statement of FORGET_TURN) db.run(statement, no);
+    for (const { content } of contents) db.run(IF_UNUSED, content);
+  }
+  return rows.length < ROWS ? null : (rows.at(-1)?.n ?? null);
+}
+
+const SAID = `SELECT no, seq, payload, salt FROM events WHERE conv = ? AND seq > ? ORDER BY seq LIMIT ${ROWS}`;
+const FORGET_EVENT = "UPDATE events SET payload = NULL, salt = NULL, digest = ?, owner = '' WHERE no = ?";
+
+/** The digest of every event stays, and with it the chain. */
+function events(db: Database, conv: number, after: number): number | null {
+  const rows = db.all<{ no: number; seq: number; payload: string | null; salt: Uint8Array | null }>(SAID, conv, after);
+  for (const { no, payload, salt } of rows) {
+    if (payload !== null && salt !== null) db.run(FORGET_EVENT, Buffer.from(payloadDigest(salt, payload), 'hex'), no);
+  }
+  return rows.length < ROWS ? null : (rows.at(-1)?.seq ?? null);
+}
+
+/** The row of no turn. */
+const NO_TURN = -1;
+const ADD_WORD = `INSERT INTO words (rowid, prompt, reply) VALUES (${NO_TURN}, 'erased', '')`;
+const DELETE_WORD = `DELETE FROM words WHERE rowid = ${NO_TURN}`;
+const MERGE = "INSERT INTO words (words, rank) VALUES ('merge', ?)";
+/** About how many pages of the index one step rewrites. */
+const MERGED = 100;
+const CHANGES = 'SELECT total_changes() AS changes';
+
+/**
+ * The index keeps no texts, so it cannot delete the words of one: rewriting all of it removes them. A negative number begins that, a
+ * positive one continues it; less than two changes is the end. An index in one part is not rewritten, so it gets another one.
+ */
+function words(db: Database, _: number, after: number): number | null {
+  if (after === 0) {
+    db.run(DELETE_WORD);
+    db.run(ADD_WORD);
+    return 1;
+  }
+  const changes = () => db.one<{ changes: number }>(CHANGES)?.changes ?? 0;
+  const before = changes();
+  db.run(MERGE, after === 1 ? -MERGED : MERGED);
+  return changes() - before < 2 ? null : 2;
+}
+
+/** Children before parents. */
+const STEPS: readonly Step[] = [
+  rowsOf('permissions'),
+  rowsOf('receipts'),
+  mirrors,
+  rowsOf('sessions'),
+  turns,
+  events,
+  words,
+];
+
+const REMOVE_TURNS: Step = rowsOf('turns');
+const REMOVE = [
+  'DELETE FROM totals WHERE conv = ?',
+  'DELETE FROM leases WHERE conv = ?',
+  'DELETE FROM conversations WHERE no = ?',
+];
