@@ -37,6 +37,7 @@ export const AREAS = {
   host: ['src/host/', 'src/sandboxes/', 'src/doctor/', 'test/e2e/cli-doctor'],
   model: ['src/testing/', 'test/model/'],
   faults: ['test/faults/'],
+  campaign: ['test/campaign/'],
   bench: ['test/bench'],
   random: ['test/model-based/'],
   docs: [
@@ -58,6 +59,7 @@ export const ALONE = [
   'test/agents/',
   'test/model/claude-sdk',
   'test/faults/',
+  'test/campaign/',
   'test/e2e/client/',
   'src/host/data-home',
 ];
@@ -71,6 +73,7 @@ export const NOT_QUICK = [
   'test/model/claude',
   'test/e2e/cli-demo-claude',
   'test/faults/',
+  'test/campaign/',
   'test/bench',
   'test/e2e/client/engine-by',
   'test/e2e/http/generated',

@@ -5,7 +5,8 @@
 //   npm test -- src/core           only tests whose path contains src/core; other arguments go to vitest as they are
 //   npm run test:quick             without real agents, without the longest tests, and with fewer random sequences
 //   npm run test:long              also what takes long (tests look at THROUGHLINE_LONG)
-//   npm test -- --record           everything, and records how long each file took (scripts/test-order.js)
+//   npm test -- --record           everything, and records how long each file took (scripts/test-order.js); with --long, tests also
+//                                  write their figures into the documents (THROUGHLINE_RECORD)
 //
 // Closes with `N passed, N failed` and, if any were skipped, `, N skipped`; above it, each failure and skip with why.
 import { spawnSync } from 'node:child_process';
@@ -20,6 +21,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const MODES = { '--long': 'THROUGHLINE_LONG', '--quick': 'THROUGHLINE_QUICK' };
 const recording = process.argv.includes('--record');
 const given = process.argv.slice(2).filter((arg) => arg !== '--record');
+if (recording) process.env.THROUGHLINE_RECORD = '1';
 for (const [flag, variable] of Object.entries(MODES)) if (given.includes(flag)) process.env[variable] = '1';
 
 const files = globSync('{src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });

@@ -31,7 +31,12 @@ export class CliHome {
   readonly #running = new Set<Running>();
 
   constructor(agents: object = AGENTS) {
-    writeFileSync(this.config, JSON.stringify({ defaultAgent: 'scripted', agents, turns: MANY_SLOTS }));
+    this.configure({ defaultAgent: 'scripted', agents, turns: MANY_SLOTS });
+  }
+
+  /** Replaces the settings file. */
+  configure(settings: object): void {
+    writeFileSync(this.config, JSON.stringify(settings));
   }
 
   start(args: readonly string[], options: StartOptions = {}): Running {

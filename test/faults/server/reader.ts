@@ -4,6 +4,7 @@ import { createParser } from 'eventsource-parser';
 export class Reader {
   readonly seqs: number[] = [];
   readonly #stop = new AbortController();
+  #connection = new AbortController();
   readonly #done: Promise<void>;
   readonly #onEvent: (event: ReadEvent) => void;
   connections = 0;
@@ -11,6 +12,11 @@ export class Reader {
   constructor(address: string, headers: Record<string, string>, onEvent: (event: ReadEvent) => void = () => {}) {
     this.#onEvent = onEvent;
     this.#done = this.#follow(address, headers);
+  }
+
+  /** Cuts the connection that there is; it comes back like after any other loss. */
+  cut(): void {
+    this.#connection.abort();
   }
 
   async close(): Promise<void> {
@@ -23,7 +29,9 @@ export class Reader {
     while (!signal.aborted) {
       try {
         const last = { 'last-event-id': String(this.seqs.at(-1) ?? 0) };
-        await this.#read(await fetch(address, { headers: { ...headers, ...last }, signal }));
+        this.#connection = new AbortController();
+        const either = AbortSignal.any([signal, this.#connection.signal]);
+        await this.#read(await fetch(address, { headers: { ...headers, ...last }, signal: either }));
       } catch {
         // The server is gone, or not back yet. Twenty of these must not take the machine from the server that starts.
         await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
-import type { Caller } from '../support/caller.ts';
-import { DOCUMENT } from '../support/conform.ts';
+import { belongings, bodyOf } from '../support/belongings.ts';
+import { DOCUMENT, operationAt } from '../support/conform.ts';
 import { ServedHome } from '../support/served-home.ts';
 
 describe('whose', () => {
@@ -9,19 +9,19 @@ describe('whose', () => {
     await using home = await ServedHome.start();
     const ann = (await home.key('ann', ['read', 'prompt', 'approve', 'admin'])).caller;
     const bob = (await home.key('bob', ['read', 'prompt', 'approve', 'admin'])).caller;
-    const hers = await anns(ann);
+    const hers = await belongings(ann);
     const before = await ann.ok('GET', '/conversations/hers/view');
     let tried = 0;
-    for (const [path, methods] of Object.entries<Record<string, Described>>(DOCUMENT.paths)) {
-      for (const [method, { requestBody }] of Object.entries(methods)) {
+    for (const [path, methods] of Object.entries<object>(DOCUMENT.paths)) {
+      for (const method of Object.keys(methods)) {
         for (const ids of [hers.byId, hers.byKey]) {
           if (!path.includes('{')) continue;
           const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => {
             expect(Object.keys(ids)).toContain(name);
             return encodeURIComponent(ids[name] as string);
           });
-          const body =
-            requestBody === undefined ? undefined : BODIES[requestBody.content['application/json'].schema.$ref];
+          const name = operationAt(method.toUpperCase(), path);
+          const body = name === null ? undefined : bodyOf(name);
           const { status, body: answer } = await bob.ask(method.toUpperCase(), filled, body);
           expect({ method, path, status, code: answer.code }).toEqual({ method, path, status: 404, code: 'not_found' });
           expect(JSON.stringify(answer)).not.toMatch(/osprey|secret title/);
@@ -100,37 +100,3 @@ test('who answered a question is in the record, and in the chain that shows any 
   expect(events).toEqual([{ permissionId: expect.any(String), optionId: 'allow', by }]);
   expect(await home.caller.ok('GET', '/conversations/chat/verify')).toMatchObject({ broken: null });
 });
-
-interface Described {
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly schema: { $ref: string } } } };
-}
-
-/** A body that would be taken, for every operation that takes one. */
-const BODIES: Record<string, object> = {
-  '#/components/schemas/NewConversation': {},
-  '#/components/schemas/NewTitle': { title: 'stolen' },
-  '#/components/schemas/WarmUp': {},
-  '#/components/schemas/NewFork': { turn: 1 },
-  '#/components/schemas/Import': { exported: {} },
-  '#/components/schemas/NewTurn': { prompt: 'hello', create: false },
-  '#/components/schemas/Retry': {},
-  '#/components/schemas/PermissionAnswer': { optionId: 'allow' },
-  '#/components/schemas/TaskRetry': {},
-};
-
-/** One of everything that Ann can have, with its ids under the names that the paths give them. */
-async function anns(ann: Caller) {
-  const { id } = await ann.ok('POST', '/conversations', { key: 'hers', title: 'secret title' });
-  const { turn } = await ann.ok('POST', '/conversations/hers/turns', { prompt: 'The codeword is osprey' });
-  await ann.finished(turn);
-  await ann.ok('POST', '/conversations/hers/turns', { prompt: '/ask May I?', permissions: 'ask' });
-  let permission = '';
-  for await (const { data } of ann.events('/conversations/hers/events')) {
-    if (data.kind !== 'permission.asked') continue;
-    permission = data.payload.permissionId;
-    break;
-  }
-  const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });
-  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission, task: tasks[0].id };
-  return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
-}

@@ -1,0 +1,40 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Random, seedOfRun } from '../faults/harness/random.ts';
+import { lineOf, type Ran, type Scenario, tableOf, withFigures } from './harness/figures.ts';
+import { access } from './scenarios/access.ts';
+import { kills } from './scenarios/kills.ts';
+
+const LONG = process.env.THROUGHLINE_LONG === '1';
+const SCENARIOS: readonly Scenario[] = [kills, access].filter(({ onlyLong }: Scenario) => LONG || !onlyLong);
+const PAGE = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
+const LIMIT_MS = LONG ? 1_800_000 : 300_000;
+
+describe('the campaign', () => {
+  const seed = seedOfRun();
+  const ran: Ran[] = [];
+
+  for (const scenario of SCENARIOS) {
+    test(scenario.name, { timeout: LIMIT_MS }, async (context) => {
+      const why = scenario.missing?.() ?? null;
+      if (why !== null) context.skip(why);
+      const start = performance.now();
+      const outcome = await scenario.run({ seed, random: new Random(seed), long: LONG });
+      const result = { ...outcome, scenario, seed, seconds: (performance.now() - start) / 1000 };
+      ran.push(result);
+      console.log(lineOf(result));
+      expect(outcome.violations).toEqual([]);
+    });
+  }
+
+  afterAll(() => {
+    if (!LONG) return;
+    const table = `On a machine with ${availableParallelism()} cores:\n\n${tableOf(ran)}`;
+    console.log(table);
+    if (process.env.THROUGHLINE_RECORD !== '1') return;
+    if (ran.length === SCENARIOS.length) writeFileSync(PAGE, withFigures(readFileSync(PAGE, 'utf8'), table));
+    else console.log('Not written into the page: not every scenario ran.');
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
+import { inWords, withFigures } from './harness/figures.ts';
+
+const KINDS = ['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'turn.ended'];
+const TURNS = [1, 2, 3];
+
+const receipt = (n: number): Receipted => ({
+  ...{ turn: n, attempt: 1, rung: 'live', carried: n - 1, condensed: 0, dropped: 0 },
+});
+const turn = (n: number): Facts['turns'][number] => ({
+  ...{ id: `t${n}`, n, requestId: `w${n}`, state: 'completed', failure: null, dropped: 0 },
+  record: {
+    reply: `I have seen these codewords: ${TURNS.slice(0, n)
+      .map((i) => `w${i}`)
+      .join(', ')}.`,
+  },
+});
+const events = TURNS.flatMap((n) => KINDS.map((kind) => ({ kind, n }))).map(({ kind, n }, i) => ({
+  ...{ seq: i + 1, kind, n, epoch: null },
+}));
+const told = (changed: (all: Facts['told'][number]['events']) => Facts['told'][number]['events']) => [
+  { reader: 'a reader', events: changed(events.map(({ seq }) => ({ seq, text: `event ${seq}` }))) },
+];
+
+/** Three turns, and all is well. */
+const WELL: Facts = {
+  ...{ owner: 'ann', key: 'c', pending: 0, head: 3, watermarks: [3], ran: ['w1', 'w2', 'w3'], events },
+  turns: TURNS.map(turn),
+  texts: events.map(({ seq }) => `event ${seq}`),
+  acknowledged: TURNS.map((n) => ({ name: `w${n}`, turn: `t${n}`, n })),
+  told: told((all) => all),
+  sent: TURNS.map((n) => ({ n, attempt: 1 })),
+  receipts: TURNS.map(receipt),
+};
+
+const changedTurn = (n: number, changes: Partial<Facts['turns'][number]>) =>
+  WELL.turns.map((one) => (one.n === n ? { ...one, ...changes } : one));
+const changedEvent = (seq: number, changes: Partial<Facts['events'][number]>) =>
+  WELL.events.map((one) => (one.seq === seq ? { ...one, ...changes } : one));
+
+describe('the checker of the campaign is able to fail', () => {
+  test('it finds nothing where all is well', () => {
+    expect(violationsOf(WELL)).toEqual([]);
+  });
+
+  const cases: Readonly<Record<string, Partial<Facts>>> = {
+    'an acknowledged turn is lost': { turns: WELL.turns.slice(0, 2) },
+    'a request is two turns': { turns: [...WELL.turns, { ...turn(3), id: 't4', n: 4 }] },
+    'a request became another turn than was said': { turns: changedTurn(2, { id: 'other' }) },
+    'a turn that nobody asked for': { acknowledged: WELL.acknowledged.slice(1) },
+    'a turn is still open': { turns: changedTurn(3, { state: 'running' }) },
+    'a turn is counted as pending': { pending: 1 },
+    'a turn has two ends': { events: changedEvent(11, { kind: 'turn.ended' }) },
+    'a turn has no end': { events: changedEvent(12, { kind: 'turn.update' }) },
+    'a turn was sent twice': { events: changedEvent(11, { kind: 'turn.sent' }) },
+    'two turns ran at once': { events: changedEvent(6, { kind: 'turn.update' }) },
+    'an event is missing': { events: WELL.events.filter(({ seq }) => seq !== 5) },
+    'an event is there twice': { events: [...WELL.events.slice(0, 5), ...WELL.events.slice(4)] },
+    'a tool ran twice': { ran: ['w1', 'w2', 'w2', 'w3'] },
+    'a completed turn whose tool did not run': { ran: ['w1', 'w3'] },
+    'a tool that was denied ran': { ran: ['w1', 'denied-w2', 'w2', 'w3'] },
+    'an answer lacks a part of the history': {
+      turns: changedTurn(3, { record: { reply: 'I have seen these codewords: w1, w3.' } }),
+    },
+    'an answer knows what belongs to another conversation': {
+      turns: changedTurn(3, { record: { reply: 'I have seen these codewords: w1, w2, x9, w3.' } }),
+    },
+    'a watermark is beyond the head': { watermarks: [4] },
+    'a turn failed though nothing of its agent did': {
+      turns: changedTurn(3, { state: 'failed', failure: '{"code":"internal"}' }),
+    },
+    'a session was restored without a receipt': { receipts: WELL.receipts.slice(0, 2) },
+    'a receipt does not account for the whole history': {
+      receipts: [receipt(1), receipt(2), { ...receipt(3), carried: 1 }],
+    },
+    'a reader missed an event': { told: told((all) => all.filter(({ seq }) => seq !== 7)) },
+    'a reader missed the last event': { told: told((all) => all.slice(0, -1)) },
+    'a reader was told an event twice': { told: told((all) => [...all.slice(0, 4), ...all.slice(3)]) },
+    'a reader was told an event of the past': { told: told((all) => [...all, ...all.slice(0, 1)]) },
+    'a reader was told another event than the log has': {
+      told: told((all) => all.map((one) => (one.seq === 5 ? { ...one, text: 'other' } : one))),
+    },
+  };
+  test.each(Object.entries(cases))('%s', (_, change) => {
+    expect(violationsOf({ ...WELL, ...change })).not.toEqual([]);
+  });
+
+  test.each([
+    [
+      'a conversation of another owner is listed',
+      [
+        { id: '1', key: 'c' },
+        { id: '2', key: 'x' },
+      ],
+      'w1',
+    ],
+    [
+      'a conversation without a key of the own ones is listed',
+      [
+        { id: '1', key: 'c' },
+        { id: '2', key: null },
+      ],
+      'w1',
+    ],
+    ['an own conversation is not listed', [], 'w1'],
+    ['a word of another owner is shown', [{ id: '1', key: 'c' }], 'w1 and secret-of-bob'],
+  ])('%s', (_, listed, shown) => {
+    expect(ownersApart('ann', [{ id: '1', key: 'c' }], ['c'], 'w1', ['secret-of-bob'])).toEqual([]);
+    expect(ownersApart('ann', listed, ['c'], shown, ['secret-of-bob'])).toHaveLength(1);
+  });
+});
+
+test('figures are written between the marks of the page, and nothing else of it changes', () => {
+  const page = 'before\n<!-- figures -->\nold $1\n<!-- end of figures -->\nafter';
+  const text = inWords({ 'server kills': 1_064, requests: 2 });
+  expect(text).toBe('1,064 server kills, 2 requests');
+  expect(withFigures(page, `${text} $&`)).toBe(
+    'before\n<!-- figures -->\n1,064 server kills, 2 requests $&\n<!-- end of figures -->\nafter',
+  );
+  expect(() => withFigures('no marks', text)).toThrow('no place for the figures');
+});

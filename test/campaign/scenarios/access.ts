@@ -1,0 +1,224 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { DatabaseSync } from 'node:sqlite';
+import type { Scope } from '../../../src/core/key.ts';
+import { BASE_PATH } from '../../../src/wire/operations/operation.ts';
+import { type OperationName, ROUTES } from '../../../src/wire/routes.ts';
+import { belongings, bodyOf } from '../../e2e/http/support/belongings.ts';
+import type { Scenario } from '../harness/figures.ts';
+import { ALL_SCOPES, World } from '../harness/world.ts';
+
+/** `token`: the token of the data home. `read+admin`: a key that has both scopes. */
+type Need = Scope | 'token' | 'read+admin';
+
+/** What each operation needs, written down a second time: a slip in the server's own table shows here. */
+const NEEDS: Readonly<Record<OperationName, Need>> = {
+  ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', renameConversation: 'prompt' },
+  ...{ eraseConversation: 'admin', summarise: 'read', show: 'read', listSessions: 'read', follow: 'read' },
+  ...{ warm: 'prompt', fork: 'prompt', exportConversation: 'read', importConversation: 'prompt', verify: 'read' },
+  ...{ submit: 'prompt', listTurns: 'read', getTurn: 'read', answerOf: 'read', cancel: 'prompt', retry: 'prompt' },
+  ...{ listPermissions: 'read', getPermission: 'read', answer: 'approve' },
+  ...{ listTasks: 'read', addTasks: 'prompt', followTasks: 'read', taskUsage: 'read', getTask: 'read' },
+  ...{ reportTask: 'read', cancelTask: 'prompt', retryTask: 'prompt' },
+  ...{
+    whoAmI: 'read',
+    getHealth: 'admin',
+    newLink: 'token',
+    hints: 'read',
+    search: 'read',
+    usage: 'read',
+    listAgents: 'read',
+  },
+};
+
+/** What is Ann's alone, and must not be in any answer to somebody else. */
+const SECRETS = /osprey|secret title|secret errand/;
+
+interface Credentials {
+  readonly name: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * A key of Ann's with one scope; or `unknown`: to the server this is nobody; `acting`: a key of another owner that names Ann; `other`:
+   * a key of another owner; `token`: the token of the data home, for the server's own owner; `forAnn`: the token, for Ann; `misled`:
+   * the token, sent to another name of this machine; `foreignPage`: the token, sent by a page of another site.
+   */
+  readonly as: Scope | 'unknown' | 'acting' | 'other' | 'token' | 'forAnn' | 'misled' | 'foreignPage';
+}
+
+/** The status that must come back; `allowed`: any that is neither 401 nor 403. */
+export function expected(need: Need, as: Credentials['as'], hasId: boolean): number | 'allowed' {
+  if (as === 'unknown') return 401;
+  if (as === 'misled') return 421;
+  if (as === 'acting' || as === 'foreignPage' || (need === 'token' && as !== 'token')) return 403;
+  if (as === 'other' || as === 'token') return hasId ? 404 : 'allowed';
+  return as === need || as === 'forAnn' ? 'allowed' : 403;
+}
+
+export const access: Scenario = {
+  name: 'access',
+  does: 'every operation with every kind of credentials: missing, wrong, expired, revoked, of each scope, of another owner, acting for another owner, sent to another host name, sent by a foreign page',
+  async run({ random, long }) {
+    await using world = await World.start({
+      agents: () => ({ scripted: { adapter: 'scripted' } }),
+      owners: ['ann', 'bob'],
+    });
+    const { byId } = await belongings(world.caller('ann'));
+    const credentials = await everyKind(world);
+    const all = operations(byId);
+    const attempts = credentials.flatMap((one) => {
+      const some = long || one.as !== 'unknown' ? all : Array.from({ length: GUESSES }, () => random.pick(all));
+      return some.map((call) => ({ call, one, must: expected(call.need, one.as, call.id !== null) }));
+    });
+    const guesses = attempts.filter(({ one }) => one.as === 'unknown');
+    const refused = attempts.filter(({ must, one }) => must !== 'allowed' && one.as !== 'unknown');
+    const allowed = attempts.filter(({ must }) => must === 'allowed');
+    const violations: string[] = [];
+    const tried = async (some: readonly Attempt[]) => {
+      for (const attempt of some) violations.push(...(await tryIt(world, attempt)));
+    };
+
+    const before = await stateOf(world);
+    for (let i = 0; i < guesses.length; i += AT_ONCE) {
+      await Promise.all(guesses.slice(i, i + AT_ONCE).map((attempt) => tried([attempt])));
+    }
+    await tried(refused);
+    const after = await stateOf(world);
+    if (after !== before) violations.push(`requests that were refused have changed something: ${before} → ${after}`);
+    // A warm-up waits for the turn that runs, and that one for an answer to its question.
+    const { turns } = await world.caller('ann').ok('GET', '/conversations/hers/turns');
+    await world.caller('ann').ok('POST', `/turns/${turns.at(-1).id}/cancel`);
+    await tried(allowed);
+    violations.push(...(await world.leftOver()));
+    const counts = { requests: attempts.length, refused: guesses.length + refused.length, allowed: allowed.length };
+    return { figures: { operations: all.length, 'kinds of credentials': credentials.length, ...counts }, violations };
+  },
+};
+
+/** Wrong secrets are answered later and later. So in a slice there are few of them, and many wait at the same time. */
+const GUESSES = 8;
+const AT_ONCE = 80;
+
+interface Attempt {
+  readonly call: Call;
+  readonly one: Credentials;
+  readonly must: number | 'allowed';
+}
+
+async function tryIt(world: World, { call, one, must }: Attempt): Promise<string[]> {
+  const { status, text } = await ask(world, call, one);
+  const what = `${call.name} with ${one.name}: ${status}`;
+  const right = must === 'allowed' ? status !== 401 && status !== 403 && status < 500 : status === must;
+  const isOther = must !== 'allowed' || one.as === 'other' || one.as === 'token';
+  return [
+    ...(right ? [] : [`${what}, expected ${must}`]),
+    ...(isOther && SECRETS.test(text) ? [`${what}, and the answer has what is Ann's`] : []),
+  ];
+}
+
+const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
+
+async function everyKind(world: World): Promise<Credentials[]> {
+  const make = (owner: string, scopes: string, ...more: string[]) => world.newKey(owner, scopes, ...more);
+  const [read, prompt, approve, admin] = await Promise.all(
+    (['read', 'prompt', 'approve', 'admin'] as const).map(async (scope) => ({
+      ...{ name: `a key with ${scope}`, as: scope, headers: bearer((await make('ann', scope)).key) },
+    })),
+  );
+  const [expired, revoked] = [await make('ann', ALL_SCOPES, '--expires', '2999-01-01'), await make('ann', ALL_SCOPES)];
+  expire(world, expired.id);
+  await world.home.ok('keys', 'revoke', revoked.id, '--as', 'ann');
+  const own = world.key('ann');
+  const damaged = own.slice(0, -1) + (own.endsWith('A') ? 'B' : 'A');
+  const unknown = (name: string, headers: Record<string, string>): Credentials => ({ name, headers, as: 'unknown' });
+  return [
+    unknown('no credentials', {}),
+    unknown('a wrong token', bearer('x'.repeat(43))),
+    unknown('another scheme', { authorization: `Basic ${world.token}` }),
+    unknown('a key with a wrong secret', bearer(damaged)),
+    unknown('a key that does not exist', bearer(`tl_0123456789abcdef.${'A'.repeat(43)}`)),
+    unknown('an expired key', bearer(expired.key)),
+    unknown('a revoked key', bearer(revoked.key)),
+    unknown('a made-up cookie', { cookie: `throughline_${world.port}=${'A'.repeat(43)}` }),
+    { name: 'the key of another owner', as: 'other', headers: bearer(world.key('bob')) },
+    {
+      name: 'the key of another owner that names Ann',
+      as: 'acting',
+      headers: { ...bearer(world.key('bob')), 'throughline-owner': 'ann' },
+    },
+    ...[read, prompt, approve, admin].flatMap((one) => (one === undefined ? [] : [one])),
+    { name: 'the token', as: 'token', headers: bearer(world.token) },
+    { name: 'the token and another Host', as: 'misled', headers: { ...bearer(world.token), host: 'other.example' } },
+    {
+      name: 'the token from a foreign page',
+      as: 'foreignPage',
+      headers: { ...bearer(world.token), origin: 'https://other.example', 'sec-fetch-site': 'cross-site' },
+    },
+    { name: 'the token for Ann', as: 'forAnn', headers: { ...bearer(world.token), 'throughline-owner': 'ann' } },
+  ];
+}
+
+/** The day on which a key expires has come. */
+function expire(world: World, id: string): void {
+  const db = new DatabaseSync(`${world.home.path}/home/throughline.db`, { timeout: 10_000 });
+  db.prepare('UPDATE keys SET expires_at = 1 WHERE id = ?').run(id);
+  db.close();
+}
+
+interface Call {
+  readonly name: string;
+  readonly need: Need;
+  readonly method: string;
+  readonly path: string;
+  /** The id of Ann's that is in the path. */
+  readonly id: string | null;
+  readonly body: object | undefined;
+}
+
+/** Every operation on what is Ann's; erasing comes last. */
+function operations(ids: Readonly<Record<string, string>>): Call[] {
+  const calls = (Object.keys(ROUTES) as OperationName[]).map((name): Call => {
+    const { method, path } = ROUTES[name];
+    const [, parameter] = /\{(\w+)\}/.exec(path) ?? [];
+    const id = parameter === undefined ? null : (ids[parameter] ?? null);
+    const filled = `${BASE_PATH}${path.replace(/\{\w+\}/, id ?? '')}${name === 'search' ? '?q=osprey' : ''}`;
+    return { name, need: NEEDS[name], method, path: filled, id, body: bodyOf(name) };
+  });
+  const more = { method: 'GET', id: null, body: undefined } as const;
+  calls.push({ name: 'metrics', need: 'admin', path: '/metrics', ...more });
+  calls.push({ name: 'logins of agents', need: 'read+admin', path: `${BASE_PATH}/agents?login=true`, ...more });
+  return calls.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
+}
+
+/** One request with exactly these headers; of a stream, only how it begins. */
+function ask(world: World, call: Call, { headers }: Credentials) {
+  const host = `127.0.0.1:${world.port}`;
+  return new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
+    const json = call.body === undefined ? {} : { 'content-type': 'application/json' };
+    const options = { host: '127.0.0.1', port: world.port, method: call.method, path: call.path, setHost: false };
+    const asked = request({ ...options, headers: { host, ...headers, ...json }, agent: false }, (response) => {
+      const done = (text: string) => resolve({ status: response.statusCode ?? 0, text, headers: response.headers });
+      if (/event-stream/.test(response.headers['content-type'] ?? '')) {
+        done('');
+        asked.destroy();
+        return;
+      }
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => done(text));
+    });
+    asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error(`${call.name}: no answer within ${ANSWER_MS} ms`)));
+    asked.on('error', reject);
+    asked.end(call.body === undefined ? '' : JSON.stringify(call.body));
+  });
+}
+
+const ANSWER_MS = 20_000;
+
+/** All that Ann and Bob have, as a text. */
+async function stateOf(world: World): Promise<string> {
+  const ann = world.caller('ann');
+  const views = [await ann.ok('GET', '/conversations/hers/view'), await ann.ok('GET', '/tasks')];
+  const lists = await Promise.all(['ann', 'bob'].map((owner) => world.caller(owner).ok('GET', '/conversations')));
+  return JSON.stringify([views, lists]);
+}

@@ -1,0 +1,41 @@
+import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
+import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
+import type { Caller } from './caller.ts';
+import { DOCUMENT } from './conform.ts';
+
+/** One of everything that somebody can have, with its ids under the names that the paths give them. Its words are secret. */
+export async function belongings(ann: Caller) {
+  const { id } = await ann.ok('POST', '/conversations', { key: 'hers', title: 'secret title' });
+  const { turn } = await ann.ok('POST', '/conversations/hers/turns', { prompt: 'The codeword is osprey' });
+  await ann.finished(turn);
+  await ann.ok('POST', '/conversations/hers/turns', { prompt: '/ask May I?', permissions: 'ask' });
+  let permission = '';
+  for await (const { data } of ann.events('/conversations/hers/events')) {
+    if (data.kind !== 'permission.asked') continue;
+    permission = data.payload.permissionId;
+    break;
+  }
+  const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });
+  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission, task: tasks[0].id };
+  return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
+}
+
+/** A body that would be taken, by the schema that the document has for it. */
+const BODIES: Record<string, object> = {
+  NewConversation: {},
+  NewTitle: { title: 'stolen' },
+  WarmUp: {},
+  NewFork: { turn: 1 },
+  Import: { exported: {} },
+  NewTurn: { prompt: 'hello', create: false },
+  Retry: {},
+  PermissionAnswer: { optionId: 'allow' },
+  TaskRetry: {},
+};
+
+/** Undefined: the operation takes none. */
+export function bodyOf(name: OperationName): object | undefined {
+  const { method, path } = ROUTES[name];
+  const { requestBody } = DOCUMENT.paths[`${BASE_PATH}${path}`][method.toLowerCase()];
+  return requestBody && BODIES[requestBody.content['application/json'].schema.$ref.split('/').at(-1)];
+}
