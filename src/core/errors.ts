@@ -7,6 +7,7 @@ export const ERROR_CODES = [
   'invalid', // the request cannot be understood; nothing was stored
   'not_found', // no such thing, or not the caller's
   'conflict', // something else has this id, key or request id
+  'log_changed', // the event to continue after is not in this log: data was lost, or restored from a backup
   'refused', // what the caller explicitly asked for cannot be done
   'agent_unavailable', // the agent's program is missing or does not start
   'agent_failed', // the agent reported an error
@@ -26,6 +27,8 @@ export const ERROR_CODES = [
   'lease_lost', // another worker owns the conversation now; this one writes nothing
   'storage_full', // the disk is full
   'storage_readonly', // the file or its directory cannot be written
+  'storage_gone', // the data file was deleted, moved or replaced while it was in use; what was asked for may be in it
+  'storage_lost', // events that were stored are missing
   'storage_damaged', // the file is damaged, or is not a database
   'storage_newer', // written by a newer version of this program
   'storage_busy', // another process kept the database locked for too long
@@ -133,7 +136,7 @@ export function asSentence(text: string): string {
   return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
 
-const TRANSIENT: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly'];
+const TRANSIENT: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly', 'storage_gone'];
 
 /** The storage takes nothing just now, and may later: a full disk gets space, a lock is released. */
 export function isTransientFault(error: unknown): error is ThroughlineError {
@@ -141,9 +144,9 @@ export function isTransientFault(error: unknown): error is ThroughlineError {
 }
 
 /** The same for whoever waits for it: accepted turns need nothing more than that the cause is gone. */
-export function whileWaiting({ code, message, cause }: ThroughlineError): ThroughlineError {
+export function whileWaiting({ code, message, hint, cause }: ThroughlineError): ThroughlineError {
   return new ThroughlineError(code, message, {
-    hint: CONTINUES[code] ?? 'Work continues by itself when it is gone.',
+    hint: CONTINUES[code] ?? hint ?? 'Work continues by itself when it is gone.',
     cause,
   });
 }

@@ -1,3 +1,4 @@
+import type { Loss } from '../core/loss.ts';
 import type { Census } from './store/census.ts';
 import type { ConversationStore } from './store/conversations.ts';
 import type { HistoryStore } from './store/history.ts';
@@ -13,7 +14,8 @@ import type { WriteStore } from './store/writes.ts';
 /**
  * Where conversations are stored. The verbs are described by subject in `store/`. Every verb takes the owner it acts for; another
  * owner's things are `not_found`. Every verb is one transaction, durable when its promise resolves (R3). Each may also throw
- * `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. A page of large values is short:
+ * `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing; and `storage_gone`, and then what it
+ * changed is not where anybody will look for it, unless the file is put back. A page of large values is short:
  * only an empty page is the last, unless the verb says otherwise.
  */
 export interface Store
@@ -28,6 +30,15 @@ export interface Store
     KeyStore {
   /** The tasks that turns work on. */
   readonly tasks: TaskStore;
+  /**
+   * The id of the log: all events that are stored. It changes when events were lost or a backup was restored, because a number
+   * may then stand for another event than before.
+   */
+  log(): Promise<string>;
+  /** Stored data that is missing, as it was noticed when the store was opened, and that nobody has accepted; oldest first. */
+  losses(): Promise<Loss[]>;
+  /** Forgets them: somebody knows. */
+  acceptLosses(): Promise<void>;
   /** What is stored of all owners, for finding what crashes left over. */
   census(): Promise<Census>;
   /**

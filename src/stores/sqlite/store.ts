@@ -29,6 +29,7 @@ import { Access, type AccessOptions } from './file/access.ts';
 import type { Database } from './file/database.ts';
 import { openDatabase } from './file/open.ts';
 import type { Tx, WriteQueue } from './file/write-queue.ts';
+import { acceptLosses, logId, losses } from './loss/losses.ts';
 import { census } from './reading/census.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
@@ -59,6 +60,7 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
  * others are in
  *
  *   file/            the database itself: opening it, access to it, its faults, the write queue (group commit), the bell
+ *   loss/            what notices that stored data is gone: the identity of the files, the high-water mark
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
  *   reading/         what is only read: pages, search, the census for doctor
@@ -101,6 +103,9 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     findKey: access.reading(findKey),
     keys: access.reading(keysOf),
     revokeKey: access.writing(revokeKey),
+    log: access.reading(logId),
+    losses: access.reading(losses),
+    acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
     census: () => access.read((db) => census(db, access.clock.monotonic())),
     tasks: taskStore(access),
     listen(listener) {

@@ -118,8 +118,8 @@ export async function fork(
     finish(ledger) {
       const origin = { conversation: source, n, hash: hash.copy().digest('hex') };
       ledger.tx.db.run(SET_PARENT, JSON.stringify(origin), ledger.row.conv);
-      ledger.append('conversation.forked', null, origin);
       ledger.row.next_n = n + 1;
+      ledger.append('conversation.forked', null, origin);
     },
   });
 }
@@ -168,8 +168,8 @@ export async function importConversation(
     named: spec.title === null ? null : { title: spec.title, source: 'caller' },
     pages: importedPages(records, sessions),
     finish(ledger) {
-      ledger.append('conversation.imported', null, { turns: records.length });
       ledger.row.next_n = ledger.row.head + 1;
+      ledger.append('conversation.imported', null, { turns: records.length });
     },
   });
 }

@@ -93,7 +93,7 @@ export class Ledger {
       stamp?.counter ?? null,
       stamp === undefined ? null : stamp.part++,
     );
-    tx.moved(row.id, no, stamp !== undefined);
+    tx.moved(row.id, { no, seq, turns: row.next_n - 1 }, stamp !== undefined);
     return seq;
   }
 

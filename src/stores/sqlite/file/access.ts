@@ -2,6 +2,7 @@ import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/
 import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
+import { CommitWatch } from '../loss/commit-watch.ts';
 import { Aside } from '../reading/aside.ts';
 import type { AsideVerb } from '../reading/thread.ts';
 import { Bell } from './bell.ts';
@@ -34,6 +35,8 @@ export class Access {
   readonly #writing: WriteHealth;
   readonly #aside: Aside;
   readonly #pace = new Pace(() => performance.now(), setImmediate);
+  /** Null: the database can only be read. */
+  #watch: CommitWatch | null = null;
   #reopening: Promise<void> | null = null;
   #versionSeenAt = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | null = null;
@@ -46,9 +49,13 @@ export class Access {
     this.clock = clock;
     this.#aside = new Aside({ file, busyMs });
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
-    this.#writing = new WriteHealth(options.health, db, () => this.write((tx) => tx.db.run(TOUCH)));
+    this.#writing = new WriteHealth(options.health, db, {
+      look: () => this.#watch?.fault() ?? null,
+      tryToWrite: () => this.write((tx) => tx.db.run(TOUCH)),
+    });
     this.queue = new WriteQueue(db, {
       ...{ busyMs, clock },
+      watch: () => this.#watch as CommitWatch,
       committed: (news) => {
         this.#writing.works();
         this.bell.notify(news);
@@ -56,6 +63,7 @@ export class Access {
       refused: (fault) => this.#writing.fails(fault),
     });
     if (db.onlyReads) this.#writing.fails(diskFull());
+    else this.#watchCommits();
   }
 
   /** At once; or, when reads have taken long in this turn of the event loop, in a later one. */
@@ -88,17 +96,23 @@ export class Access {
 
   async write<T>(verb: (tx: Tx) => T): Promise<T> {
     this.checkOpen();
-    if (this.#db.onlyReads) await this.#reopen();
+    if (this.#watch === null) await this.#reopen();
     return this.queue.write(verb);
   }
 
   /** The disk was full when the database was opened; there may be space now. */
   #reopen(): Promise<void> {
     const { file, clock, busyMs, boot } = this.#options;
-    this.#reopening ??= reopenForWriting(this.#db, { file, boot, busyMs, monotonic: clock.monotonic() }).finally(() => {
-      this.#reopening = null;
-    });
+    this.#reopening ??= reopenForWriting(this.#db, { file, boot, busyMs, monotonic: clock.monotonic() })
+      .then(() => this.#watchCommits())
+      .finally(() => {
+        this.#reopening = null;
+      });
     return this.#reopening;
+  }
+
+  #watchCommits(): void {
+    this.#watch = new CommitWatch(this.#db, this.#options.file);
   }
 
   /** A verb of the store from a function that only reads. */
@@ -135,6 +149,7 @@ export class Access {
       this.#writing.close();
       await this.#aside.close();
       this.bell.close();
+      this.#watch?.close();
       this.#db.close();
     });
     return this.#closing;
@@ -145,30 +160,42 @@ export class Access {
 const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'boot'";
 const CHANGES = 'SELECT total_changes() AS n';
 const TRY_MS = 5_000;
+const LOOK_MS = 1_000;
 
 /**
- * Reports while the file cannot be written, and looks by itself whether that has passed: a server without work writes nothing. A
- * commit without a change needs no space, and proves nothing.
+ * Reports while the file cannot be written, and looks by itself whether that has begun or passed: a server without work writes
+ * nothing. A commit without a change needs no space, and proves nothing.
  */
 class WriteHealth {
   readonly #health: Health | undefined;
   readonly #db: Database;
   readonly #tryToWrite: () => Promise<unknown>;
+  readonly #lookout: NodeJS.Timeout | undefined;
   /** The changes so far when it last failed; null: it works. */
   #failedAt: number | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(health: Health | undefined, db: Database, tryToWrite: () => Promise<unknown>) {
+  /** `look`: what can be seen without writing. */
+  constructor(
+    health: Health | undefined,
+    db: Database,
+    { look, tryToWrite }: { look: () => ThroughlineError | null; tryToWrite: () => Promise<unknown> },
+  ) {
     this.#health = health;
     this.#db = db;
     this.#tryToWrite = tryToWrite;
+    if (health === undefined) return;
+    this.#lookout = setInterval(() => {
+      const fault = look();
+      if (fault !== null) this.fails(fault);
+    }, LOOK_MS).unref();
   }
 
   fails(fault: ThroughlineError): void {
     if (fault.code === 'storage_newer') this.#ends(fault);
     if (this.#health === undefined || !isTransientFault(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
-    this.#health.report('writing', { code, message, hint, unready: false });
+    this.#health.report('writing', { code, message, hint, unready: code === 'storage_gone' });
     this.#failedAt = this.#changes();
     // A refusal of this write comes back here by the queue.
     this.#timer ??= setInterval(() => void this.#tryToWrite().catch(() => {}), TRY_MS).unref();
@@ -182,11 +209,16 @@ class WriteHealth {
   works(): void {
     if (this.#failedAt === null || this.#changes() === this.#failedAt) return;
     this.#failedAt = null;
-    this.close();
+    this.#stopTrying();
     this.#health?.report('writing', null);
   }
 
   close(): void {
+    clearInterval(this.#lookout);
+    this.#stopTrying();
+  }
+
+  #stopTrying(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }

@@ -196,7 +196,7 @@ class CommitsOfOthers {
 
   /** A commit of our own. If another's event is before it, the next look finds both: a hint too many again. */
   skip({ events }: News): void {
-    if (events?.first === this.#event + 1) this.#event = events.last;
+    if (events[0]?.no === this.#event + 1) this.#event += events.length;
   }
 
   /** Lists of what has moved; null: anything may have. */

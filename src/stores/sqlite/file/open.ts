@@ -1,6 +1,8 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { HighWater } from '../loss/high-water.ts';
+import { raiseMark, recordLoss } from '../loss/losses.ts';
 import { adoptBoot } from '../turns/leases.ts';
 import { Database, isOpenHere } from './database.ts';
 import { diskFull, storageFault, whileBusy } from './faults.ts';
@@ -54,7 +56,14 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
   await whileBusy(() => look(db, file), busyMs);
   if (isOlder(db)) await upgrade(db, file);
   await whileBusy(() => configure(db), busyMs);
-  await whileBusy(() => firstTransaction(db, options), busyMs);
+  const highWater = HighWater.open(file);
+  try {
+    const mustRaise = await whileBusy(() => firstTransaction(db, options, highWater), busyMs);
+    if (highWater !== null && mustRaise)
+      await whileBusy(() => inTransaction(db, () => raiseMark(db, highWater)), busyMs);
+  } finally {
+    highWater?.close();
+  }
   return db;
 }
 
@@ -118,13 +127,23 @@ function look(db: Database, file: string): void {
   }
 }
 
-function firstTransaction(db: Database, { file, boot, monotonic }: OpenOptions): void {
-  db.script('BEGIN IMMEDIATE');
-  try {
+/** True: the high-water mark does not agree with the database. What it shows to be missing has been recorded. */
+function firstTransaction(db: Database, options: OpenOptions, highWater: HighWater | null): boolean {
+  const { file, boot, monotonic } = options;
+  return inTransaction(db, () => {
     checkSchema(db, file);
     migrate(db); // a new one; of several processes, one does it
     adoptBoot(db, boot, monotonic);
+    return recordLoss(db, highWater?.read() ?? null, Date.now());
+  });
+}
+
+function inTransaction<T>(db: Database, work: () => T): T {
+  db.script('BEGIN IMMEDIATE');
+  try {
+    const value = work();
     db.script('COMMIT');
+    return value;
   } catch (error) {
     if (db.inTransaction) db.script('ROLLBACK');
     throw error;

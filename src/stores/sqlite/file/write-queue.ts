@@ -1,5 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import type { CommitWatch } from '../loss/commit-watch.ts';
+import type { MarkedEvent } from '../loss/high-water.ts';
 import type { Database } from './database.ts';
 import { isBusy, storageFault, whileBusy } from './faults.ts';
 import { checkStillOurs } from './upgrade.ts';
@@ -22,11 +24,13 @@ export interface Tx {
   readonly now: number;
   readonly monotonic: number;
   /**
-   * Reports that a conversation or task has changed. `eventNo`: the number of the event in the table; null: it changed without one.
-   * `own`: the holder of the lease wrote it.
+   * Reports that a conversation or task has changed. `event`: its new event; null: it changed without one. `own`: the holder of the
+   * lease wrote it.
    */
-  moved(conversation: string, eventNo: number | null, own?: boolean): void;
+  moved(conversation: string, event: NewEvent | null, own?: boolean): void;
 }
+
+type NewEvent = Omit<MarkedEvent, 'conversation'>;
 
 interface Waiting {
   readonly verb: (tx: Tx) => unknown;
@@ -39,9 +43,12 @@ const BATCH_MS = 10;
 /** After a commit this recent, more writes are likely to come at once. */
 const BUSY_MS = 5;
 
+const CHANGES = 'SELECT total_changes() AS n';
+
 interface QueueOptions {
   readonly busyMs: number;
   readonly clock: Clock;
+  readonly watch: () => CommitWatch;
   readonly committed: (news: News) => void;
   /** A fault of the storage: nothing of a batch was written. */
   readonly refused: (fault: ThroughlineError) => void;
@@ -99,15 +106,19 @@ export class WriteQueue {
   /** One transaction. Throws only when it cannot begin, may not, or is locked at its commit; then its verbs still wait. */
   #batch(): void {
     this.#rollback();
+    const watch = this.#options.watch();
+    watch.beforeTransaction();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
     const news = new News();
     try {
       checkStillOurs(this.#db);
       const answers = this.#verbs(taken, news);
+      watch.beforeCommit(news);
       this.#db.run('COMMIT');
       this.commits += 1;
       this.#committedAt = this.#monotonic();
+      watch.committed(news);
       for (const answer of answers) answer();
     } catch (error) {
       this.#rollback();
@@ -149,6 +160,11 @@ export class WriteQueue {
     for (const waiting of all) waiting.reject(reason);
   }
 
+  /** Changes that are undone count as well. */
+  #changes(): number {
+    return this.#db.one<{ n: number }>(CHANGES)?.n ?? 0;
+  }
+
   #monotonic(): number {
     return this.#options.clock.monotonic();
   }
@@ -156,11 +172,13 @@ export class WriteQueue {
   /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
   #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
     const moves: Parameters<Tx['moved']>[] = [];
+    const before = news.isWithoutEvents ? this.#changes() : 0;
     this.#db.run('SAVEPOINT verb');
     try {
       const value = verb({ ...run, moved: (...move) => void moves.push(move) });
       this.#db.run('RELEASE verb');
       for (const move of moves) news.add(...move);
+      if (news.isWithoutEvents && this.#changes() !== before) news.changedOtherwise = true;
       return () => resolve(value as never);
     } catch (error) {
       if (storageFault(error) !== null || !this.#db.inTransaction) throw error;
@@ -175,8 +193,14 @@ export class WriteQueue {
 export class News {
   readonly #conversations = new Set<string>();
   readonly #asked = new Set<string>();
-  /** First and last number of the events written, which are consecutive; null: none. */
-  events: { first: number; last: number } | null = null;
+  /** The events written. Their numbers in the table are consecutive. */
+  readonly events: MarkedEvent[] = [];
+  /** Rows were changed before there was an event. */
+  changedOtherwise = false;
+
+  get isWithoutEvents(): boolean {
+    return this.events.length === 0;
+  }
 
   get conversations(): string[] {
     return [...this.#conversations];
@@ -187,9 +211,9 @@ export class News {
     return this.#conversations.difference(this.#asked);
   }
 
-  add(conversation: string, no: number | null, own = false): void {
+  add(conversation: string, event: NewEvent | null, own = false): void {
     this.#conversations.add(conversation);
     if (!own) this.#asked.add(conversation);
-    if (no !== null) this.events = { first: this.events?.first ?? no, last: no };
+    if (event !== null) this.events.push({ ...event, conversation });
   }
 }

@@ -54,8 +54,8 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const no = insertTurn(ledger, request, agent, asked);
   const { requestId, retryOf } = request;
   const queued = { n, agent, requestId, retryOf, preview: titleOf(request.prompt) };
-  const seq = ledger.append('turn.queued', { no, id: request.id }, queued);
   ledger.row.next_n += 1;
+  const seq = ledger.append('turn.queued', { no, id: request.id }, queued);
   ledger.row.pending += 1;
   ledger.row.ready_at ??= tx.monotonic;
   ledger.touch();

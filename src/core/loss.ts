@@ -1,0 +1,58 @@
+/** Stored data that is gone: what a mark outside the database remembered, and the database does not have. */
+export interface Loss {
+  readonly noticedAt: number;
+  /** `tail`: the newest part is missing. `other`: the file is another one than was used before. */
+  readonly kind: 'tail' | 'other';
+  /** How many events are missing, as far as is known. */
+  readonly events: number;
+  /** How many commits without an event are missing: keys, limits, erasures, leases. */
+  readonly changes: number;
+  /** Those whose events are missing, as far as is known. */
+  readonly conversations: readonly LostEvents[];
+}
+
+/** What is missing in one conversation. */
+export interface LostEvents {
+  readonly conversationId: string;
+  /** Null: it has none, or the conversation is missing as a whole. */
+  readonly key: string | null;
+  readonly had: Extent;
+  /** When the loss was noticed. Null: nothing of it is left. */
+  readonly has: Extent | null;
+}
+
+/** How much there is of a conversation. */
+export interface Extent {
+  /** The number of its last event. */
+  readonly seq: number;
+  readonly turns: number;
+}
+
+/** In a sentence that names no conversation, for whoever operates the program. */
+export function lossInWords({ kind, events, changes, conversations }: Loss): string {
+  const where = conversations.length === 0 ? '' : ` of ${count(conversations.length, 'conversation')}`;
+  if (kind === 'other') {
+    return `The data file is not the one that was used here before: at least ${count(events, 'event')}${where} were in that one.`;
+  }
+  const other = changes === 0 ? '' : ` and ${count(changes, 'other change')}`;
+  return `Stored data is missing: ${count(events, 'event')}${where}${other}.`;
+}
+
+export const ABOUT_LOSS =
+  'The log was cut or damaged, or an older copy of the data file was put back. "throughline doctor" names what is missing.';
+
+/** What is missing in one conversation, in a sentence. */
+export function lostInWords({ had, has }: Omit<LostEvents, 'conversationId' | 'key'>): string {
+  if (has === null) return `It had ${extentInWords(had)}, and nothing of it is left.`;
+  const events =
+    had.seq - has.seq === 1 ? `Event ${had.seq} is missing` : `Events ${has.seq + 1} to ${had.seq} are missing`;
+  return `${events}: it had ${extentInWords(had)}, and ${extentInWords(has)} are left.`;
+}
+
+function extentInWords({ seq, turns }: Extent): string {
+  return `${count(turns, 'turn')} (${count(seq, 'event')})`;
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,62 @@
+import type { ThroughlineError } from '../../../core/errors.ts';
+import type { Database } from '../file/database.ts';
+import { DataFile } from './data-file.ts';
+import { HighWater, type MarkedEvent } from './high-water.ts';
+import { countChange, logId } from './losses.ts';
+
+/** What a transaction has changed. */
+interface Changed {
+  readonly events: readonly MarkedEvent[];
+  /** There may be events as well. */
+  readonly changedOtherwise: boolean;
+}
+
+/**
+ * Makes sure that what is acknowledged can be found again: no commit is acknowledged into a file that is no longer at its path, and
+ * each is in the high-water mark first.
+ */
+export class CommitWatch {
+  readonly #db: Database;
+  readonly #file: DataFile;
+  readonly #highWater: HighWater | null;
+  /** The number of a commit without an event; null: it has events, or has changed nothing. */
+  #change: number | null = null;
+
+  constructor(db: Database, file: string) {
+    this.#db = db;
+    this.#file = new DataFile(file);
+    this.#highWater = HighWater.open(file);
+    this.#highWater?.follow(logId(db));
+  }
+
+  /** Before a transaction begins. Throws `storage_gone`: then nothing was written. */
+  beforeTransaction(): void {
+    this.#look();
+  }
+
+  /** At the end of the transaction, inside it. A commit without an event gets a number as well. */
+  beforeCommit({ events, changedOtherwise }: Changed): void {
+    this.#change = events.length === 0 && changedOtherwise ? countChange(this.#db) : null;
+  }
+
+  /** After the commit, and before anybody is told of it. Throws `storage_gone`: what was committed may be found again, or not. */
+  committed({ events }: Changed): void {
+    if (this.#change !== null) this.#highWater?.changed(this.#change);
+    else if (events.length > 0) this.#highWater?.committed(events);
+    this.#look();
+  }
+
+  /** Null: the files are where they were. */
+  fault(): ThroughlineError | null {
+    return this.#file.fault();
+  }
+
+  close(): void {
+    this.#highWater?.close();
+  }
+
+  #look(): void {
+    const fault = this.#file.fault();
+    if (fault !== null) throw fault;
+  }
+}
