@@ -31,6 +31,7 @@ const MEASURES = [
   'http-overhead',
   'http-client',
   'http-accept',
+  'http-burst',
   'http-readers',
   'claude-warm',
   'claude-restore',

@@ -20,6 +20,9 @@ import type { Telemetry } from './ports/telemetry.ts';
 
 const USUAL_PORT = 7717;
 
+/** So many of a burst of connections are accepted at a time. */
+const ACCEPTS = 16;
+
 /**
  * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next
  * one takes twice as long to start. So we write it so long after the start.
@@ -57,7 +60,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const server = await onFreePort(port, (chosen) =>
     startServer({
       ...{ engine, tasks, keys: parts.store, token, log, metrics, health, version, socket: at.socket, port: chosen },
-      ...{ host, trustProxy, ...given({ publicUrl }) },
+      ...{ host, trustProxy, accepts: ACCEPTS, ...given({ publicUrl }) },
     }),
   );
   starting.defer(() => server.close());

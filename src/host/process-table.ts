@@ -17,12 +17,20 @@ export interface ProcessEntry {
 export interface ProcessTable {
   /** Null: there is no such process, or it is hidden from us. */
   look(pid: number): ProcessEntry | null;
-  /** Those whose environment has a mark, as far as it is shown to us; empty where the system shows none. */
-  marked(): { readonly pid: number; readonly mark: string }[];
+  /**
+   * Those whose environment has a mark, as far as it is shown to us, and null for each of the others, so that whoever looks can pause
+   * between any two. Empty where the system shows no environments.
+   */
+  marked(): Iterable<Marked | null>;
   /** This boot of this machine. */
   boot(): string;
   /** The pid namespace that we live in. */
   namespace(): string;
+}
+
+export interface Marked {
+  readonly pid: number;
+  readonly mark: string;
 }
 
 const BEFORE_MARK = `\0${MARK}=`;
@@ -36,12 +44,11 @@ export const procfs: ProcessTable = {
       return null;
     }
   },
-  marked() {
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.flatMap((pid) => {
+  *marked() {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
       const mark = markOf(pid);
-      return mark === null ? [] : [{ pid: Number(pid), mark }];
-    });
+      yield mark === null ? null : { pid: Number(pid), mark };
+    }
   },
   boot: () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   namespace: () => readlinkSync('/proc/self/ns/pid'),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { totalmem } from 'node:os';
-import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pace } from '../core/pace.ts';
 import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
@@ -14,8 +15,10 @@ type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 export interface HostProcesses extends Processes {
   /** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
   identify(pid: number): ProcessIdentity | null;
-  /** Ends every process that has the mark. */
-  endMarked(mark: string): void;
+  /** Ends every process that has the mark. Looks at every process, a few at a time, together with all who ask meanwhile. */
+  endMarked(mark: string): Promise<void>;
+  /** The same at once: when our own process ends, nothing is done later. */
+  endMarkedNow(mark: string): void;
   /** A mark for a program that we start. */
   newMark(): string;
 }
@@ -35,7 +38,8 @@ export function processesOf(
 
   return {
     ...seen,
-    endMarked: (mark) => marked.end(new Set([mark])),
+    endMarked: marked.endTogether,
+    endMarkedNow: marked.endNow,
     newMark: () => formatMark(randomUUID(), { place, process: seen.self() }),
     orphans: () =>
       leadersOf(table, isOrphan).flatMap(({ pid, mark }) => {
@@ -95,44 +99,56 @@ function lookingAt(table: ProcessTable, kill: Kill): Pick<HostProcesses, 'identi
 
 /** One process for each mark that is wanted: the program itself, which leads its group, or something that outlived it. */
 function leadersOf(table: ProcessTable, isWanted: (mark: string) => boolean): { pid: number; mark: string }[] {
-  const found = Map.groupBy(table.marked(), ({ mark }) => mark);
+  const all = [...table.marked()].filter((found) => found !== null);
+  const found = Map.groupBy(all, ({ mark }) => mark);
   return [...found].flatMap(([mark, all]) => {
     if (!isWanted(mark)) return [];
     return all.find(({ pid }) => table.look(pid)?.group === pid) ?? all[0] ?? [];
   });
 }
 
+/** With many processes a look takes longer than others may wait for the event loop. */
+const pace = new Pace(() => performance.now(), setImmediate);
+
 /** Ends the processes that have a mark in their environment. */
 function markedProcesses(table: ProcessTable, kill: Kill) {
   /** A killed process starts nothing any more: when a look shows no new process, none is left. */
-  function end(marks: ReadonlySet<string>): void {
+  function* ending(marks: ReadonlySet<string>): Generator<void, void> {
     const ended = new Set<number>([process.pid]);
-    for (;;) {
-      const found = table.marked().filter(({ pid, mark }) => marks.has(mark) && !ended.has(pid));
-      if (found.length === 0) return;
-      for (const { pid } of found) {
-        ended.add(pid);
-        signal(kill, pid, 'SIGKILL');
+    for (let isNew = true; isNew; ) {
+      isNew = false;
+      for (const found of table.marked()) {
+        if (found !== null && marks.has(found.mark) && !ended.has(found.pid)) {
+          isNew = true;
+          ended.add(found.pid);
+          signal(kill, found.pid, 'SIGKILL');
+        }
+        yield; // after the signal: during a pause its number may become somebody else's
       }
     }
   }
 
-  /** A look at all processes costs the same for one mark as for many: callers of the same moment share it. */
+  const endNow = (mark: string) => void [...ending(new Set([mark]))];
+
+  /** A look at all processes costs the same for one mark as for many: those who ask during one look share the next. */
   let gathering: { readonly marks: Set<string>; readonly ended: Promise<void> } | null = null;
+  let looking = Promise.resolve();
   function endTogether(mark: string): Promise<void> {
     if (gathering === null) {
       const marks = new Set<string>();
-      const ended = immediate().then(() => {
+      const ended = looking.then(async () => {
+        await pace.next();
         gathering = null;
-        end(marks);
+        await pace.run(ending(marks));
       });
       gathering = { marks, ended };
+      looking = ended.catch(() => {});
     }
     gathering.marks.add(mark);
     return gathering.ended;
   }
 
-  return { end, endTogether };
+  return { endNow, endTogether };
 }
 
 const thisTable = process.platform === 'linux' ? procfs : ps;
@@ -140,11 +156,17 @@ const thisTable = process.platform === 'linux' ? procfs : ps;
 /** This machine's processes, for whoever starts no programs. */
 export const systemProcesses = processesOf(thisTable);
 
-export const { identify, endMarked } = systemProcesses;
+export const { identify, endMarked, endMarkedNow } = systemProcesses;
+
+const atPlaces = new Map<string, HostProcesses>();
 
 /** This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. */
 export function processesAt(place: string): HostProcesses {
-  return processesOf(thisTable, { place });
+  const known = atPlaces.get(place);
+  if (known !== undefined) return known;
+  const made = processesOf(thisTable, { place });
+  atPlaces.set(place, made);
+  return made;
 }
 
 /** How much memory this process and those that it starts may take: of the machine, or of the control group that it is in. */

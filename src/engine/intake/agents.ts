@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { AgentInfo } from '../../ports/engine.ts';
 import type { EngineParts } from '../parts.ts';
+import { askedStarts } from '../starts.ts';
 
 const PROBE_MS = 30_000;
 /** How long an answer is kept for which an agent was started. One that names a problem is kept for less: somebody may be solving it. */
@@ -68,7 +69,7 @@ function keptMs({ problem, login }: State): number {
 async function stateOf(agent: Agent, asked: boolean): Promise<State> {
   const late = AbortSignal.timeout(PROBE_MS);
   try {
-    const login = asked ? ((await agent.login?.(late)) ?? null) : null;
+    const login = asked ? ((await askedStarts.run(late, async () => agent.login?.(late))) ?? null) : null;
     const traits = await agent.traits();
     return { where: (await agent.where?.()) ?? null, traits, problem: (await agent.doubt?.()) ?? null, login };
   } catch (error) {

@@ -17,6 +17,7 @@ import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
+import { askedStarts } from '../starts.ts';
 import { dayLimits } from '../turn/spending.ts';
 import type { Worker } from '../worker/worker.ts';
 import { checkAgent, checkDriver, findConversation, newConversation } from './conversations.ts';
@@ -151,7 +152,8 @@ async function readAdopted(
     if (other !== undefined && (await storageOf(other, sandbox)) === storage) throw usedAlready(id, other.name);
   }
   if (!isNew && (await store.sessionIsElsewhere(owner, ours, { storage, id }))) return null;
-  const history = await agent.history(id, sandbox, worker.shutdown);
+  const { shutdown } = worker;
+  const history = (await askedStarts.run(shutdown, async () => agent.history?.(id, sandbox, shutdown))) ?? null;
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
   return { ref: randomUUID(), id, agent: name, storage, history };
 }

@@ -5,6 +5,7 @@ import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
 import type { Opened, OpenHow } from '../../ports/agent.ts';
+import { starts } from '../starts.ts';
 import { notNew } from '../worker/held.ts';
 import { inLineage, type OpenResult, type OpenSession, type RestoreRequest, type StepFailure } from './request.ts';
 import { toldTo } from './told.ts';
@@ -163,7 +164,8 @@ export async function openWithLockRetry(
 ): Promise<Opened | StepFailure> {
   for (;;) {
     signal.throwIfAborted();
-    const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools, signal });
+    const sandbox = await held.openSandbox();
+    const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools, signal }));
     if (opened.ok || opened.reason !== 'locked') return opened;
     if (!(await lock.wait(signal))) return stayedLocked(opened.message, lock);
     heard?.();

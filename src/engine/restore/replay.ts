@@ -1,6 +1,7 @@
 import { PartsBuilder, type TurnRecord } from '../../core/turn/record.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession } from '../../ports/agent.ts';
+import { starts } from '../starts.ts';
 import { nothingFits, progress, recordsWithin } from './deliver.ts';
 import {
   addSpent,
@@ -110,7 +111,8 @@ async function withTools(
   await open.session.close();
   const told = async () => records.map(toldByReplay);
   const how = { kind: 'resume', id, told } as const;
-  const opened = await agent.open({ how, sandbox: await held.openSandbox(), noTools: false, signal });
+  const sandbox = await held.openSandbox();
+  const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools: false, signal }));
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process. This is proved like any reopened session.
   const known = traits.position && position !== null;

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -56,6 +57,43 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   }
   await listening(server, () => server.listen(path), path);
   chmodSync(path, 0o600);
+}
+
+/** A server that listens, and others that are to accept connections from the same socket. */
+export interface Sharing {
+  readonly listener: Server;
+  readonly others: readonly Server[];
+}
+
+/** Sends every handle back as often as it is told. */
+const ECHO = "process.on('message', ([which, count], handle) => { while (count-- > 0) process.send(which, handle); });";
+const SHARED_MS = 10_000;
+
+/**
+ * Node accepts one connection per handle in each turn of its event loop. When turns are long, because much is stored and started, those
+ * who connect in a burst wait for as many turns. So several handles accept from one socket. A handle can only be copied by sending it
+ * to another process, and a small one sends it back. If that does not work, there is one handle. Never rejects.
+ */
+export async function shareListening(all: readonly Sharing[], signal: AbortSignal): Promise<void> {
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  const child = spawn(process.execPath, ['-e', ECHO], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env });
+  const left = all.map(({ others }) => [...others]);
+  await new Promise<void>((resolve) => {
+    AbortSignal.any([signal, AbortSignal.timeout(SHARED_MS)]).addEventListener('abort', () => resolve());
+    child.once('error', () => resolve()).once('exit', () => resolve());
+    child.on('message', (which, copy) => {
+      // Without a handle, `listen` would choose a port.
+      if (copy) left[Number(which)]?.pop()?.listen(copy);
+      if (left.every((others) => others.length === 0)) resolve();
+    });
+    for (const [which, { listener, others }] of all.entries()) {
+      // The copy of a server would already accept connections in the other process; that of its handle does not.
+      const { _handle: handle } = listener as unknown as { readonly _handle: Server };
+      child.send([which, others.length], handle, () => {});
+    }
+  });
+  child.removeAllListeners('message');
+  child.kill('SIGKILL');
 }
 
 function listening(server: Server, listen: () => void, where: string): Promise<void> {

@@ -6,7 +6,7 @@ import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.t
 import { Failures } from './access/failures.ts';
 import { SignIn } from './access/sign-in.ts';
 import { type AppParts, createApp } from './app.ts';
-import { listenOnPort, listenOnSocket, serverFor } from './listen.ts';
+import { listenOnPort, listenOnSocket, type Sharing, serverFor, shareListening } from './listen.ts';
 import { Refusal } from './refusal.ts';
 import { STREAM, type StreamSettings } from './streams/event-stream.ts';
 
@@ -23,6 +23,8 @@ export interface ServerOptions extends Pick<AppParts, 'engine' | 'tasks' | 'log'
   /** Whether that proxy is believed which client it passes on (`X-Forwarded-For`); left out: no. */
   readonly trustProxy?: boolean;
   readonly stream?: Partial<StreamSettings>;
+  /** How many connections are accepted at a time, from each address; left out: one. */
+  readonly accepts?: number;
   readonly mostReaders?: number;
   readonly now?: () => number;
 }
@@ -45,6 +47,8 @@ export class HttpServer {
   /** Without a slash at the end. */
   url = '';
   port = 0;
+  /** Resolves when it accepts bursts of connections; until then, and if that fails, one connection at a time. */
+  shared: Promise<void> = Promise.resolve();
   readonly #options: ServerOptions;
   readonly #signIn: SignIn;
   readonly #draining = new AbortController();
@@ -59,17 +63,28 @@ export class HttpServer {
   }
 
   async listen(publicUrl: URL | null): Promise<void> {
-    const { host, port, socket, trustProxy: trustsProxy = false } = this.#options;
+    const { host, port, socket, trustProxy: trustsProxy = false, accepts = 1 } = this.#options;
     const app = createApp(this.#appParts());
+    const byPort = () => this.#listener(app, () => this.#door);
+    const bySocket = () => this.#listener(app, socketDoor);
+    const shared: Sharing[] = [];
+    const share = (listener: Server, make: () => Server) =>
+      shared.push({ listener, others: Array.from({ length: accepts - 1 }, make) });
     try {
-      const tcp = this.#listener(serverFor(app, () => this.#door));
+      const tcp = byPort();
       this.port = await listenOnPort(tcp, host, port);
-      if (socket !== null) await listenOnSocket(this.#listener(serverFor(app, socketDoor)), socket);
-      for (const listener of this.#listeners) listener.on('error', this.#onError);
+      share(tcp, byPort);
+      if (socket !== null) {
+        const unix = bySocket();
+        await listenOnSocket(unix, socket);
+        share(unix, bySocket);
+      }
     } catch (error) {
       for (const listener of this.#listeners) listener.close();
       throw error;
     }
+    for (const listener of this.#listeners) listener.on('error', this.#onError);
+    if (accepts > 1) this.shared = shareListening(shared, this.#draining.signal);
     this.#door = publicUrl === null ? loopbackDoor(this.port) : publicDoor(publicUrl, { trustsProxy });
     this.url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
   }
@@ -89,7 +104,8 @@ export class HttpServer {
   }
 
   /** Closed with the others, also when it fails halfway through its start. */
-  #listener(server: Server): Server {
+  #listener(...how: Parameters<typeof serverFor>): Server {
+    const server = serverFor(...how);
     this.#listeners.push(server);
     return server;
   }
@@ -128,6 +144,7 @@ export class HttpServer {
       await this.#options.engine.close({ graceMs });
     } finally {
       this.#shutdown.abort();
+      await this.shared;
       await Promise.all(this.#listeners.map(ended));
     }
   }

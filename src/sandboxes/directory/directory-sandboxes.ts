@@ -15,7 +15,8 @@ export interface DirectorySettings {
   /** Distinguishes a process from a later one with the same pid. */
   readonly identify: (pid: number) => ProcessIdentity | null;
   /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
-  readonly endMarked?: (mark: string) => void;
+  readonly endMarked?: (mark: string) => Promise<void>;
+  readonly endMarkedNow?: (mark: string) => void;
   /** Makes the marks of programs. Left out: they do not say who started them. */
   readonly newMark?: () => string;
 }
@@ -25,7 +26,8 @@ export interface DirectorySettings {
  * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
-  const { root, place, home = root, identify, endMarked = () => {}, newMark = randomUUID } = settings;
+  const { root, place, home = root, identify, newMark = randomUUID } = settings;
+  const { endMarked = async () => {}, endMarkedNow = () => {} } = settings;
   return {
     place,
     home,
@@ -38,7 +40,8 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
         work,
         state,
         spawn: (command, options) => {
-          return spawnInGroup(command, { cwd: work, env: options.env, identify, endMarked, newMark });
+          const how = { identify, endMarked, endMarkedNow, newMark };
+          return spawnInGroup(command, { cwd: work, env: options.env, ...how });
         },
       };
       return sandbox;

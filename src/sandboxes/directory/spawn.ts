@@ -10,7 +10,8 @@ export interface SpawnSettings {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly identify: (pid: number) => ProcessIdentity | null;
-  readonly endMarked: (mark: string) => void;
+  readonly endMarked: (mark: string) => Promise<void>;
+  readonly endMarkedNow: (mark: string) => void;
   /** A mark that names us as the starter. */
   readonly newMark: () => string;
 }
@@ -89,12 +90,12 @@ function endWhenQuiet(output: Socket, killed: boolean): () => void {
 function asChild(
   child: Running,
   identity: ProcessIdentity & { readonly mark: string },
-  { identify, endMarked }: SpawnSettings,
+  { identify, endMarked, endMarkedNow }: SpawnSettings,
 ): Child {
   const { pid, mark } = identity;
   let alive = true;
   let killed = false;
-  const forget = endWithUs(pid, () => endMarked(mark));
+  const forget = endWithUs(pid, () => endMarkedNow(mark));
   // Reading from or writing to an ended program is no error: `exited` tells.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
 
@@ -105,11 +106,12 @@ function asChild(
       // What the program started and left behind must not work on unseen, so we end it. While such a process lives, the
       // group's number cannot be reused; when there is none, the signal reaches nobody.
       if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
-      endMarked(mark);
+      // Without free file numbers nobody can look for it; `doctor` finds it later.
+      const rest = endMarked(mark).catch(() => {});
       const stops = [child.stdout, child.stderr].map((output) => endWhenQuiet(output, killed));
       child.once('close', () => {
         for (const stop of stops) stop();
-        resolve({ code, signal });
+        void rest.then(() => resolve({ code, signal }));
       });
     });
   });

@@ -95,6 +95,11 @@ export class ServedHome {
     return this.#server.port;
   }
 
+  /** Resolves when it accepts bursts of connections. */
+  shared(): Promise<void> {
+    return this.#server.shared;
+  }
+
   newLink(): string {
     return this.#server.newLink();
   }

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { Starts } from './starts.ts';
+
+const never = new AbortController().signal;
+
+/** Work that ends when it is told to. */
+function work(starts: Starts, signal = never) {
+  const end = Promise.withResolvers<void>();
+  let began = false;
+  const done = starts.run(signal, () => {
+    began = true;
+    return end.promise;
+  });
+  return { end: end.resolve, fail: end.reject, done, began: () => began };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('only so many run at a time; the next comes in order, also after a failure', async () => {
+  const starts = new Starts({ most: 2, longestMs: 10_000 });
+  const all = Array.from({ length: 4 }, () => work(starts));
+  const begun = () => all.map(({ began }) => began());
+  await settled();
+  expect(begun()).toEqual([true, true, false, false]);
+  all[1]?.fail(new Error('it did not start'));
+  await expect(all[1]?.done).rejects.toThrow('it did not start');
+  await settled();
+  expect(begun()).toEqual([true, true, true, false]);
+  for (const { end } of all) end();
+  await Promise.all(all.map(({ done }) => done.catch(() => {})));
+  expect(begun()).toEqual([true, true, true, true]);
+  // Nobody counts any more.
+  const more = [work(starts), work(starts), work(starts)];
+  await settled();
+  expect(more.map(({ began }) => began())).toEqual([true, true, false]);
+});
+
+test('who takes long goes on, and the next one comes', async () => {
+  const starts = new Starts({ most: 1, longestMs: 20 });
+  const [slow, next] = [work(starts), work(starts)];
+  await expect.poll(() => next.began()).toBe(true);
+  next.end();
+  await next.done;
+  slow.end();
+  await slow.done;
+  const last = work(starts);
+  await settled();
+  expect(last.began()).toBe(true);
+});
+
+test('who is aborted while waiting is told so by the work, and lets nobody in', async () => {
+  const starts = new Starts({ most: 1, longestMs: 10_000 });
+  const stop = new AbortController();
+  const [first, stopped, third] = [work(starts), work(starts, stop.signal), work(starts)];
+  await settled();
+  stop.abort();
+  await settled();
+  expect([stopped.began(), third.began()]).toEqual([true, false]);
+  stopped.end();
+  await stopped.done;
+  expect(third.began()).toBe(false);
+  first.end();
+  await expect.poll(() => third.began()).toBe(true);
+});
