@@ -96,7 +96,7 @@ test('a task of a killed process is continued by the next one that opens the dat
   await host.kill();
   const reader = await home.open({}, { takeUp: false });
   await reader.conversation('another').ask('Hello.');
-  expect((await reader.tasks.task(ids[0] ?? '')).state).not.toBe('done');
+  expect(await reader.tasks.task(ids[0] ?? '')).toMatchObject({ stranded: { reason: 'no_process' } });
   const tl = await home.open();
   expect(await tl.tasks.waitFor(ids)).toMatchObject([{ state: 'done' }]);
 });
