@@ -17,7 +17,7 @@ import { createHome, dataHome } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
-import { reportBug, reportTrouble, seldom } from './host/report.ts';
+import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
@@ -67,7 +67,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const setup = createSetup(options);
   const { settings, home } = setup;
   const known = await composeAgents(setup, options.agents);
-  const health = options.health ?? new ProcessHealth();
+  const health = options.health ?? new ProcessHealth(reportLoss);
   const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
   const processes = processesAt(placeOf(home));
   const parts: EngineParts = {

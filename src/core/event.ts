@@ -1,6 +1,7 @@
 import type { Parent, TitleSource } from './conversation.ts';
 import { type Failure, ThroughlineError } from './errors.ts';
 import { shown } from './input/arguments.ts';
+import type { LostEvents } from './loss.ts';
 import type { Receipt, RestoreProgress, RestoreStarted, Tried } from './restore/receipt.ts';
 import type { SessionOrigin, SessionState } from './restore/session.ts';
 import type { PermissionOption } from './turn/permission.ts';
@@ -82,6 +83,8 @@ export interface ChainCheck {
   readonly head: string;
   /** Whether the chain goes through the head that was given; left out: none was. */
   readonly kept?: boolean;
+  /** Events that were stored and are missing, which nobody has accepted yet; left out: none is known. */
+  readonly lost?: Pick<LostEvents, 'had' | 'has'>;
 }
 
 const HEAD = /^[1-9]\d{0,14}:[0-9a-f]{64}$/;

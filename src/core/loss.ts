@@ -31,22 +31,26 @@ export interface Extent {
 /** In a sentence that names no conversation, for whoever operates the program. */
 export function lossInWords({ kind, events, changes, conversations }: Loss): string {
   const where = conversations.length === 0 ? '' : ` of ${count(conversations.length, 'conversation')}`;
-  if (kind === 'other') {
-    return `The data file is not the one that was used here before: at least ${count(events, 'event')}${where} were in that one.`;
-  }
-  const other = changes === 0 ? '' : ` and ${count(changes, 'other change')}`;
-  return `Stored data is missing: ${count(events, 'event')}${where}${other}.`;
+  const missing = [
+    ...(events === 0 ? [] : [`${count(events, 'event')}${where}`]),
+    ...(changes === 0 ? [] : [count(changes, 'other change')]),
+  ].join(' and ');
+  if (kind === 'tail') return `Stored data is missing: ${missing}.`;
+  return `The data file is not the one that was used here before. That one had at least ${missing}.`;
 }
 
-export const ABOUT_LOSS =
-  'The log was cut or damaged, or an older copy of the data file was put back. "throughline doctor" names what is missing.';
+export const LOSS_CAUSE = 'The end of the log was cut or damaged, or an older copy of the data file was put back.';
+
+export const ACCEPT_LOSS =
+  'Restore a backup that has it, or accept the loss with "throughline doctor --accept-loss"; then it is no longer reported.';
 
 /** What is missing in one conversation, in a sentence. */
 export function lostInWords({ had, has }: Omit<LostEvents, 'conversationId' | 'key'>): string {
   if (has === null) return `It had ${extentInWords(had)}, and nothing of it is left.`;
   const events =
     had.seq - has.seq === 1 ? `Event ${had.seq} is missing` : `Events ${has.seq + 1} to ${had.seq} are missing`;
-  return `${events}: it had ${extentInWords(had)}, and ${extentInWords(has)} are left.`;
+  const verb = has.turns === 1 ? 'is' : 'are';
+  return `${events}: it had ${extentInWords(had)}, and ${extentInWords(has)} ${verb} left.`;
 }
 
 function extentInWords({ seq, turns }: Extent): string {

@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
+import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
@@ -42,6 +43,7 @@ type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
  */
 const CHECKS: readonly Check[] = [
   checkServer,
+  checkLosses,
   checkLeases,
   checkTurns,
   checkTasks,
@@ -68,13 +70,37 @@ async function checkServer({ serverHealth }: DoctorParts): Promise<Finding[]> {
       throw error;
     },
   );
-  return reasons.map(({ code, message, hint = '' }) => ({
+  // Of what is missing, `checkLosses` says more.
+  const others = reasons.filter(({ code }) => code !== 'storage_lost');
+  return others.map(({ code, message, hint = '' }) => ({
     check: 'server',
     subject: `running server, ${code}`,
     problem: `${message} ${hint}`.trim(),
     remedy: null,
     repair: async () => {},
   }));
+}
+
+/** Stored data that is missing. Nothing brings it back here, so a person decides. */
+async function checkLosses({ store }: DoctorParts): Promise<Finding[]> {
+  const found = {
+    check: 'losses',
+    remedy: 'Accept it: it is no longer reported.',
+    repairedBy: '--accept-loss',
+    repair: () => store.acceptLosses(),
+  } as const;
+  return (await store.losses()).flatMap((loss) => [
+    {
+      ...found,
+      subject: `data, ${new Date(loss.noticedAt).toISOString()}`,
+      problem: `${lossInWords(loss)} ${LOSS_CAUSE} Restore a backup that has it, if there is one.`,
+    },
+    ...loss.conversations.map((lost) => ({
+      ...found,
+      subject: `conversation ${lost.key ?? lost.conversationId}`,
+      problem: lostInWords(lost),
+    })),
+  ]);
 }
 
 /** Leases of processes that are provably dead. Whoever needs one can take it; until then it looks taken. */

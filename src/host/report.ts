@@ -1,4 +1,4 @@
-import type { ThroughlineError } from '../core/errors.ts';
+import type { Failure, ThroughlineError } from '../core/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** What a process says on stderr when nobody else listens: faults of this program, and storage that cannot be written. */
@@ -21,6 +21,11 @@ const CONTROLS = /[^\P{Cc}\n\t]/gu;
 /** The storage cannot be written just now; accepted turns wait for it. */
 export function reportTrouble({ message, hint }: ThroughlineError): void {
   process.stderr.write(`throughline: Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
+}
+
+/** Stored data is missing. Whatever else does not work is told to whoever needs it. */
+export function reportLoss({ code, message, hint }: Failure, gone: boolean): void {
+  if (code === 'storage_lost' && !gone) process.stderr.write(`throughline: ${message} ${hint}\n`);
 }
 
 /** Tells an error at once, and repeats it only every `everyMs` while it lasts. A listener that throws stops nothing. */

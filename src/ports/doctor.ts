@@ -10,6 +10,8 @@ export interface Finding {
   readonly problem: string;
   /** What `repair` does, in a sentence; null: only a person can decide. */
   readonly remedy: string | null;
+  /** The option that a person has to give for `repair`; left out: `--fix`. */
+  readonly repairedBy?: '--fix' | '--accept-loss';
   /** True: nothing is wrong, but a person may want to know. Left out: it is to be repaired. */
   readonly isNote?: boolean;
   /** May be repeated. Throws a ThroughlineError when it cannot be done now. */

@@ -15,6 +15,8 @@ const Name = z.string().min(1).max(512);
 const Directory = z.string().min(1).max(4_096);
 const ChainHead = z.string().min(1).max(80);
 
+const Extent = z.strictObject({ seq: Count, turns: Count });
+
 export const conversations = {
   listConversations: {
     summary:
@@ -125,9 +127,15 @@ export const conversations = {
   verify: {
     summary:
       'Checks the chain of events: `broken` is the first number that does not fit, `head` the end of the chain. ' +
-      '`kept` says whether the chain goes through the head that was given.',
+      '`kept` says whether the chain goes through the head that was given, `lost` how much there was before stored events ' +
+      'were lost.',
     scope: 'read',
     query: z.strictObject({ head: optional(ChainHead) }),
-    answer: namedObject('Verified', { broken: Count.nullable(), head: ChainHead, kept: optional(z.boolean()) }),
+    answer: namedObject('Verified', {
+      broken: Count.nullable(),
+      head: ChainHead,
+      kept: optional(z.boolean()),
+      lost: optional(z.strictObject({ had: Extent, has: Extent.nullable() })),
+    }),
   },
 } as const satisfies Partial<Record<OperationName, Operation>>;

@@ -2,6 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
+import { losses } from '../loss/losses.ts';
 import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
 import { conversationRow } from './conversations.ts';
 import { verifiedOwner } from './erase.ts';
@@ -30,10 +31,17 @@ export async function verify(access: Access, owner: string, id: string, head?: s
   return access.read((db) => {
     const headAt = (seq: number) =>
       `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
-    if (head === undefined) return { broken, head: headAt(end) };
-    const kept = broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head;
-    return { broken, head: headAt(end), kept };
+    const found = { broken, head: headAt(end), ...lostOf(db, id) };
+    if (head === undefined) return found;
+    return { ...found, kept: broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head };
   });
+}
+
+/** The chain of what is left is whole: only what was noticed at the opening says that its end is missing. */
+function lostOf(db: Database, id: string): Pick<ChainCheck, 'lost'> {
+  const all = losses(db).flatMap(({ conversations }) => conversations);
+  const lost = all.findLast(({ conversationId }) => conversationId === id);
+  return lost === undefined ? {} : { lost: { had: lost.had, has: lost.has } };
 }
 
 /**

@@ -1,8 +1,10 @@
 import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import { LOSS_CAUSE, lossInWords } from '../../../core/loss.ts';
 import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
+import { losses } from '../loss/losses.ts';
 import { Aside } from '../reading/aside.ts';
 import type { AsideVerb } from '../reading/thread.ts';
 import { Bell } from './bell.ts';
@@ -38,6 +40,8 @@ export class Access {
   /** Null: the database can only be read. */
   #watch: CommitWatch | null = null;
   #reopening: Promise<void> | null = null;
+  /** Null: not yet looked for. False: there are none; they are only found when a database is opened. */
+  #saidLosses: boolean | null = null;
   #versionSeenAt = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | null = null;
 
@@ -50,7 +54,10 @@ export class Access {
     this.#aside = new Aside({ file, busyMs });
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
     this.#writing = new WriteHealth(options.health, db, {
-      look: () => this.#watch?.fault() ?? null,
+      look: () => {
+        this.#sayLosses();
+        return this.#watch?.fault() ?? null;
+      },
       tryToWrite: () => this.write((tx) => tx.db.run(TOUCH)),
     });
     this.queue = new WriteQueue(db, {
@@ -64,6 +71,16 @@ export class Access {
     });
     if (db.onlyReads) this.#writing.fails(diskFull());
     else this.#watchCommits();
+    this.#sayLosses();
+  }
+
+  /** Until somebody accepts them, in this process or another. */
+  #sayLosses(): void {
+    if (this.#options.health === undefined || this.#saidLosses === false) return;
+    const last = losses(this.#db).at(-1);
+    this.#saidLosses = last !== undefined;
+    const reason = last && { message: lossInWords(last), hint: `${LOSS_CAUSE} "throughline doctor" names it.` };
+    this.#options.health.report('losses', reason ? { code: 'storage_lost', ...reason, unready: false } : null);
   }
 
   /** At once; or, when reads have taken long in this turn of the event loop, in a later one. */

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { seqOf } from '../../../../core/event.ts';
+import { given } from '../../../../core/input/arguments.ts';
+import { ACCEPT_LOSS, lostInWords } from '../../../../core/loss.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -10,7 +12,7 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, flags: { head?: string }) => verify(key, flags, cli));
   addHelp(command, {
     about:
-      'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added.\n' +
+      'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added, or stored events are missing.\n' +
       'Whoever can write the database can also compute the chain again. To notice that, keep the printed head in another\n' +
       'place, and give it with --head later.',
     examples: ['throughline verify notes', 'throughline verify notes --head "$(cat notes.head)"'],
@@ -19,22 +21,23 @@ export function define(command: Command, cli: Cli): void {
 
 async function verify(key: string, flags: { head?: string }, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
-    const { broken, head, kept } = await engine.verify(key, flags);
+    const { broken, head, kept, lost } = await engine.verify(key, flags);
     const events = seqOf(head);
-    const intact = broken === null && kept !== false;
+    const intact = broken === null && kept !== false && lost === undefined;
     if (output.json) {
       // An erased conversation is known by its id alone.
       const conversation = await engine.conversation(key).then(
         ({ id }) => id,
         () => key,
       );
-      output.value({ conversation, events, intact, firstBroken: broken, head, ...(kept !== undefined && { kept }) });
+      output.value({ conversation, events, intact, firstBroken: broken, head, ...given({ kept, lost }) });
     }
     if (broken !== null) {
       throw new ThroughlineError('storage_damaged', `Event ${broken} was changed after it was written.`, {
         hint: 'Restore the data home from a backup, or export what can still be read.',
       });
     }
+    if (lost !== undefined) throw new ThroughlineError('storage_lost', lostInWords(lost), { hint: ACCEPT_LOSS });
     if (kept === false) {
       throw new ThroughlineError('storage_damaged', 'The chain does not contain the head that was given.', {
         hint: 'If it is a head of this conversation, somebody changed or removed events and computed the chain again.',

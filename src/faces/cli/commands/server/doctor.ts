@@ -8,11 +8,14 @@ import { oneLine } from '../../terminal-text.ts';
 import { showAgent } from '../agents/agents.ts';
 
 export function define(command: Command, cli: Cli): void {
-  command.option('--fix', 'repair what is found').action(({ fix = false }: { fix?: boolean }) => doctor(fix, cli));
+  command
+    .option('--fix', 'repair what is found')
+    .option('--accept-loss', 'no longer report stored data that is missing')
+    .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
     about:
       'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds, and asks the running\n' +
-      'server what does not work. Without --fix nothing is changed. Directories are moved aside, not deleted, unless\n' +
+      'server what does not work. Says which stored data is missing. Without an option nothing is changed. Directories are moved aside, not deleted, unless\n' +
       '"throughline erase --sandbox" was to delete them. Exit code 1: something remains to be repaired. What erased\n' +
       'conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
@@ -20,19 +23,27 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function doctor(fix: boolean, { parts, options, looking, output, exitWith }: Cli): Promise<void> {
-  const desk = await parts.doctor(fix ? options : looking);
+interface Flags {
+  readonly fix?: boolean;
+  readonly acceptLoss?: boolean;
+}
+
+async function doctor(flags: Flags, { parts, options, looking, output, exitWith }: Cli): Promise<void> {
+  const { fix = false, acceptLoss = false } = flags;
+  const changes = fix || acceptLoss;
+  const desk = await parts.doctor(changes ? options : looking);
   try {
     const seen = new Set<string>();
     let [problems, left] = [0, 0];
     // A repair may uncover something for another check, so we look again until nothing new is found.
-    for (let found = await desk.examine(); found.length > 0; found = fix ? await unseen(desk, seen) : []) {
+    for (let found = await desk.examine(); found.length > 0; found = changes ? await unseen(desk, seen) : []) {
       for (const finding of found) {
         seen.add(nameOf(finding));
         if (!finding.isNote) problems += 1;
-        const failure = fix && finding.remedy !== null ? await repair(finding) : 'not repaired';
+        const asked = finding.repairedBy === undefined ? fix : acceptLoss;
+        const failure = asked && finding.remedy !== null ? await repair(finding) : 'not repaired';
         if (failure !== null && !finding.isNote) left += 1;
-        show(output, finding, failure, fix);
+        show(output, finding, failure, asked);
       }
     }
     if (problems === 0 && !output.json) output.line('No problems found.');
@@ -65,9 +76,9 @@ async function repair(finding: Finding): Promise<string | null> {
 
 function show(
   output: Output,
-  { check, subject, problem, remedy, isNote }: Finding,
+  { check, subject, problem, remedy, repairedBy = '--fix', isNote }: Finding,
   failure: string | null,
-  fix: boolean,
+  asked: boolean,
 ): void {
   if (output.json) {
     output.value({ check, subject, problem, remedy, repaired: failure === null, ...(isNote && { isNote }) });
@@ -75,6 +86,6 @@ function show(
   }
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
   if (failure === null) output.line(styled('green', `  repaired: ${oneLine(remedy ?? '')}`));
-  else if (fix && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
-  else if (remedy !== null) output.line(styled('dim', `  --fix: ${oneLine(remedy)}`));
+  else if (asked && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
+  else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));
 }

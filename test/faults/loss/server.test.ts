@@ -1,0 +1,113 @@
+import { copyFileSync, renameSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CliHome, parseLines } from '../../e2e/cli-process.ts';
+import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
+import { until } from '../harness/until.ts';
+
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+const data = () => join(home.path, 'home', 'throughline.db');
+
+/** The lines of its log about the storage. */
+const told = ({ running }: ServedProcess) =>
+  running.stderr
+    .split('\n')
+    .filter((line) => line.includes('"code":"storage_'))
+    .map((line) => JSON.parse(line));
+
+test('a data file that is taken away from a running server: nothing is acknowledged, and it goes on when it is back', async () => {
+  const server = await serveProcess(home, '--log-level', 'info');
+  const { caller } = server;
+  await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'One.' })).turn);
+  renameSync(data(), `${data()}.kept`);
+  for (let i = 0; i < 5; i += 1) {
+    expect(await caller.post('/conversations/notes/turns', { prompt: 'Two.' })).toMatchObject({
+      status: 503,
+      body: { code: 'storage_gone', hint: expect.stringContaining('Put the same file back') },
+    });
+  }
+  expect(await caller.get('//healthz')).toMatchObject({
+    status: 503,
+    body: { status: 'unready', reasons: [{ code: 'storage_gone' }] },
+  });
+  expect((await caller.ok('GET', '/conversations/notes/view')).turns).toHaveLength(1);
+  const { code, stderr } = await home.run('send', 'notes', 'Three.');
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('was deleted or moved while it was in use'),
+  });
+
+  copyFileSync(`${data()}.kept`, data());
+  expect((await caller.post('/conversations/notes/turns', { prompt: 'Four.' })).body.hint).toContain('Restart');
+
+  renameSync(`${data()}.kept`, data());
+  const { turn } = await caller.ok('POST', '/conversations/notes/turns', { prompt: 'Five.' });
+  await caller.finished(turn);
+  expect(turn.n).toBe(2);
+  expect((await caller.get('//healthz')).body.status).toBe('ok');
+  expect(told(server).map(({ code, msg }) => [code, msg])).toEqual([
+    ['storage_gone', 'something does not work'],
+    ['storage_gone', 'works again'],
+  ]);
+  server.running.kill('SIGKILL');
+  await server.running.ended;
+  expect((await home.show('notes')).turns).toHaveLength(2);
+});
+
+test('a log that was cut after a kill: server, verify and doctor say what is missing until it is accepted', async () => {
+  const killed = await serveProcess(home, '--log-level', 'warn');
+  for (let i = 0; i < 10; i += 1) {
+    await killed.caller.finished(
+      (await killed.caller.ok('POST', '/conversations/notes/turns', { prompt: `${i}` })).turn,
+    );
+  }
+  killed.running.kill('SIGKILL');
+  await killed.running.ended;
+  truncateSync(`${data()}-wal`, Math.floor(statSync(`${data()}-wal`).size * 0.7));
+
+  const server = await serveProcess(home, '--log-level', 'info');
+  const { caller } = server;
+  const { turns } = await caller.ok('GET', '/conversations/notes/view');
+  expect(turns.length).toBeLessThan(10);
+  expect(await caller.get('//healthz')).toMatchObject({
+    status: 200,
+    body: { status: 'degraded', ready: true, reasons: [{ code: 'storage_lost' }] },
+  });
+  expect(told(server)).toMatchObject([
+    { code: 'storage_lost', message: expect.stringMatching(/ events of 1 conversation/) },
+  ]);
+  expect(await caller.ok('GET', '/conversations/notes/verify')).toMatchObject({
+    broken: null,
+    lost: { had: { turns: 10 }, has: { turns: turns.length } },
+  });
+  const verified = await home.run('verify', 'notes');
+  expect(verified).toMatchObject({ code: 1, stderr: expect.stringContaining('are missing: it had 10 turns') });
+  const looked = await home.run('doctor', '--json');
+  expect(looked.code).toBe(1);
+  const found = parseLines(looked.stdout).filter(({ check }) => check === 'losses');
+  expect(found.map(({ subject }) => subject)).toEqual([expect.stringMatching(/^data, /), 'conversation notes']);
+  // Repairing what can be repaired does not hide it.
+  expect((await home.run('doctor', '--fix')).stdout).toContain('--accept-loss: Accept it');
+
+  expect(await home.ok('doctor', '--accept-loss')).toContain('repaired: Accept it');
+  await until('the server no longer says so', async () => (await caller.get('//healthz')).body.status === 'ok');
+  await home.ok('verify', 'notes');
+  server.running.kill('SIGTERM');
+  await server.running.ended;
+  const embedded = await home.run('list');
+  expect(embedded).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('an embedded command says on stderr that stored data is missing', async () => {
+  await home.ok('send', 'notes', 'One.');
+  copyFileSync(data(), `${data()}.old`);
+  await home.ok('send', 'notes', 'Two.');
+  renameSync(`${data()}.old`, data());
+  const { code, stderr } = await home.run('send', 'notes', 'Three.');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Stored data is missing: ') });
+});
