@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { isStorageFault, isTransientFault, ThroughlineError } from '../../core/errors.ts';
+import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
 import { type Delayed, leavesFirst } from '../../core/limits/slots.ts';
 import type { Standing } from '../../core/turn/standing.ts';
-import { hasEnded, type Turn } from '../../core/turn/turn.ts';
-import { ClaimLoop } from '../../leases/claim-loop.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Claim, ClaimRequest, Fence, NextClaim } from '../../ports/store/leases.ts';
+import type { Claim, Fence } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
@@ -15,7 +14,8 @@ import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { Held } from './held.ts';
 import { Listing } from './listing.ts';
-import { type Slot, Slots, Wanted } from './slots.ts';
+import { Serving } from './serving.ts';
+import type { Slot } from './slots.ts';
 
 /*
  * The loop that claims conversations and runs their turns.
@@ -23,18 +23,15 @@ import { type Slot, Slots, Wanted } from './slots.ts';
  *   wake ──▶ claim ──▶ drive: end what an earlier holder left, run turns in order ──▶ keep warm ──▶ leave
  *
  * While a conversation is held, every turn of it runs here, whoever submitted it; all others follow the stored events. The
- * states of a held conversation are in held.ts. Every turn needs a slot (slots.ts), and gives it back at its end: whose turn is
- * next is decided between all owners again.
+ * states of a held conversation are in held.ts. Every turn needs a slot, and gives it back at its end: whose turn is next is then
+ * decided between all owners (serving.ts).
  */
 export class Worker {
   readonly #parts: EngineParts;
   readonly #changes: Changes;
   readonly #listing: Listing;
   readonly #held = new Map<string, Held>();
-  /** The turns that this process waits for. */
-  readonly #wanted = new Wanted();
-  readonly #slots: Slots;
-  readonly #claims = new ClaimLoop(() => this.#serveAll());
+  readonly #serving: Serving;
   readonly #keeper: LeaseKeeper<Fence>;
   readonly #leaving = new Set<Promise<void>>();
   /** By conversation: the end of a turn that an earlier holder left is being recorded. Never rejects. */
@@ -50,24 +47,28 @@ export class Worker {
     this.#parts = parts;
     this.#changes = changes;
     this.#listing = new Listing(parts, randomUUID());
-    const { maxRunning: parallel, maxRunningPerOwner: perOwner } = parts.settings;
-    this.#slots = new Slots({ parallel, perOwner }, (freed) => this.#onSlots(freed));
-    this.#onSlots(false);
+    this.#serving = new Serving(parts, this.#listing, {
+      held: this.#held,
+      take: (claim, slot) => void this.#take(claim, slot),
+      begin: (held) => this.#notify(held),
+      starts: () => this.#keeper.start(),
+      freeDead: () => this.#keeper.freeDead(),
+    });
     const holder = {
       held: () => [...this.#held.values()].map(({ lease }) => lease.fence),
       lost: (fence: Fence) => this.#lost(fence),
-      wake: () => this.#claims.wake(),
+      wake: () => this.#serving.wake(),
       onFault: (error: unknown, where: string) => isStorageFault(error) || parts.onBug(error, where),
     };
     this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
     this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
     this.#firstLook = Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
-    if (this.takesUp) this.#claims.wake();
+    if (this.takesUp) this.#serving.wake();
   }
 
   /** Whether this process also runs what others have submitted. */
   get takesUp(): boolean {
-    return this.#parts.settings.claims !== 'own';
+    return this.#serving.takesUp;
   }
 
   get #closing(): boolean {
@@ -87,13 +88,13 @@ export class Worker {
 
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
-    this.#wanted.add(owner, conversation, turn);
+    this.#serving.wanted.add(owner, conversation, turn);
     this.#onNotification([conversation]);
   }
 
   /** Whether it holds the conversation, or waits for a turn of it. */
   attends({ owner, conversation }: Pick<Standing, 'owner' | 'conversation'>): boolean {
-    return this.#held.has(conversation) || this.#wanted.has(owner, conversation);
+    return this.#held.has(conversation) || this.#serving.wanted.has(owner, conversation);
   }
 
   holds(conversation: string): boolean {
@@ -102,11 +103,7 @@ export class Worker {
 
   /** Why an open turn that this process can run has not begun; null: it has, or is about to, or others run it. */
   whyDelayed(standing: Standing): Delayed | null {
-    const { owner, conversation, turn } = standing;
-    const works = this.#held.get(conversation)?.state.is === 'working';
-    const known = this.#parts.agents.has(turn.agent);
-    if (turn.state !== 'queued' || works || !known || !(this.takesUp || this.attends(standing))) return null;
-    return this.#slots.whyDelayed(owner, turn.n);
+    return this.#serving.whyDelayed(standing);
   }
 
   /** Whether it is recording the end of a turn that an earlier holder left. */
@@ -135,7 +132,7 @@ export class Worker {
     await Promise.all(this.#leaving);
     if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
     const known = this.#held.get(conversation);
-    const claim = known === undefined ? await this.#claim({ conversation, settle: true }) : null;
+    const claim = known === undefined ? await this.#serving.claim({ conversation, settle: true }) : null;
     const held = known ?? (claim && this.#take(claim, null));
     if (held === null) return null;
     return new Promise<T | null>((resolve, reject) => {
@@ -160,7 +157,7 @@ export class Worker {
     this.#close.abort();
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await Promise.all([this.#firstLook, this.#claims.close(), this.#settling?.catch(() => {})]);
+    await Promise.all([this.#firstLook, this.#serving.close(), this.#settling?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
@@ -178,93 +175,7 @@ export class Worker {
       if (held !== undefined) this.#notify(held);
     }
     // A change in a conversation that we hold makes no other one claimable.
-    if (moved === null || moved.some((id) => !this.#held.has(id))) this.#claims.wake();
-  }
-
-  /** `freed`: a slot is free, and somebody may wait for it. */
-  #onSlots(freed: boolean): void {
-    this.#parts.onSlots?.({ parallel: this.#slots.limits.parallel, ...this.#slots.load });
-    if (freed) this.#claims.wake();
-  }
-
-  /** Gives the free slots away, each to the fairest of all that wait. */
-  async #serveAll(): Promise<void> {
-    if (this.takesUp) this.#listing.keep();
-    try {
-      const tried = new Set<string>();
-      while (!this.#closing && this.#slots.isFree) {
-        const next = await this.#fairest(tried);
-        if (next !== null) await this.#serve(next, tried);
-        else if (await this.#keeper.freeDead()) tried.clear();
-        else break;
-      }
-    } catch (error) {
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
-      else if (isTransientFault(error)) this.#parts.onTrouble(error);
-      // A notification or the heartbeat wakes us again.
-    }
-    this.#slots.served();
-  }
-
-  /**
-   * The conversation whose turn is next, among those that are held here and due, those that this process waits for, and those that
-   * it takes up. Of the same owner the first of these: it needs no other process, nor a new session. Null: none can get a slot.
-   */
-  async #fairest(tried: ReadonlySet<string>): Promise<Waiting | null> {
-    const { claims } = this.#parts.settings;
-    const idleMs = claims === 'left' ? TAKE_UP_MS : 0;
-    const { share } = this.#slots;
-    this.#keeper.start();
-    const request = { ...this.#request(), idleMs, share, held: [...this.#held.keys(), ...tried] };
-    const other = this.takesUp ? await this.#parts.store.next(request) : null;
-    const due = this.#held.values().filter(({ isDue }) => isDue);
-    // `all` finds its own among all.
-    const own = claims === 'all' ? [] : this.#wanted.firsts((id) => this.#held.has(id) || tried.has(id));
-    return this.#slots.choose<Waiting>([
-      ...due.map((held) => ({ owner: held.conversation.owner, conversation: held.conversation.id, held })),
-      ...own,
-      ...(other === null || this.#held.has(other.conversation) ? [] : [other]),
-    ]);
-  }
-
-  async #serve({ owner, conversation, held }: Waiting, tried: Set<string>): Promise<void> {
-    const slot = this.#slots.give(owner);
-    if (held !== undefined) {
-      held.slot = slot;
-      return this.#notify(held);
-    }
-    tried.add(conversation);
-    try {
-      const wanted = this.#wanted.has(owner, conversation)
-        ? await this.#stillWanted(owner, conversation)
-        : this.takesUp;
-      const claim = wanted && !this.#held.has(conversation) ? await this.#claim({ conversation }) : null;
-      if (claim !== null) this.#take(claim, slot);
-      else slot.free({ quietly: true });
-    } catch (error) {
-      slot.free({ quietly: true });
-      throw error;
-    }
-  }
-
-  /** Another process may have run our turns meanwhile. */
-  async #stillWanted(owner: string, conversation: string): Promise<boolean> {
-    for (const id of [...this.#wanted.turns(owner, conversation)]) {
-      const turn = await this.#parts.store.findTurn(owner, id);
-      if (turn === null || hasEnded(turn.state)) this.#wanted.remove(owner, conversation, id);
-    }
-    return this.#wanted.has(owner, conversation);
-  }
-
-  /** Null: there is none to claim; of one that is named: another process holds it. */
-  #claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
-    this.#keeper.start();
-    const held = which.conversation === undefined && { held: [...this.#held.keys()] };
-    return this.#parts.store.claim({ ...this.#request(), ...which, ...held });
-  }
-
-  #request() {
-    return { ...this.#listing.self(), driver: 'worker', leaseMs: this.#parts.settings.leaseMs } as const;
+    if (moved === null || moved.some((id) => !this.#held.has(id))) this.#serving.wake();
   }
 
   async #settle(): Promise<void> {
@@ -272,7 +183,7 @@ export class Worker {
     await freeDead(conversationLeases(store), processes);
     const settling: Promise<void>[] = [];
     while (!this.#closing) {
-      const claim = await this.#claim({ settle: true });
+      const claim = await this.#serving.claim({ settle: true });
       if (claim === null) break;
       settling.push(this.#take(claim, null, true).busy);
     }
@@ -318,7 +229,7 @@ export class Worker {
       for (let turn = claim?.turn ?? null, rested = false; !rested; turn = null) {
         held.lease.lost.throwIfAborted();
         turn ??= await this.#beginNext(held);
-        const errand = turn === null && held.slot !== null ? held.errands.shift() : undefined;
+        const errand = turn === null ? this.#nextErrand(held) : undefined;
         if (turn !== null) await this.#run(held, turn);
         else if (errand !== undefined) await errand.run();
         else rested = await this.#rests(held);
@@ -332,19 +243,19 @@ export class Worker {
 
   async #run(held: Held, turn: Turn): Promise<void> {
     const { owner, id } = held.conversation;
-    const unsent = this.#wanted.turns(owner, id).has(turn.id) ? null : this.#close.signal;
+    const unsent = this.#serving.wanted.turns(owner, id).has(turn.id) ? null : this.#close.signal;
     const stops = { shutdown: this.#shutdown.signal, unsent };
     await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
     // Followers of the turn read its end first.
     await new Promise(setImmediate);
-    this.#wanted.remove(owner, id, turn.id);
+    this.#serving.wanted.remove(owner, id, turn.id);
   }
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
   async #beginNext(held: Held): Promise<Turn | null> {
     if (this.#closing || held.settling) return null;
     held.happens({ type: 'looked' });
-    held.slot ??= this.#slots.take(held.conversation.owner);
+    held.slot ??= this.#serving.slots.take(held.conversation.owner);
     if (held.slot === null) return null;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
@@ -353,6 +264,12 @@ export class Worker {
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
     if (turn !== null && turn.n > held.conversation.head + 1) await held.readAgain();
     return turn;
+  }
+
+  /** Undefined: there is none, or no slot for it. */
+  #nextErrand(held: Held): Held['errands'][number] | undefined {
+    if (held.errands.length > 0) held.slot ??= this.#serving.slots.take(held.conversation.owner);
+    return held.slot === null ? undefined : held.errands.shift();
   }
 
   /** A fault of this program ends the turn as failed: it must not come back for ever. */
@@ -365,7 +282,7 @@ export class Worker {
   }
 
   #isWanted({ conversation: { owner, id } }: Held): boolean {
-    return this.#wanted.has(owner, id);
+    return this.#serving.wanted.has(owner, id);
   }
 
   async #recover(held: Held, turn: Turn): Promise<void> {
@@ -376,7 +293,7 @@ export class Worker {
       recovering.catch(() => {}),
     );
     await recovering.finally(() => this.#recovering.delete(id));
-    this.#wanted.remove(owner, id, turn.id);
+    this.#serving.wanted.remove(owner, id, turn.id);
   }
 
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
@@ -422,7 +339,7 @@ export class Worker {
     // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.
     if (bug) return;
     await this.#parts.store.release(held.lease.fence).catch(() => {});
-    this.#claims.wake();
+    this.#serving.wake();
   }
 
   // ── resting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -431,7 +348,7 @@ export class Worker {
   #keepWarm(held: Held): void {
     const { maxWarm, idleMs } = this.#parts.settings;
     // One that is due is not idle. It became so after the slots were last given away.
-    if (held.isDue) this.#claims.wake();
+    if (held.isDue) this.#serving.wake();
     else held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
     const warm = [...this.#held.values()].flatMap((one) =>
       one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
@@ -446,7 +363,7 @@ export class Worker {
     this.#leaving.add(leaving);
     await leaving;
     this.#leaving.delete(leaving);
-    this.#claims.wake();
+    this.#serving.wake();
   }
 
   async #release(held: Held): Promise<void> {
@@ -468,15 +385,8 @@ export class Worker {
   }
 }
 
-/** `claims: left`: how long a turn of another process may wait before this one takes it up. */
-const TAKE_UP_MS = 1_000;
 /** How long somebody who looks waits for the end of turns that dead processes left. */
 const SETTLE_MS = 10_000;
-
-/** A conversation whose turn waits for a slot. `held`: it is held here, and due. */
-interface Waiting extends NextClaim {
-  readonly held?: Held;
-}
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;
