@@ -33,6 +33,7 @@ const MEASURES = [
   'http-accept',
   'http-burst',
   'http-readers',
+  'held',
   'claude-warm',
   'claude-restore',
   'claude-memory',

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import type { TurnRecord } from '../../src/core/turn/record.ts';
 import { NO_USAGE } from '../../src/core/turn/usage.ts';
 import { systemClock } from '../../src/host/clock.ts';
-import { bootId } from '../../src/host/processes.ts';
+import { bootId, systemProcesses } from '../../src/host/processes.ts';
 import type { NewConversation } from '../../src/ports/store/conversations.ts';
+import type { Write } from '../../src/ports/store/writes.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 
@@ -32,7 +33,7 @@ export interface HeavyCall {
   readonly method: string;
   readonly path: string;
   readonly body?: () => Buffer;
-  readonly status: number;
+  readonly statuses: readonly number[];
 }
 
 export interface Held {
@@ -78,7 +79,7 @@ export class HeavyServer {
     const child = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--home', home, '--log-level', 'warn'], {
       cwd: home,
       env,
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     const address = await firstAddress(child);
     return new HeavyServer(home, child, Number(new URL(address).port));
@@ -105,7 +106,20 @@ export class HeavyServer {
     return { name, status, ms, healthMs: Math.max(...waits), mb: peakOf(this.pid) };
   }
 
-  /** A request whose answer is read and thrown away. */
+  /** A request whose body does not end. */
+  begin(method: string, path: string, begin: string): ClientRequest {
+    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
+    const asked = request({ host: '127.0.0.1', port: this.#port, path, method, headers });
+    asked.on('error', () => {}).write(begin);
+    return asked;
+  }
+
+  async text(path: string): Promise<string> {
+    const headers = { authorization: `Bearer ${this.#token}` };
+    return (await fetch(`http://127.0.0.1:${this.#port}${path}`, { headers })).text();
+  }
+
+  /** A request whose answer is read and thrown away. 0: the server has cut it off, which it may do with a body that it refuses. */
   call(method: string, path: string, body?: Buffer, agent?: Agent): Promise<number> {
     return new Promise((resolve, reject) => {
       const headers = {
@@ -121,8 +135,7 @@ export class HeavyServer {
             .on('error', reject);
         },
       );
-      // A server that refuses a body early closes the connection while we still write.
-      asked.on('error', reject).end(body);
+      asked.on('error', (error) => (body === undefined ? reject(error) : resolve(0))).end(body);
     });
   }
 
@@ -147,6 +160,9 @@ export class HeavyServer {
 
 async function firstAddress(child: ChildProcess): Promise<string> {
   let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text) => {
+    said += text;
+  });
   for await (const chunk of child.stdout ?? []) {
     said += chunk;
     const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
@@ -202,12 +218,47 @@ function spec(key: string): NewConversation {
 async function fill(store: Store, { turns, large, largeBytes }: Sizes): Promise<void> {
   const many = (count: number, text: string) => Array.from({ length: count }, (_, i) => record(i + 1, text));
   const text = WORDS.repeat(Math.ceil(largeBytes / WORDS.length));
+  const session = { agent: 'scripted', origin: 'rotated', parent: null, watermark: 0 } as const;
+  const sessions = Array.from({ length: turns / 5 }, (_, i) => ({ ...session, id: `s${i}` }));
   for (const key of ['long', 'erase'])
-    await store.importConversation('local', spec(key), { records: many(turns, `${WORDS}river`), sessions: [] });
+    await store.importConversation('local', spec(key), { records: many(turns, `${WORDS}river`), sessions });
   await store.importConversation('local', spec('large'), { records: many(large, text), sessions: [] });
+  await Promise.all(
+    Array.from({ length: turns / 15 }, (_, i) => store.ensureConversation('local', spec(`short ${i}`))),
+  );
+  await fillEvents(store, turns);
+}
+
+/** A turn that was told in very many pieces. Written under the lease: as many by an agent would take longer than all else here. */
+async function fillEvents(store: Store, events: number): Promise<void> {
+  const { conversation } = await store.ensureConversation('local', spec('events'));
+  const asked = {
+    conversation: conversation.id,
+    requestId: null,
+    agent: 'scripted',
+    defaultAgent: null,
+    retryOf: null,
+  };
+  const [turn, prompt] = ['turn', [{ type: 'text', text: 'Go.' }] as const];
+  await store.enqueue('local', { ...asked, id: turn, prompt, options: {} });
+  const worker = { id: 'bench', process: systemProcesses.self() };
+  const what = { place: 'elsewhere', agents: ['scripted'], driver: 'worker', leaseMs: 600_000 } as const;
+  const claim = await store.claim({ worker, ...what, conversation: conversation.id });
+  if (claim === null) throw new Error('the conversation cannot be claimed');
+  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: WORDS } } as const;
+  const write: Write = { write: 'event', event: { kind: 'turn.update', turn, payload: { acp: 1, update } } };
+  for (let done = 0; done < events; done += 250)
+    await store.commit(
+      claim.fence,
+      1 + done,
+      Array.from({ length: 250 }, () => write),
+    );
+  await store.release(claim.fence);
 }
 
 // ── what is asked ──
+
+const REFUSED = [0, 400, 413];
 
 export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
   const repeated = (head: string, piece: string, tail: string) => () =>
@@ -219,27 +270,23 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
   const exported = { format: 'throughline.conversation', version: 1, sessions: [] };
   const conversation = { key: 'imported', title: 'imported', agent: 'scripted', restore: {} };
   const records = () => Array.from({ length: turns }, (_, i) => record(i + 1, WORDS));
-  const post = (name: string, status: number, body: () => Buffer): HeavyCall => ({
-    name,
-    method: 'POST',
-    path: '/imports',
-    status,
-    body,
+  const post = (name: string, statuses: readonly number[], body: () => Buffer): HeavyCall => ({
+    ...{ name, method: 'POST', path: '/imports', statuses, body },
   });
-  const get = (name: string, path: string): HeavyCall => ({ name, method: 'GET', path, status: 200 });
+  const get = (name: string, path: string): HeavyCall => ({ name, method: 'GET', path, statuses: [200] });
   return [
-    post('import of empty lists', 413, repeated('{"exported":[', '[],', '[]]}')),
-    post('import of very many numbers', 413, repeated('{"exported":[', '1,', '1]}')),
-    post('import of very deep lists', 400, () =>
-      Buffer.from(`{"exported":${'['.repeat(bodyBytes / 2)}${']'.repeat(bodyBytes / 2)}}`),
+    post('import of empty lists', REFUSED, repeated('{"exported":[', '[],', '[]]}')),
+    post('import of very many numbers', REFUSED, repeated('{"exported":[', '1,', '1]}')),
+    post('import of very deep lists', REFUSED, () =>
+      Buffer.from(`{"exported":${'['.repeat(bodyBytes / 2 - 99)}${']'.repeat(bodyBytes / 2 - 99)}}`),
     ),
-    post('import of one long text', 400, repeated('{"exported":"', 'x', '"}')),
-    post('import of one long number', 400, repeated('{"exported":', '1', '}')),
-    post('import of many fields', 413, () => {
+    post('import of one long text', REFUSED, repeated('{"exported":"', 'x', '"}')),
+    post('import of one long number', REFUSED, repeated('{"exported":', '1', '}')),
+    post('import of many fields', REFUSED, () => {
       const fields = Array.from({ length: Math.floor(bodyBytes / 14) }, (_, i) => `"f${i}":${i % 10}`);
       return Buffer.from(`{"exported":{${fields.join(',')}}}`);
     }),
-    post('import of a long conversation', 201, () =>
+    post('import of a long conversation', [201], () =>
       Buffer.from(JSON.stringify({ exported: { ...exported, conversation, records: records() } })),
     ),
     get('search', '/search?q=mountains+river&limit=100'),
@@ -252,7 +299,7 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
     get('turns of a large conversation', '/conversations/large/turns?limit=10000'),
     get('export of a long conversation', '/conversations/long/export'),
     get('export of a large conversation', '/conversations/large/export'),
-    get('verify', '/conversations/long/verify'),
+    get('verify', '/conversations/events/verify'),
     get('summary', '/conversations/long/summary'),
     get('list', '/conversations?limit=10000'),
     get('board', '/tasks?limit=10000'),
@@ -260,9 +307,9 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
       name: 'fork',
       method: 'POST',
       path: '/conversations/long/fork',
-      status: 201,
+      statuses: [201],
       body: () => Buffer.from('{"key":"copy"}'),
     },
-    { name: 'erase', method: 'DELETE', path: '/conversations/erase', status: 200 },
+    { name: 'erase', method: 'DELETE', path: '/conversations/erase', statuses: [200] },
   ];
 }

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import { checkWait } from '../../core/input/arguments.ts';
 import { inPages } from '../../core/input/pages.ts';
+import { sizeOf } from '../../core/input/size.ts';
 import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
 import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
@@ -42,13 +43,32 @@ export async function showConversation(
   };
 }
 
-/**
- * A page of turns with their answers. Ends with the last turn whose record was read: a page of records is short when they are
- * large.
- */
+type OfConversation = Pick<Conversation, 'owner' | 'id'> & { readonly hindrance: Hindrance };
+
+/** The size at which a page of turns ends. */
+const LARGEST_PAGE = 8 * 1024 * 1024;
+
+/** A page of turns with their answers. It is short when they are large. Read in parts, so that others are served in between. */
 export async function turnsWithReplies(
   store: Store,
-  { owner, id, hindrance }: Pick<Conversation, 'owner' | 'id'> & { readonly hindrance: Hindrance },
+  conversation: OfConversation,
+  { after, limit }: { after: number; limit: number },
+): Promise<TurnView[]> {
+  const turns: TurnView[] = [];
+  for (let size = 0; turns.length < limit && size < LARGEST_PAGE; ) {
+    const page = { after: turns.at(-1)?.n ?? after, limit: Math.min(PAGE, limit - turns.length) };
+    const part = await partWithReplies(store, conversation, page);
+    if (part.length === 0) break;
+    turns.push(...part);
+    size += sizeOf(part);
+  }
+  return turns;
+}
+
+/** Ends with the last turn whose record was read: a page of records is short when they are large. */
+async function partWithReplies(
+  store: Store,
+  { owner, id, hindrance }: OfConversation,
   page: { after: number; limit: number },
 ): Promise<TurnView[]> {
   const turns = await store.turns(owner, id, page);

@@ -159,6 +159,7 @@ function healthOf({ health, draining }: AppParts): HealthReport {
 function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   const { mostReaders: most, stream, shutdown } = parts;
   const readers = new Readers({ most, checkMs: stream.checkMs, shutdown });
+  const heavy = new HeavyCalls();
   const methods = new Map<string, string[]>();
   for (const name of Object.keys(ROUTES) as OperationName[]) {
     const operation: Operation = OPERATIONS[name];
@@ -167,10 +168,18 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
     methods.set(path, [...(methods.get(path) ?? []), method]);
     app.on(method, path, async (c) => {
       c.set('operation', name);
-      const call = await readCall(c, parts, name, operation, readers);
-      const answer = await HANDLERS[name](call as never);
-      if (operation.stream) return streamed(answer as Feed, call.principal, parts, readers, c.env.begin);
-      return c.body(writeJson(answer), (operation.status ?? 200) as 200, { 'content-type': 'application/json' });
+      const principal = await admitted(c, parts, operation);
+      const leave = operation.heavy ? heavy.come(principal.owner) : () => {};
+      try {
+        const call = await readCall(c, parts, name, operation, principal, readers);
+        const answer = await HANDLERS[name](call as never);
+        if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c.env.begin);
+        const type = { 'content-type': 'application/json' };
+        return c.body(writeJson(answer, leave), (operation.status ?? 200) as 200, type);
+      } catch (error) {
+        leave();
+        throw error;
+      }
     });
   }
   for (const [path, allowed] of methods) {
@@ -180,18 +189,50 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   }
 }
 
-/** Checks a request of an operation. */
+/** Calls that take long or much memory. Work of one owner must not crowd out that of others. */
+class HeavyCalls {
+  readonly #running = new Map<string, number>();
+
+  /** Returns how to leave. Throws `too_many`. */
+  come(owner: string): () => void {
+    const running = this.#running.get(owner) ?? 0;
+    if (running >= MOST_HEAVY) {
+      throw new Refusal('too_many', `"${owner}" has ${running} requests for whole conversations already.`, {
+        hint: 'Wait until one has ended, and try again. Turns can be read in pages at any time.',
+      });
+    }
+    this.#running.set(owner, running + 1);
+    let isIn = true;
+    return () => {
+      const left = (this.#running.get(owner) ?? 0) - (isIn ? 1 : 0);
+      isIn = false;
+      if (left > 0) this.#running.set(owner, left);
+      else this.#running.delete(owner);
+    };
+  }
+}
+
+/** How many heavy calls one owner may have at once. */
+const MOST_HEAVY = 4;
+
+/** Who asks, if they may. */
+async function admitted(c: Context<AppEnv>, parts: AppParts, operation: Operation): Promise<Principal> {
+  const principal = await principalOf(c, parts);
+  checkScope(principal, operation.scope);
+  if (operation.tokenOnly) checkToken(principal);
+  if (operation.begins) parts.draining.throwIfAborted();
+  return principal;
+}
+
+/** Reads and checks a request of an operation. */
 async function readCall(
   c: Context<AppEnv>,
   parts: AppParts,
   name: OperationName,
   operation: Operation,
+  principal: Principal,
   readers: Readers,
 ) {
-  const principal = await principalOf(c, parts);
-  checkScope(principal, operation.scope);
-  if (operation.tokenOnly) checkToken(principal);
-  if (operation.begins) parts.draining.throwIfAborted();
   const request = await readRequest(operation, c.req.raw, c.req.param());
   const by = `${principal.owner} by ${principal.by}`;
   const engine = parts.engine.as(principal.owner, by);

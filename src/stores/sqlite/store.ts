@@ -1,5 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import { given } from '../../core/input/arguments.ts';
 import type { ApiKey } from '../../core/key.ts';
+import type { Session } from '../../core/restore/session.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
@@ -200,13 +202,33 @@ function history(access: Access): HistoryStore & UsageStore {
 
 function sessions(access: Access): SessionStore {
   return {
-    sessions: access.reading(reads.sessions),
+    sessions: (...args) => sessionsInPages(access, ...args),
     sessionIsElsewhere: access.reading(reads.sessionIsElsewhere),
     findSessions: access.reading(reads.findSessions),
     transcript: access.reading(transcript),
-    receipts: access.reading(receipts),
+    receipts: (...args) => receipts(access, ...args),
   };
 }
+
+/** A conversation whose agent changes its ids has as many as turns. */
+async function sessionsInPages(
+  access: Access,
+  owner: string,
+  id: string,
+  { agent, limit = Number.POSITIVE_INFINITY }: { agent?: string; limit?: number } = {},
+): Promise<Session[]> {
+  const all: Session[] = [];
+  for (let last: reads.LastSession | null = null, isOver = false; !isOver; ) {
+    const page = { limit: Math.min(SESSIONS_AT_ONCE, limit - all.length), before: last, ...given({ agent }) };
+    const read: reads.SessionPage = await access.read((db) => reads.sessions(db, owner, id, page));
+    all.push(...read.sessions);
+    last = read.last;
+    isOver = last === null || read.sessions.length < page.limit || all.length >= limit;
+  }
+  return all;
+}
+
+const SESSIONS_AT_ONCE = 500;
 
 // ── keys ──
 

@@ -64,6 +64,7 @@ export const conversations = {
       'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +
       'deletes its own sandbox, with the work and the sessions of its agents there. `remains`: what agents wrote and what is still there.',
     scope: 'admin',
+    heavy: true,
     query: z.strictObject({ sandbox: optional(Flag) }),
     answer: Erased,
   },
@@ -75,11 +76,13 @@ export const conversations = {
   show: {
     summary: 'Returns a whole conversation, up to 64 MiB: turns with their answers, sessions and receipts.',
     scope: 'read',
+    heavy: true,
     answer: ConversationView,
   },
   listSessions: {
     summary: 'Returns the sessions of a conversation, most recently used first, and every receipt, up to 64 MiB.',
     scope: 'read',
+    heavy: true,
     answer: namedObject('Lineage', { sessions: z.array(Session), receipts: z.array(Receipt) }),
   },
   follow: {
@@ -100,6 +103,7 @@ export const conversations = {
   fork: {
     summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',
     scope: 'prompt',
+    heavy: true,
     body: namedObject('NewFork', {
       turn: optional(Count),
       key: optional(Name),
@@ -113,11 +117,13 @@ export const conversations = {
   exportConversation: {
     summary: 'Exports a conversation as one JSON value, to be imported elsewhere.',
     scope: 'read',
+    heavy: true,
     answer: ExportedConversation,
   },
   importConversation: {
     summary: 'Creates a conversation from an exported one.',
     scope: 'prompt',
+    heavy: true,
     body: namedObject('Import', { exported: z.unknown(), key: optional(Name), cwd: optional(Directory) }),
     mostBytes: 64 * MEBIBYTE,
     begins: true,
@@ -130,6 +136,7 @@ export const conversations = {
       '`kept` says whether the chain goes through the head that was given, `lost` how much there was before stored events ' +
       'were lost.',
     scope: 'read',
+    heavy: true,
     query: z.strictObject({ head: optional(ChainHead) }),
     answer: namedObject('Verified', {
       broken: Count.nullable(),

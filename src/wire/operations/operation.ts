@@ -12,6 +12,8 @@ export interface Operation {
   readonly body?: z.ZodObject;
   /** The largest body in bytes; left out: one MiB. */
   readonly mostBytes?: number;
+  /** About a whole conversation, however long it is: one owner may have only a few such requests at once. */
+  readonly heavy?: boolean;
   /** Begins work: refused while the server is stopping. */
   readonly begins?: boolean;
   /** Of a success; left out: 200. */

@@ -3,8 +3,13 @@ import { expect, test } from 'vitest';
 import { writeJson } from './write-json.ts';
 
 async function written(answer: object): Promise<unknown> {
-  const json = writeJson(answer);
-  return JSON.parse(typeof json === 'string' ? json : await new Response(json).text());
+  let isDone = false;
+  const json = writeJson(answer, () => {
+    isDone = true;
+  });
+  const text = typeof json === 'string' ? json : await new Response(json).text();
+  expect(isDone).toBe(true);
+  return JSON.parse(text);
 }
 
 test('an answer is the same as JSON.stringify makes it', async () => {
@@ -21,6 +26,6 @@ test('a long answer is written in pieces, in whole and in order', async () => {
     next: null,
     none: undefined,
   };
-  expect(writeJson(answer)).toBeInstanceOf(ReadableStream);
+  expect(writeJson(answer, () => {})).toBeInstanceOf(ReadableStream);
   expect(await written(answer)).toEqual(JSON.parse(JSON.stringify(answer)));
 });

@@ -2,20 +2,30 @@ import { Pace } from '../../../core/pace.ts';
 
 const PACE = new Pace(() => performance.now(), setImmediate);
 
-/** The JSON of an answer: a short one as a text, a long one as a stream that is encoded as it is read. */
-export function writeJson(answer: object): string | ReadableStream<Uint8Array> {
+/**
+ * The JSON of an answer: a short one as a text, a long one as a stream that is encoded as it is read. `done` is called when it is not
+ * needed any more.
+ */
+export function writeJson(answer: object, done: () => void): string | ReadableStream<Uint8Array> {
   const pieces = jsonPieces(answer);
   const begin = pieces.next().value ?? '';
   let next = pieces.next();
-  if (next.done) return begin;
+  if (next.done) {
+    done();
+    return begin;
+  }
   return new ReadableStream<Uint8Array>({
     start: (stream) => stream.enqueue(Buffer.from(begin)),
     async pull(stream) {
       if (PACE.isOver) await PACE.next();
-      if (next.done) return stream.close();
+      if (next.done) {
+        stream.close();
+        return done();
+      }
       stream.enqueue(Buffer.from(next.value));
       next = pieces.next();
     },
+    cancel: done,
   });
 }
 

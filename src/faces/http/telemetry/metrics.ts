@@ -1,7 +1,10 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Load } from '../../../core/limits/slots.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
+
+const DELAY = 'How late timers fired since these metrics were read last: how long something held the process.';
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
@@ -17,6 +20,9 @@ export class Metrics implements Telemetry {
   readonly #seconds = counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
   readonly #cut = counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
   readonly #readers = counter('throughline_readers', 'Open event streams.', 'gauge');
+
+  readonly #delay = counter('throughline_event_loop_delay_seconds', DELAY, 'gauge');
+  readonly #loop = loopDelay();
 
   turnBegun({ attempt, createdAt, startedAt }: Turn): void {
     this.#begun.add(1);
@@ -68,8 +74,36 @@ export class Metrics implements Telemetry {
       this.#waits,
       this.#waited,
     ];
-    return [...all, this.#readers, this.#cut, this.#requests, this.#seconds].map((one) => one.text()).join('');
+    this.#readDelay();
+    const rest = [this.#readers, this.#cut, this.#requests, this.#seconds, this.#delay];
+    return [...all, ...rest].map((one) => one.text()).join('');
   }
+
+  #readDelay(): void {
+    for (const [quantile, percent] of QUANTILES) {
+      const ns = this.#loop.count === 0 ? 0 : this.#loop.percentile(percent);
+      this.#delay.set(Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1_000, { quantile });
+    }
+    this.#loop.reset();
+  }
+}
+
+const QUANTILES = [
+  ['0.5', 50],
+  ['0.99', 99],
+  ['1', 100],
+] as const;
+const RESOLUTION_MS = 20;
+type Histogram = ReturnType<typeof monitorEventLoopDelay>;
+let monitor: Histogram | null = null;
+
+/** A process has one event loop. */
+function loopDelay(): Histogram {
+  if (monitor === null) {
+    monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    monitor.enable();
+  }
+  return monitor;
 }
 
 function counter(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {

@@ -112,15 +112,16 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 export const SESSION = `
   SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted,
     s.condensed_to AS condensedTo, s.state, s.position, s.process, s.mirrored, s.memo, s.unread, s.turns, s.usage,
-    s.opened_at AS openedAt, s.used_at AS usedAt
+    s.opened_at AS openedAt, s.used_at AS usedAt, s.used_seq
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
 export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omitted'>, 'unread'> {
   readonly no: number;
+  readonly used_seq: number;
   readonly unread: number;
 }
 
-export function sessionOf({ no: _, ...row }: SessionRow): Session {
+export function sessionOf({ no: _, used_seq, ...row }: SessionRow): Session {
   const omitted = parsed<Session['omitted']>(row.omitted) ?? NOTHING_OMITTED;
   const { unread, process, usage } = row;
   return { ...row, omitted, unread: unread === 1, process: parsed(process), usage: JSON.parse(usage) };

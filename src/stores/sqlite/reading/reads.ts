@@ -42,8 +42,9 @@ const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DE
 const UNKNOWN_PARTS = `
   SELECT r.n, t.agent, t.session_id AS sessionId FROM records r JOIN turns t ON t.no = r.turn
   WHERE r.conv = ? AND r.unknown_before = 1 ORDER BY r.n`;
-const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ORDER BY s.used_seq DESC ${LIMIT}`;
-const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ORDER BY s.used_seq DESC ${LIMIT}`;
+const BEFORE = `AND (s.used_seq, s.no) < (?, ?) ORDER BY s.used_seq DESC, s.no DESC ${LIMIT}`;
+const SESSIONS = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} ${BEFORE}`;
+const SESSIONS_OF_AGENT = `${SESSION} WHERE s.conv = ${CONVERSATION_NO} AND s.agent = ? ${BEFORE}`;
 // The conversation that can use it, else the last that had it.
 const SESSION_HOME = `
   SELECT conv FROM sessions WHERE id = ? AND storage = ?
@@ -122,19 +123,30 @@ export function unknownParts(db: Database, owner: string, id: string): UnknownPa
   return db.all<UnknownPart>(UNKNOWN_PARTS, conversationNo(db, owner, id));
 }
 
+/** The last session of the page before. */
+export type LastSession = Pick<SessionRow, 'used_seq' | 'no'>;
+
+export interface SessionPage {
+  readonly sessions: Session[];
+  /** Null: there was none. */
+  readonly last: LastSession | null;
+}
+
+/** Most recently used first. */
 export function sessions(
   db: Database,
   owner: string,
   id: string,
-  filter: { agent?: string; limit?: number } = {},
-): Session[] {
-  const limit = Math.max(0, filter.limit ?? Number.MAX_SAFE_INTEGER);
+  { agent, limit, before }: { agent?: string; limit: number; before: LastSession | null },
+): SessionPage {
+  const { used_seq, no } = before ?? { used_seq: Number.MAX_SAFE_INTEGER, no: 0 };
+  const place = [used_seq, no, Math.max(0, limit)] as const;
   const rows =
-    filter.agent === undefined
-      ? db.all<SessionRow>(SESSIONS, id, owner, limit)
-      : db.all<SessionRow>(SESSIONS_OF_AGENT, id, owner, filter.agent, limit);
+    agent === undefined
+      ? db.all<SessionRow>(SESSIONS, id, owner, ...place)
+      : db.all<SessionRow>(SESSIONS_OF_AGENT, id, owner, agent, ...place);
   if (rows.length === 0) conversationNo(db, owner, id);
-  return rows.map(sessionOf);
+  return { sessions: rows.map(sessionOf), last: rows.at(-1) ?? null };
 }
 
 export function sessionIsElsewhere(db: Database, owner: string, id: string, native: NativeSession): boolean {

@@ -2,6 +2,7 @@ import type { Receipt } from '../../../core/restore/receipt.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
+import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
@@ -10,7 +11,10 @@ const FIND = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = ?
 const SAVE = `
   INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
-const ALL = 'SELECT body FROM receipts WHERE conv = ? ORDER BY turn, warm, attempt';
+const PAGE = 500;
+const ALL = `
+  SELECT turn, warm, attempt, body FROM receipts WHERE conv = ? AND (turn, warm, attempt) > (?, ?, ?)
+  ORDER BY turn, warm, attempt LIMIT ${PAGE}`;
 const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
@@ -35,10 +39,34 @@ export function writeReceipt(
   ledger.append('restore.receipt', turn, receipt, stamp);
 }
 
-export function receipts(db: Database, owner: string, id: string, { turn }: { turn?: number } = {}): Receipt[] {
-  const no = conversationNo(db, owner, id);
-  const rows = turn === undefined ? db.all<{ body: string }>(ALL, no) : db.all<{ body: string }>(OF_TURN, no, turn);
-  return rows.map(({ body }) => JSON.parse(body) as Receipt);
+interface ReceiptRow {
+  readonly turn: number;
+  readonly warm: number;
+  readonly attempt: number;
+  readonly body: string;
+}
+
+const BEFORE_ALL: ReceiptRow = { turn: -1, warm: 0, attempt: 0, body: '' };
+
+/** Read in pages: a long conversation has very many. */
+export async function receipts(
+  access: Access,
+  owner: string,
+  id: string,
+  { turn }: { turn?: number } = {},
+): Promise<Receipt[]> {
+  const read = (rows: readonly Pick<ReceiptRow, 'body'>[]) => rows.map(({ body }) => JSON.parse(body) as Receipt);
+  const ofTurn = (db: Database) => read(db.all(OF_TURN, conversationNo(db, owner, id), turn ?? null));
+  if (turn !== undefined) return access.read(ofTurn);
+  const all: Receipt[] = [];
+  const page = (last: ReceiptRow) =>
+    access.read((db) => db.all<ReceiptRow>(ALL, conversationNo(db, owner, id), last.turn, last.warm, last.attempt));
+  for (let last: ReceiptRow | undefined = BEFORE_ALL; last !== undefined; ) {
+    const rows: ReceiptRow[] = await page(last);
+    all.push(...read(rows));
+    last = rows.length < PAGE ? undefined : rows.at(-1);
+  }
+  return all;
 }
 
 function difference(now: Usage, before: Usage): Usage {
