@@ -1,8 +1,8 @@
 import type { Conversation } from '../core/conversation.ts';
 import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import { checkHead } from '../core/event.ts';
-import { type Actor, actor, checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
-import { checkName } from '../core/input/names.ts';
+import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
+import { type Actor, actor, checkName } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicConversation, toPublicConversation, toPublicSummary } from '../core/public/conversation.ts';
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { noSuchTask } from '../core/errors.ts';
-import { type Actor, actor, checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
+import { checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
+import { type Actor, actor } from '../core/input/names.ts';
 import { inPages } from '../core/input/pages.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';

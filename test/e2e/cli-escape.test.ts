@@ -6,7 +6,7 @@ import { inTerminal } from './cli-terminal.ts';
  * What an agent says, and what it is told, tries everything against the terminal that shows it.
  */
 const ESCAPES =
-  'red\u001b[31m title\u001b]0;pwned\u0007 link\u001b]8;;http://evil\u001b\\x c1\u009b2J bidi\u202eevil\u2066 bell\u0007 back\b\b del\u007f';
+  'red\u001b[31m title\u001b]0;pwned\u0007 link\u001b]8;;http://evil\u001b\\x c1\u009b2J bidi\u202eevil\u2066\u200f\u061c bom\ufeff tags\u{e0041}\u{e007f} bell\u0007 back\b\b del\u007f';
 const PROMPT = `/say ${ESCAPES}\n/title ${ESCAPES}\n/tool write\u001b[2J notes\u001b[31m.log\n/ask ${ESCAPES}\n/stderr`;
 
 const home = new CliHome();
@@ -16,8 +16,9 @@ beforeAll(async () => {
 });
 
 /** Everything but tab and newline that must not reach a terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+const FORBIDDEN =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 
 test.each([
   ['send', ['send', 'again', PROMPT]],
@@ -44,6 +45,7 @@ test.each([
 test('the words themselves are kept, and the record has all of it', async () => {
   const text = await home.ok('show', 'hostile');
   expect(text).toContain('red title link');
+  expect(text).toContain('tags\\u{e0041}');
   expect(text).not.toContain('pwned');
   const [turn] = (await home.show('hostile')).turns;
   expect(turn.promptText).toBe(PROMPT);

@@ -169,7 +169,10 @@ export const history: fc.Arbitrary<TurnRecord[]> = fc
     fc.record({
       prompt,
       parts,
-      agent: fc.oneof({ weight: 3, arbitrary: fc.constant('agent') }, { weight: 1, arbitrary: text }),
+      agent: fc.oneof(
+        { weight: 3, arbitrary: fc.constant('agent') },
+        { weight: 1, arbitrary: text.map((one) => `${one.toWellFormed()}.`) },
+      ),
       outcome: fc.constantFrom(...TURN_ENDS),
       gap: fc.integer({ min: 1, max: 3 }),
       unknown: fc.boolean(),

@@ -1,3 +1,4 @@
+import { jsonLine } from '../../core/input/visible.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineReader } from './lines.ts';
@@ -148,9 +149,4 @@ export class StderrTail {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to be removed
     return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
   }
-}
-
-/** A value as one line of JSON. Node's own reader of lines ends one at U+2028 and U+2029 as well, so those are escaped. */
-function jsonLine(value: unknown): string {
-  return JSON.stringify(value).replace(/[\u2028\u2029]/g, (mark) => (mark === '\u2028' ? '\\u2028' : '\\u2029'));
 }

@@ -1,5 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { checkText } from '../../core/input/arguments.ts';
+import { checkKey } from '../../core/input/names.ts';
 import { OWNER_HEADER } from '../../wire/operations/operation.ts';
 import type { PartOf } from '../../wire/operations.ts';
 import { type OperationName, ROUTES } from '../../wire/routes.ts';
@@ -41,7 +42,7 @@ export class Caller {
   }
 
   as(owner: string, by?: string): Caller {
-    checkText(owner, 'owner');
+    checkKey(owner, 'owner');
     if (by !== undefined) {
       throw new ThroughlineError('refused', 'A server knows who acts by the token or key; "by" cannot be set.');
     }

@@ -1,8 +1,7 @@
 import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import { checkAfter, checkLimit, checkText, checkWait, given } from '../../core/input/arguments.ts';
-import { checkName } from '../../core/input/names.ts';
-import { inPages } from '../../core/input/pages.ts';
+import { checkKey, checkName } from '../../core/input/names.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
 import { parseExport } from '../../core/portable.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
@@ -50,9 +49,8 @@ export class HttpEngine implements Engine {
 
   async ensure(spec: ConversationSpec): Promise<PublicConversation> {
     const { key, title, sandbox, cwd, restore } = spec;
-    for (const [name, value] of Object.entries({ key, title, sandbox })) {
-      if (value !== undefined) checkName(value, name);
-    }
+    for (const [name, value] of Object.entries({ key, sandbox })) if (value !== undefined) checkKey(value, name);
+    if (title !== undefined) checkName(title, 'title');
     checkDirectory(cwd);
     const body = { ...spec, ...(restore && { restore: parseRestore(restore) }) };
     // Without a key, a repetition would make a second conversation.
@@ -60,7 +58,7 @@ export class HttpEngine implements Engine {
   }
 
   async conversation(idOrKey: string): Promise<PublicConversation> {
-    return this.caller.ask('getConversation', { params: await this.#at(idOrKey) });
+    return this.caller.ask('getConversation', { params: this.#at(idOrKey) });
   }
 
   async list(page: ListOptions = {}): Promise<PublicConversation[]> {
@@ -73,11 +71,11 @@ export class HttpEngine implements Engine {
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
-    return this.caller.ask('renameConversation', { params: await this.#at(conversation), body: { title } });
+    return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });
   }
 
   async erase(conversation: string, { sandbox }: EraseOptions = {}): Promise<Erased> {
-    const params = await this.#at(conversation);
+    const params = this.#at(conversation);
     return this.caller.ask('eraseConversation', { params, query: { sandbox }, within: 'longMs', repeatable: false });
   }
 
@@ -110,7 +108,7 @@ export class HttpEngine implements Engine {
 
   async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<TurnView[]> {
     const query = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
-    return (await this.caller.ask('listTurns', { params: await this.#at(conversation), query })).turns;
+    return (await this.caller.ask('listTurns', { params: this.#at(conversation), query })).turns;
   }
 
   async cancel(turn: string): Promise<PublicTurn> {
@@ -126,7 +124,7 @@ export class HttpEngine implements Engine {
 
   async *follow(conversation: string, { after, signal }: { after?: number; signal?: AbortSignal } = {}) {
     const query = { after: checkAfter(after) };
-    yield* this.caller.events<PublicEvent>('follow', { params: await this.#at(conversation), query }, signal);
+    yield* this.caller.events<PublicEvent>('follow', { params: this.#at(conversation), query }, signal);
   }
 
   async *hints(options: { signal?: AbortSignal } = {}): AsyncGenerator<Hint> {
@@ -138,23 +136,23 @@ export class HttpEngine implements Engine {
   async warm(conversation: string, options: { agent?: string; restore?: RestoreOverride } = {}) {
     const { agent, restore } = options;
     const body = { agent, ...(restore && { restore: parseRestore(restore) }) };
-    return (await this.caller.ask('warm', { params: await this.#at(conversation), body, within: 'longMs' })).receipt;
+    return (await this.caller.ask('warm', { params: this.#at(conversation), body, within: 'longMs' })).receipt;
   }
 
   async show(conversation: string) {
-    return this.caller.ask('show', { params: await this.#at(conversation), within: 'longMs' });
+    return this.caller.ask('show', { params: this.#at(conversation), within: 'longMs' });
   }
 
   async summary(conversation: string) {
-    return this.caller.ask('summarise', { params: await this.#at(conversation) });
+    return this.caller.ask('summarise', { params: this.#at(conversation) });
   }
 
   async sessions(conversation: string) {
-    return (await this.caller.ask('listSessions', { params: await this.#at(conversation) })).sessions;
+    return (await this.caller.ask('listSessions', { params: this.#at(conversation) })).sessions;
   }
 
   async receipts(conversation: string) {
-    return (await this.caller.ask('listSessions', { params: await this.#at(conversation) })).receipts;
+    return (await this.caller.ask('listSessions', { params: this.#at(conversation) })).receipts;
   }
 
   async permission(id: string): Promise<PublicPermission> {
@@ -162,7 +160,7 @@ export class HttpEngine implements Engine {
   }
 
   async permissions({ conversation, limit, ...filter }: PermissionFilter = {}): Promise<PublicPermission[]> {
-    const there = conversation === undefined ? {} : await this.#at(conversation);
+    const there = conversation === undefined ? {} : this.#at(conversation);
     const query = { ...filter, ...there, limit: checkLimit(limit, 100) };
     return (await this.caller.ask('listPermissions', { query })).permissions;
   }
@@ -186,11 +184,11 @@ export class HttpEngine implements Engine {
 
   async fork(conversation: string, options: ForkOptions = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
-    return this.caller.ask('fork', { params: await this.#at(conversation), body: options, repeatable: false });
+    return this.caller.ask('fork', { params: this.#at(conversation), body: options, repeatable: false });
   }
 
   async export(conversation: string) {
-    return this.caller.ask('exportConversation', { params: await this.#at(conversation), within: 'longMs' });
+    return this.caller.ask('exportConversation', { params: this.#at(conversation), within: 'longMs' });
   }
 
   async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
@@ -216,7 +214,7 @@ export class HttpEngine implements Engine {
 
   async verify(conversation: string, { head }: { head?: string } = {}) {
     if (head !== undefined) checkHead(head);
-    return this.caller.ask('verify', { params: await this.#at(conversation), query: { head }, within: 'longMs' });
+    return this.caller.ask('verify', { params: this.#at(conversation), query: { head }, within: 'longMs' });
   }
 
   async agents({ login }: { login?: boolean } = {}) {
@@ -228,10 +226,10 @@ export class HttpEngine implements Engine {
     this.caller.close();
   }
 
-  /** A new key that a path cannot hold is created first. */
+  /** A key that a path cannot hold is refused as a new key. */
   async #promptedAt(conversation: string, { create, agent }: SubmitOptions): Promise<{ conversation: string }> {
     try {
-      return await this.#at(conversation);
+      return this.#at(conversation);
     } catch (error) {
       if (create === false || !(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
       const { id } = await this.ensure({ key: conversation, ...given({ agent }) });
@@ -239,11 +237,7 @@ export class HttpEngine implements Engine {
     }
   }
 
-  /** A path cannot hold `.` or `..`: such a key is looked up in the list of conversations. */
-  async #at(idOrKey: string): Promise<{ conversation: string }> {
-    if (idOrKey !== '.' && idOrKey !== '..') return { conversation: checkSegment(idOrKey, noSuchConversation) };
-    const all = inPages<PublicConversation>((last) => this.list({ limit: 1_000, ...(last && { before: last }) }));
-    for await (const { key, id } of all) if (key === idOrKey) return { conversation: id };
-    throw noSuchConversation(idOrKey);
+  #at(idOrKey: string): { conversation: string } {
+    return { conversation: checkSegment(idOrKey, noSuchConversation) };
   }
 }

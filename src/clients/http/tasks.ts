@@ -14,8 +14,8 @@ import type { Caller } from './caller.ts';
 
 const PAGE = 200;
 
-/** Names that cannot be in a path, and names of other operations. */
-const NOT_IN_PATHS = ['.', '..', 'events', 'usage'];
+/** Names of other operations. */
+const NOT_IN_PATHS = ['events', 'usage'];
 
 /** The tasks of a server, over HTTP: the same interface and the same answers as embedded. The server works on them. */
 export class HttpTasks implements Tasks {

@@ -46,17 +46,6 @@ export function a(what: string): string {
   return /^[aeiou]/.test(what) ? `An ${what}` : `A ${what}`;
 }
 
-/** Who acts: the owner on whose behalf, and the name that is recorded. */
-export interface Actor {
-  readonly owner: string;
-  readonly by: string;
-}
-
-/** Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character. */
-export function actor(owner: string, by = owner): Actor {
-  return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts') };
-}
-
 /** Removes undefined fields, so that "not set" and "set to undefined" are the same. */
 export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;

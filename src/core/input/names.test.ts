@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { text } from '../../../test/values/arbitrary.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { asTitle, checkName } from './names.ts';
+import { asTitle, checkKey, checkName } from './names.ts';
 
 describe('a name', () => {
   test.each(['notes', 'ticket 4711', 'Gespräch', '会話', '😀', 'x'.repeat(512)])('may be %s', (name) => {
@@ -26,6 +26,31 @@ describe('a name', () => {
   });
 });
 
+describe('a key', () => {
+  test.each(['notes', 'a.b', '...', '..a', '%2e', 'Gespräch', 'نمی‌خواهم', '👩🏽‍🚀', '❤️', '한글'])(
+    'may be %s',
+    (key) => {
+      expect(checkKey(key, 'key')).toBe(key);
+    },
+  );
+
+  test.each([
+    ['.', /^A key must not be "\."\.$/],
+    ['..', /^A key must not be "\.\."\.$/],
+    ['a\u200bb', /^A key must not contain U\+200B\.$/],
+    ['\u202eseton', /^A key must not contain U\+202E\.$/],
+    ['a\u{e0041}', /^A key must not contain U\+E0041\.$/],
+    ['\u3164', /^A key must not contain U\+3164\.$/],
+    ['Gespra\u0308ch', /^A key must not be in decomposed form\.$/],
+    ['a\nb', /control characters/],
+    [' ', /non-empty/],
+  ])('that is wrong, or looks like another, is refused: %#', (key, message) => {
+    const fault = faultOf(() => checkKey(key, 'key'));
+    expect(fault?.code).toBe('invalid');
+    expect(fault?.message).toMatch(message);
+  });
+});
+
 test('its fault is said in words that read well', () => {
   for (const fault of ['', '\u0007x', 'x'.repeat(513)].map((name) => faultOf(() => checkName(name, 'agent id'))))
     expect(fault?.message).toMatch(/^An agent id /);
@@ -34,6 +59,7 @@ test('its fault is said in words that read well', () => {
 describe('a title that nobody has chosen', () => {
   test('is one line without control characters, and cut between characters', () => {
     expect(asTitle(' a\r\n\tb\u0007c\u2028d ')).toBe('a b c d');
+    expect(asTitle('\u202ea\u200bb\u{e0041} ❤️')).toBe('ab ❤️');
     expect(asTitle('abcdef', 4)).toBe('abc…');
     expect(asTitle('ab 😀def', 5)).toBe('ab…');
     expect(asTitle('\u0000\n')).toBe('');

@@ -1,18 +1,49 @@
 import { ThroughlineError } from '../errors.ts';
 import { a, checkText } from './arguments.ts';
+import { findInvisible, withoutInvisible } from './visible.ts';
 
 const LONGEST_NAME = 512;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Checks a name that a caller chose. People read and type names: keys, titles, sandboxes, the ids of tracked agents, requests
- * and sessions. Throws `invalid`.
+ * Checks a name that a caller chose. People read and type names: titles, the ids of tracked agents, requests and sessions. Throws
+ * `invalid`.
  */
 export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;
   throw new ThroughlineError('invalid', `${a(what)} must not contain control characters.`);
+}
+
+/**
+ * Checks a name by which something is found again: a key, a sandbox, an agent, an owner. Two of them must not look the same, and each
+ * must be a part of a URL: "." and ".." are removed from one, also when they are percent-encoded. Throws `invalid`.
+ */
+export function checkKey(name: unknown, what: string): string {
+  const text = checkName(name, what);
+  const refused = (message: string, hint: string) =>
+    new ThroughlineError('invalid', `${a(what)} must not ${message}.`, { hint });
+  if (text === '.' || text === '..') throw refused(`be "${text}"`, 'In the path of a URL it means another place.');
+  const unseen = findInvisible(text);
+  if (unseen !== null) {
+    const code = `U+${unseen.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
+    throw refused(`contain ${code}`, 'The character cannot be seen, or changes how others are shown. Leave it out.');
+  }
+  if (text !== text.normalize('NFC'))
+    throw refused('be in decomposed form', "Send it in Unicode's form NFC: another form looks the same.");
+  return text;
+}
+
+/** Who acts: the owner on whose behalf, and the name that is recorded. */
+export interface Actor {
+  readonly owner: string;
+  readonly by: string;
+}
+
+/** Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character. */
+export function actor(owner: string, by = owner): Actor {
+  return { owner: checkKey(owner, 'owner'), by: checkText(by, 'name of who acts') };
 }
 
 /** Whether a text looks like an id that we have made. Unless somebody says so, it is not meant as the key of something new. */
@@ -25,7 +56,7 @@ export function looksLikeId(text: string): boolean {
  * it is empty.
  */
 export function asTitle(text: string, longest = LONGEST_NAME): string {
-  const line = text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ').trim();
+  const line = withoutInvisible(text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ')).trim();
   if (line.length <= longest) return line;
   const start = line.slice(0, longest - 1).replace(HALF_AT_END, '');
   return `${start.trimEnd()}…`;

@@ -5,6 +5,7 @@ import { parseRestore, type RestoreOverride } from '../restore/restore-settings.
 import { isObject } from '../turn/content.ts';
 import { isPermissionMode, type PermissionMode } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
+import { checkKey } from './names.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
 
 /** The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). */
@@ -184,6 +185,7 @@ function checkCounts(counts: Record<string, unknown>, where: string): Record<str
 
 function parseAgent(name: string, input: unknown): AgentSettings {
   const at = `agents.${name}`;
+  checkAgentName(name);
   if (!isObject(input)) throw fault(`"${at}" must be an object`);
   const adapter = input.adapter as AdapterName;
   if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
@@ -232,6 +234,14 @@ function onlyKnown(value: Record<string, unknown>, known: readonly string[], pre
 function text(value: unknown, where: string): string {
   if (typeof value === 'string' && value !== '') return value;
   throw fault(`"${where}" must be a non-empty text`);
+}
+
+function checkAgentName(name: string): void {
+  try {
+    checkKey(name, 'name');
+  } catch (error) {
+    throw fault(`the agent ${shown(name)} cannot have this name. ${(error as ThroughlineError).message}`);
+  }
 }
 
 function fault(what: string): ThroughlineError {

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
-import { checkName } from '../input/names.ts';
+import { checkKey } from '../input/names.ts';
 import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
 import { NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
@@ -181,7 +181,7 @@ class PlanReader {
 
   #name(value: unknown, path: PlanPath): string {
     try {
-      return checkName(value, String(path.findLast((part) => typeof part === 'string')));
+      return checkKey(value, String(path.findLast((part) => typeof part === 'string')));
     } catch (error) {
       throw this.fault(path, (error as Error).message);
     }

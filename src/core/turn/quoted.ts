@@ -1,3 +1,4 @@
+import { jsonLine } from '../input/visible.ts';
 import { byteLength } from './shorten.ts';
 
 /*
@@ -27,21 +28,13 @@ export function isOneLine(text: string): boolean {
 
 /** A name within a line of ours: as it is if it is one word, otherwise as a text of JSON. */
 export function word(name: string): string {
-  return WORD.test(name) ? name : inQuotes(name);
+  return WORD.test(name) ? name : jsonLine(name.toWellFormed());
 }
 
 /** A text within a line of ours, at its end: as it is if it is one line of visible characters, otherwise as a text of JSON. */
 export function restOfLine(text: string): string {
-  return VISIBLE.test(text) ? text : inQuotes(text);
+  return VISIBLE.test(text) ? text : jsonLine(text.toWellFormed());
 }
 
 const WORD = /^[\p{L}\p{N}_./@+-]+$/u;
 const VISIBLE = /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u;
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
-
-/** JSON leaves some characters as they are that end a line or are not visible. */
-function inQuotes(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(INVISIBLE, (char) =>
-    [...Array(char.length).keys()].map((i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
-  );
-}

@@ -2,7 +2,7 @@ import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given, shown } from '../../core/input/arguments.ts';
-import { checkName } from '../../core/input/names.ts';
+import { checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
@@ -108,11 +108,11 @@ export async function newConversation(
   if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
   return {
     id,
-    key: spec.key === undefined ? null : checkName(spec.key, 'key'),
+    key: spec.key === undefined ? null : checkKey(spec.key, 'key'),
     title: spec.title === undefined ? null : checkName(spec.title, 'title'),
     agent: spec.agent ?? null,
     driver: 'worker',
-    sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkName(spec.sandbox, 'sandbox')),
+    sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkKey(spec.sandbox, 'sandbox')),
     cwd: spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd),
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),

@@ -1,5 +1,6 @@
 import { asSentence, type Failure } from '../../core/errors.ts';
-import { ControlStripper, jsonLine, stripControls } from './terminal-text.ts';
+import { jsonLine } from '../../core/input/visible.ts';
+import { ControlStripper, stripControls } from './terminal-text.ts';
 
 /** A stream of this process to write to. */
 export interface Sink {

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ControlStripper, isForbidden, jsonLine, oneLine, stripControls } from './terminal-text.ts';
+import { escapedChar, isInvisible, jsonLine } from '../../core/input/visible.ts';
+import { ControlStripper, isForbidden, oneLine, stripControls } from './terminal-text.ts';
+
+/** Marks and overrides of the direction, separators, a byte order mark, tags, fillers, and what joins and hides nothing here. */
+const UNSEEN = [
+  ...['\u200e', '\u200f', '\u061c', '\u202a', '\u202e', '\u2066', '\u2069', '\u2028', '\u2029', '\ufeff', '\u00ad'],
+  ...['\u180e', '\u200b', '\u2060', '\u3164', '\ufff9', '\u{e0001}', '\u{e0041}', '\u{e007f}', '\u034f', '\u{1d173}'],
+];
 
 /** Strings that are rich in what has to go: escape sequences whole, broken and nested, among ordinary text. */
 const hostile = fc
@@ -35,7 +42,8 @@ const hostile = fc
         '\u2066',
         '\u0000',
       ),
-      fc.constantFrom('a', 'Z', 'word', 'é', '中', '😀', '\ud83d', '\ude00'),
+      fc.constantFrom(...UNSEEN, '\u200d', '\ufe0f'),
+      fc.constantFrom('a', 'Z', 'word', 'é', '中', '😀', '\ud83d', '\ude00', '1', 'ن'),
       fc.string({ unit: 'binary' }),
     ),
     { maxLength: 30 },
@@ -59,10 +67,26 @@ describe('text for a terminal', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const clean = stripControls(text);
-        expect([...clean].filter((char) => isForbidden(char.charCodeAt(0)))).toEqual([]);
+        const chars = [...clean];
+        expect(chars.filter((char) => isForbidden(char.charCodeAt(0)))).toEqual([]);
+        expect(chars.filter((char, i) => isInvisible(char, chars[i - 1] ?? ''))).toEqual([]);
       }),
       { numRuns: 3_000 },
     );
+  });
+
+  test.each(UNSEEN)('shows a character that cannot be seen as its number: %#', (char) => {
+    expect(stripControls(`rm a${char}b`)).toBe(`rm a${escapedChar(char)}b`);
+    expect(escapedChar(char)).toMatch(/^\\u\{[0-9a-f]+\}$/);
+  });
+
+  test.each([
+    ['an emoji of several', '👨‍👩‍👧 👩🏽‍🚀 🏳️‍🌈 ❤️ 1️⃣'],
+    ['Persian and Sinhala', 'نمی‌خواهم ක්‍ෂ'],
+    ['a variant of a Chinese character', '葛\u{e0100}城'],
+  ])('keeps what belongs to the writing: %s', (_, text) => {
+    expect(stripControls(text)).toBe(text);
+    expect(inChunks(text, [1, 2, 3, 4, 5, 6, 7])).toBe(text);
   });
 
   test('is the same however it was cut into chunks', () => {
@@ -82,11 +106,14 @@ describe('text for a terminal', () => {
 
   test('keeps what people write', () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[\t\n\u0020-\u007e\u00a0-\u1fff\u2070-\ud7ff]*$/), (text) => {
-        expect(stripControls(text)).toBe(text);
-      }),
+      fc.property(
+        fc.stringMatching(/^[\t\n\u0020-\u007e\u00a0-\u00ac\u00ae-\u02ff\u0400-\u05ff\u2070-\u2fff\u4e00-\ud7ff]*$/),
+        (text) => {
+          expect(stripControls(text)).toBe(text);
+        },
+      ),
     );
-    expect(stripControls('日本語 😀 עברית\u200f line\n\ttab')).toBe('日本語 😀 עברית\u200f line\n\ttab');
+    expect(stripControls('日本語 😀 עברית line\n\ttab')).toBe('日本語 😀 עברית line\n\ttab');
   });
 
   test.each([
@@ -102,7 +129,7 @@ describe('text for a terminal', () => {
     ['a sequence within a title', 'a\u001b]0;x\u001b[31mb', 'ab'],
     ['an overwritten line', 'safe\r\u001b[Kevil', 'safeevil'],
     ['a Windows line end', 'a\r\nb', 'a\nb'],
-    ['reordered text', 'a\u202egnp.exe\u202c', 'agnp.exe'],
+    ['reordered text', 'a\u202egnp.exe\u202c', 'a\\u{202e}gnp.exe\\u{202c}'],
     ['backspaces', 'ab\b\bc', 'abc'],
   ])('is without %s', (_, text, clean) => {
     expect(stripControls(text)).toBe(clean);
@@ -121,12 +148,16 @@ describe('text for a terminal', () => {
 
   test('fits in a list on one line', () => {
     expect(oneLine(' a\n\n b\u001b[2J\tc ')).toBe('a b c');
+    expect(oneLine(`begin ${'x'.repeat(20_000_000)} end`)).toMatch(
+      /^begin x{5000,} \[… 19\d+ characters left out …\] x+ end$/,
+    );
   });
 });
 
 test('a JSON value comes back as it was, from one line without a character that steers a terminal', () => {
   const text = fc.string({ unit: 'binary' });
   const steering = fc.constantFrom(
+    ...UNSEEN,
     '\u001b[2J',
     '\u009b2J',
     '\u007f',
@@ -142,6 +173,7 @@ test('a JSON value comes back as it was, from one line without a character that 
     fc.property(value, (given) => {
       const line = jsonLine(given);
       expect([...line].filter((char) => isForbidden(char.charCodeAt(0)) || char === '\n' || char === '\t')).toEqual([]);
+      expect(line).not.toMatch(/[\p{Bidi_Control}\p{Zl}\p{Zp}\ufeff\u{e0000}-\u{e007f}]/u);
       expect(JSON.parse(line)).toEqual(JSON.parse(JSON.stringify(given)));
     }),
   );

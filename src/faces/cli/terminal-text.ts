@@ -1,6 +1,10 @@
+import { escapedChar, isInvisible } from '../../core/input/visible.ts';
+import { shorten } from '../../core/turn/shorten.ts';
+
 /*
  * Text of agents, prompts, titles and files must not steer a terminal. Everything that a person sees passes through here.
- * Escape sequences are removed as a whole, and so is every other control character and every character that reorders text.
+ * Escape sequences are removed as a whole, and so is every other control character. A character that reorders text, or that cannot
+ * be seen, is shown as its number: `\u{202e}`.
  *
  *   text ──ESC──▶ escape ──[──▶ csi     … final byte ──▶ text
  *     │             ├──] P X ^ _──▶ string … BEL or ST ──▶ text
@@ -24,6 +28,8 @@ export class ControlStripper {
   #state: State = 'text';
   /** A high surrogate, kept until its low surrogate comes: written apart, both would be lost. */
   #half = '';
+  /** The last character of the text, as it was shown; empty: it was not. */
+  #before = '';
 
   push(chunk: string): string {
     let clean = '';
@@ -32,25 +38,35 @@ export class ControlStripper {
       if (this.#consume(code)) continue;
       const char = chunk[index] as string;
       if (isHighSurrogate(code)) {
-        clean += this.#half && '\ufffd';
+        clean += this.#lost();
         this.#half = char;
       } else if (isLowSurrogate(code)) {
-        clean += this.#half === '' ? '\ufffd' : this.#half + char;
+        clean += this.#shown(this.#half === '' ? '\ufffd' : this.#half + char);
         this.#half = '';
-      } else {
-        clean += (this.#half && '\ufffd') + char;
-        this.#half = '';
-      }
+      } else clean += this.#lost() + this.#shown(char);
     }
     return clean;
   }
 
   /** Ends this text; what comes next is another one. */
   end(): string {
-    const rest = this.#half && '\ufffd';
-    this.#half = '';
+    const rest = this.#lost();
+    this.#before = '';
     this.#state = 'text';
     return rest;
+  }
+
+  #shown(char: string): string {
+    const unseen = isInvisible(char, this.#before);
+    this.#before = unseen ? '' : char;
+    return unseen ? escapedChar(char) : char;
+  }
+
+  /** Half a character whose other half did not come. */
+  #lost(): string {
+    const lost = this.#half === '' ? '' : this.#shown('\ufffd');
+    this.#half = '';
+    return lost;
   }
 
   /** Whether to leave the character out. */
@@ -112,28 +128,21 @@ export function stripControls(text: string): string {
   return stripper.push(text) + stripper.end();
 }
 
-/** In one line: for titles, previews and everything else in a list. */
+/** In one line: for titles, previews and everything else in a list. Of a long text, the beginning and the end. */
 export function oneLine(text: string): string {
-  return stripControls(text).replaceAll(/\s+/g, ' ').trim();
+  const short = text.length <= LONGEST_LINE ? text : shorten(text, LONGEST_LINE);
+  return stripControls(short).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** C0 except tab and newline, DEL, C1, and the characters that embed, override or isolate a writing direction. */
+/** In bytes: more than one screen of it, and nobody reads more in a list. */
+const LONGEST_LINE = 8_000;
+
+/** C0 except tab and newline, DEL, C1. */
 export function isForbidden(code: number): boolean {
-  if (code < 0x20) return code !== 0x09 && code !== 0x0a;
-  if (code >= 0x7f && code <= 0x9f) return true;
-  return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return code < 0x20 ? code !== 0x09 && code !== 0x0a : code >= 0x7f && code <= 0x9f;
 }
 
 const isIntermediate = (code: number) => code >= 0x20 && code <= 0x2f;
 const isFinal = (code: number) => code >= 0x30 && code <= 0x7e;
 const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff;
 const isLowSurrogate = (code: number) => code >= 0xdc00 && code <= 0xdfff;
-
-/** DEL, C1, and characters that reorder or break lines: JSON keeps them as they are, and terminals act on them. */
-const UNSAFE = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-
-/** A value as one line of JSON in which no character can steer a terminal. */
-export function jsonLine(value: unknown): string {
-  // JSON has these characters only inside strings, so escaping them keeps the value.
-  return JSON.stringify(value).replaceAll(UNSAFE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}

@@ -55,7 +55,7 @@ async function story(tasks: Tasks, home: string) {
   const added = await tasks.add(plan, options);
   const ended = await tasks.waitFor(added.tasks.map(({ id }) => id));
   const again = await tasks.add(plan, options);
-  const ran = await tasks.run({ name: '..', goal: 'hello' });
+  const ran = await tasks.run({ name: '...', goal: 'hello' });
   const [usage] = await tasks.run([{ name: 'usage', goal: 'hello', gate: 'false', maxIterations: 1 }]);
   const retried = await tasks.retry('usage', {
     say: 'Go on.',
@@ -84,7 +84,7 @@ async function story(tasks: Tasks, home: string) {
     ...{ owner: tasks.owner, added, ended, again, ran, usage, retried, failed, hanging, behind, open, queued, last },
     ...{ cancelled, all, left: left.map(({ name }) => name) },
     pages: [await tasks.list({ limit: 2 }), await tasks.list({ limit: 2, before: (all[1] as Task).id })],
-    named: [await tasks.task('second/é?'), await tasks.task('..'), await tasks.task('usage')],
+    named: [await tasks.task('second/é?'), await tasks.task('...'), await tasks.task('usage')],
     filtered: await tasks.list({ states: ['failed', 'cancelled'] }),
     none: [
       await tasks.list({ states: [] }),
@@ -128,6 +128,7 @@ async function faults(tasks: Tasks, home: string) {
     'half a character': () => tasks.report('\ud800'),
     'a name too long': () => tasks.task('x'.repeat(600)),
     'a name of dots': () => tasks.task('.'),
+    'a task with a name of dots': () => tasks.add({ name: '..', goal: 'x' }),
     'the name of another operation': () => tasks.report('events'),
     'no task to cancel': () => tasks.cancel('nope'),
     'no task to try again': () => tasks.retry('nope'),

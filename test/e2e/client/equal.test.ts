@@ -45,7 +45,7 @@ test.each(['socket', 'tcp'] as const)(
 async function story(engine: Engine, home: string) {
   const made = await engine.ensure({ key: 'a b/c?&%2F', agent: 'a', title: 'Größe 🦆', restore: { policy: 'auto' } });
   const key = 'a b/c?&%2F';
-  const dots = await engine.ensure({ key: '..' });
+  const dots = await engine.ensure({ key: '...' });
   const first = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
   await ended(engine, first.turn);
   const again = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
@@ -73,7 +73,7 @@ async function story(engine: Engine, home: string) {
     ...{ owner: engine.owner, made, dots, first, again, second, open, retried, exported, warmed, others },
     answered: { ...answered, answeredBy: '' }, // over HTTP also by which hand
     renamed: await engine.rename(key, 'Another title'),
-    dotted: await engine.conversation('..'),
+    dotted: await engine.conversation('...'),
     answer: await engine.answerOf(second.turn.id),
     turn: await engine.turn(hanging.turn.id),
     turns: await engine.turns(key, { after: 1, limit: 2 }),
@@ -108,6 +108,13 @@ async function faults(engine: Engine, home: string) {
     'half a character': () => engine.summary('\ud800'),
     'a name too long': () => engine.show('x'.repeat(600)),
     'a name of dots': () => engine.conversation('.'),
+    'a key of dots': () => engine.ensure({ key: '..' }),
+    'a prompt to dots': () => engine.submit('.', 'Hello.'),
+    'a prompt to dots that creates nothing': () => engine.submit('..', 'Hello.', { create: false }),
+    'a key that cannot be seen': () => engine.ensure({ key: 'a\u200b' }),
+    'a key that looks like another': () => engine.fork('imported', { key: 'Gespra\u0308ch' }),
+    'a sandbox of dots': () => engine.ensure({ sandbox: '.' }),
+    'an owner of dots': () => engine.as('..'),
     'no turn': () => engine.turn('nope'),
     'an empty turn': () => engine.turn('..'),
     'no turn to cancel': () => engine.cancel(UNKNOWN),

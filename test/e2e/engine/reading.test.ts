@@ -85,7 +85,8 @@ describe('a conversation that does not exist', () => {
     expect(await tl.engine.list()).toEqual([]);
     await run(tl.engine, key, 'Hello.', { create: true });
     await tl.conversation(randomUUIDv7()).ask('Hello.');
-    await run(tl.engine, '..', 'A key that no path can hold.');
+    await run(tl.engine, '...', 'A key of dots.');
+    await refusedWith('invalid', tl.engine.submit('..', 'A key that no path can hold.'), /must not be "\.\."/);
     expect(await tl.engine.list()).toHaveLength(3);
     expect((await run(tl.engine, key, 'Again.')).turn.n).toBe(2);
   });

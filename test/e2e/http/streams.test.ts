@@ -60,10 +60,12 @@ test('whatever an agent says is data of one event, and begins no other', async (
 });
 
 test('a frame is one event for any text', () => {
-  for (const text of ['\n', '\r', '\r\n\r\n', '\n\ndata: x', '\u2028', ':', '\0']) {
+  for (const text of ['\n', '\r', '\r\n\r\n', '\n\ndata: x', '\u2028', '\u2029\u0085', ':', '\0']) {
     const seen: string[] = [];
     createParser({ onEvent: ({ data }) => seen.push(data) }).feed(new TextDecoder().decode(encodeFrame({ text })));
     expect(seen.map((data) => JSON.parse(data))).toEqual([{ text }]);
+    // No reader of lines sees more of them, Python's neither.
+    expect(seen.join('')).not.toMatch(/[\r\n\u0085\u2028\u2029]/);
   }
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -75,6 +75,32 @@ const failure = (promise: Promise<unknown>) =>
     () => null,
     (error: unknown) => error,
   );
+
+test('what the SDK writes reaches Claude as one line for any reader of lines', async () => {
+  const sdk = fakeSdk(`
+    console.log('up');
+    const lines = require('node:readline').createInterface({ input: process.stdin });
+    lines.on('line', (line) => require('node:fs').appendFileSync('lines', line + '\\n'));
+    lines.on('close', () => process.exit(0));`);
+  const text = 'a\u2028{"type":"user"}\u2029b “quoted” \u2027';
+  const writing: Sdk = {
+    query: (asked) =>
+      sdk.query({
+        ...asked,
+        options: {
+          ...asked.options,
+          spawnClaudeCodeProcess: (how) => {
+            const child = asked.options.spawnClaudeCodeProcess(how);
+            child.stdin.write(`${JSON.stringify({ text })}\n`);
+            return child;
+          },
+        },
+      }),
+  };
+  await (await connect(writing)).close();
+  const lines = readFileSync(join(sandbox.work, 'lines'), 'utf8').trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([{ text }]);
+});
 
 test('the process runs in the sandbox with our environment, and has ended after close', async () => {
   const seen: Seen = {};

@@ -77,7 +77,9 @@ export class SpawnedClaude extends EventEmitter {
 
   async #feed(child: Child): Promise<void> {
     try {
-      for await (const chunk of this.stdin) await new Promise<void>((taken) => child.stdin.write(chunk, taken));
+      for await (const chunk of this.stdin) {
+        await new Promise<void>((taken) => child.stdin.write(escapeSeparators(chunk), taken));
+      }
       child.stdin.end();
     } catch {
       // The SDK has destroyed it.
@@ -101,3 +103,16 @@ export class SpawnedClaude extends EventEmitter {
     }
   }
 }
+
+/**
+ * The SDK writes U+2028 and U+2029 as they are, and some readers end a line there. In JSON they are only inside of strings. The SDK
+ * writes a message whole, so that no character of it is cut.
+ */
+function escapeSeparators(chunk: Uint8Array): Uint8Array | string {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  if (!bytes.includes(SEPARATORS)) return chunk;
+  return bytes.toString('utf8').replace(/[\u2028\u2029]/g, (mark) => (mark === '\u2028' ? '\\u2028' : '\\u2029'));
+}
+
+/** How both of them begin in UTF-8. */
+const SEPARATORS = Buffer.from([0xe2, 0x80]);

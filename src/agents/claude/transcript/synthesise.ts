@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { jsonLine } from '../../../core/input/visible.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { ToolPart, TurnRecord } from '../../../core/turn/record.ts';
 import type { ClaudeBlock } from '../connection.ts';
@@ -56,7 +57,7 @@ export function* synthesise(records: readonly TurnRecord[], session: SyntheticSe
         version,
         gitBranch: '',
       };
-      yield `${JSON.stringify(entry)}\n`;
+      yield `${jsonLine(entry)}\n`;
       parentUuid = uuid;
     }
   }

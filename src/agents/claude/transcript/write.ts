@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { accessSync, constants, mkdirSync, statfsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { link, lstat, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { jsonLine } from '../../../core/input/visible.ts';
 
 /** What happened. An existing file is left as it is, and `detail` names it. */
 export interface Put {
@@ -86,7 +87,7 @@ export async function appendLine(file: string, entry: object): Promise<string | 
       file,
       constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK,
     );
-    await handle.appendFile(`${JSON.stringify(entry)}\n`);
+    await handle.appendFile(`${jsonLine(entry)}\n`);
     return null;
   } catch (error) {
     return `cannot write to ${file}: ${error instanceof Error ? error.message : String(error)}`;

@@ -1,4 +1,4 @@
-import { checkText } from '../../../core/input/arguments.ts';
+import { checkKey } from '../../../core/input/names.ts';
 import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
 import type { Store } from '../../../ports/store.ts';
 import { OWNER_HEADER } from '../../../wire/operations/operation.ts';
@@ -109,7 +109,7 @@ function onBehalf(principal: Principal, { header }: Credentials): Principal {
   if (named === undefined || named === principal.owner) return principal;
   if (principal.by !== 'token')
     throw new Refusal('forbidden', 'Only the token of the data home can act for other owners.');
-  return { ...principal, owner: checkText(decoded(named), 'owner') };
+  return { ...principal, owner: checkKey(decoded(named), 'owner') };
 }
 
 /** A header is ASCII, an owner need not be. */

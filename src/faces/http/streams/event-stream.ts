@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { jsonLine } from '../../../core/input/visible.ts';
 
 /*
  * A stream of server-sent events with bounded memory. Up to 64 KiB wait in the buffer of the connection; then nothing more is
@@ -43,11 +44,11 @@ const HEARTBEAT = Buffer.from(':\n\n');
 /** Readers of one event share its object, so it is encoded once. */
 const ENCODED = new WeakMap<object, Buffer>();
 
-/** Neither JSON nor a number contains line breaks, so no value can end its field. */
+/** Neither one line of JSON nor a number contains a line break, so no value can end its field. */
 export function encodeFrame(data: object, id?: number): Buffer {
   const known = ENCODED.get(data);
   if (known !== undefined) return known;
-  const bytes = Buffer.from(`${id === undefined ? '' : `id: ${Number(id)}\n`}data: ${JSON.stringify(data)}\n\n`);
+  const bytes = Buffer.from(`${id === undefined ? '' : `id: ${Number(id)}\n`}data: ${jsonLine(data)}\n\n`);
   ENCODED.set(data, bytes);
   return bytes;
 }

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { jsonLine } from '../../../../core/input/visible.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns } from '../../lines.ts';
-import { jsonLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
   command

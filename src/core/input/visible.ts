@@ -1,0 +1,68 @@
+/*
+ * Some characters are not seen, and change what is: they reorder a line, end it, join or hide its letters, or carry a text of their
+ * own (tags). People decide by what they see, and programs read line by line. So these characters are written as `\u{202e}` where
+ * people look, and as escapes of JSON where programs read.
+ */
+
+/** Invisible by definition (Unicode's Default_Ignorable_Code_Point), or the end of a line or an annotation. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/u;
+
+/** Where such a character belongs to the writing: after which other one. */
+const IN_USE: readonly (readonly [RegExp, RegExp])[] = [
+  // Joiners: in emojis, and between the letters of scripts that join them.
+  [/[\u200c\u200d]/u, /[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f/u],
+  [/[\u200c\u200d]/u, /(?!\p{Script=Latin}|\p{Script=Greek}|\p{Script=Cyrillic}|\p{Script=Han})[\p{Lo}\p{M}]/u],
+  // Variants: of emojis, of Chinese characters, of Mongolian letters.
+  [/[\ufe0e\ufe0f]/u, /\p{Emoji}/u],
+  [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, /\p{Script=Han}/u],
+  [/[\u180b-\u180f]/u, /\p{Script=Mongolian}/u],
+];
+
+/** Whether one character cannot be seen, after this one (empty: at the beginning). */
+export function isInvisible(char: string, before: string): boolean {
+  return INVISIBLE.test(char) && !IN_USE.some(([one, after]) => one.test(char) && after.test(before));
+}
+
+/** A character as people can see it: `\u{202e}`. */
+export function escapedChar(char: string): string {
+  return `\\u{${char.codePointAt(0)?.toString(16)}}`;
+}
+
+/** A text without invisible characters. */
+export function withoutInvisible(text: string): string {
+  if (!INVISIBLE.test(text)) return text;
+  let before = '';
+  let seen = '';
+  for (const char of text) {
+    if (isInvisible(char, before)) continue;
+    seen += char;
+    before = char;
+  }
+  return seen;
+}
+
+/** The first invisible character; null: there is none. */
+export function findInvisible(text: string): string | null {
+  const chars = [...text];
+  return chars.find((char, i) => isInvisible(char, chars[i - 1] ?? '')) ?? null;
+}
+
+/** DEL, C1, and what is invisible except joiners and variants, which only change how their letters look. */
+const UNSAFE =
+  /[\u007f-\u009f]|(?!\u200c|\u200d|[\ufe00-\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
+
+/**
+ * A value as one line of JSON: no character in it ends a line for any reader (Node's own ends one at U+2028 as well), or acts on a
+ * terminal.
+ */
+export function jsonLine(value: unknown): string {
+  // JSON has these characters only inside strings, so escaping them keeps the value.
+  return JSON.stringify(value).replace(UNSAFE, jsonEscape);
+}
+
+/** Every unit of a character as JSON escapes it. */
+function jsonEscape(char: string): string {
+  return Array.from({ length: char.length }, (_, i) => `\\u${char.charCodeAt(i).toString(16).padStart(4, '0')}`).join(
+    '',
+  );
+}
