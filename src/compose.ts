@@ -149,7 +149,8 @@ function withServer(error: unknown, home: string): unknown {
   return new ThroughlineError('storage_busy', message, { hint: `${who} ${hint ?? ''}`.trim(), cause });
 }
 
-function storeFile({ settings, base, home }: Setup): string {
+/** Where the database is. */
+export function storeFile({ settings, base, home }: Setup): string {
   const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
   const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
   if (kind !== 'sqlite' || path === undefined) {
@@ -164,7 +165,8 @@ function sandboxesOf(setup: Setup): Sandboxes {
   return directorySandboxes({ root: sandboxRoot(setup), home, place, ...processesAt(place) });
 }
 
-function sandboxRoot({ settings, base, home }: Setup): string {
+/** Where the sandboxes are. */
+export function sandboxRoot({ settings, base, home }: Setup): string {
   return settings.sandbox.root === undefined ? join(home, 'sandboxes') : resolve(base, settings.sandbox.root);
 }
 

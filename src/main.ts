@@ -81,6 +81,14 @@ const parts: Parts = {
     const { sessionsOfAgent } = await import('./compose-agents.ts');
     return sessionsOfAgent(given({ home, config }), agent, cwd);
   },
+  async backup(request) {
+    const { backupHome } = await import('./backup.ts');
+    return backupHome(request);
+  },
+  async restore(request) {
+    const { restoreHome } = await import('./backup.ts');
+    return restoreHome(request);
+  },
   async demo(request) {
     const { demo } = await import('./demo.ts');
     return demo(request);

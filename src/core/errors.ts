@@ -105,6 +105,9 @@ export function noAgentGiven(known?: readonly string[]): ThroughlineError {
   });
 }
 
+/** What to do about damaged data. */
+export const RESTORE_HINT = 'Restore a backup with "throughline restore FILE"; see docs/backup.md.';
+
 /** A thrown `ThroughlineError` as data. */
 export function failureOf(error: ThroughlineError): Failure {
   return error.hint === undefined

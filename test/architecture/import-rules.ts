@@ -28,6 +28,7 @@ const ENTRIES = [
   'connect.ts',
   'client.ts',
   'serve.ts',
+  'backup.ts',
   'demo.ts',
   'main.ts',
   'index.ts',

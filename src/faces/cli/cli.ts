@@ -7,6 +7,7 @@ import type { DemoParts, DemoRequest } from '../../ports/demo.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
+import type { BackupMade, BackupRequest, Restored, RestoreRequest } from '../../ports/store/backup.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { Output } from './output.ts';
 
@@ -69,6 +70,10 @@ export interface Parts {
   doctor(options: LookOptions): Promise<Doctor>;
   /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
   nativeSessions(options: GlobalOptions, agent: string, cwd: string): Promise<NativeSession[]>;
+  /** Writes a backup of the data home, or of the server that is named. Throws `conflict` when the file exists. */
+  backup(request: GlobalOptions & BackupRequest): Promise<BackupMade>;
+  /** Makes a backup the data of the data home. Throws `conflict` while somebody uses it. */
+  restore(request: GlobalOptions & RestoreRequest): Promise<Restored>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }

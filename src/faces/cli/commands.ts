@@ -74,6 +74,16 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/server/doctor.ts'),
     isLocal: true,
   },
+  backup: {
+    summary: 'write everything to one file, while a server runs',
+    load: () => import('./commands/server/backup.ts'),
+    isLocal: true,
+  },
+  restore: {
+    summary: 'make a backup the data of this data home',
+    load: () => import('./commands/server/restore.ts'),
+    isLocal: true,
+  },
   demo: {
     summary: 'see a conversation survive the loss of its session',
     load: () => import('./commands/demo/demo.ts'),

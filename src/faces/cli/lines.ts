@@ -19,7 +19,11 @@ export function time(at: number): string {
 export const RECOVERED = 'Nobody saw the end of this turn: it was read from the agent’s own storage.';
 
 export function turns(count: number): string {
-  return count === 1 ? '1 turn' : `${count} turns`;
+  return counted(count, 'turn');
+}
+
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** An agent that gives no sign of life, in one line. */

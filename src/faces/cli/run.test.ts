@@ -11,7 +11,15 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
     on: () => {},
   });
   const fail = () => Promise.reject(thrown);
-  const desks = { keys: fail, tasks: fail, doctor: fail, nativeSessions: fail, demo: fail };
+  const desks = {
+    keys: fail,
+    tasks: fail,
+    doctor: fail,
+    nativeSessions: fail,
+    demo: fail,
+    backup: fail,
+    restore: fail,
+  };
   const clock = { now: () => 0, monotonic: () => 0 };
   const parts = { open: fail, install: fail, serve: fail, link: fail, ...desks };
   const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env, clock });

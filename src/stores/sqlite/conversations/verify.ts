@@ -48,7 +48,12 @@ function lostOf(db: Database, id: string): Pick<ChainCheck, 'lost'> {
  * The first event that does not fit the chain; null: it is whole. Page by page, so that other work of this process continues
  * between. The hot row has the last link, so a missing tail is found, too.
  */
-async function firstBroken(access: Access, id: string, no: number, end: number): Promise<number | null> {
+export async function firstBroken(
+  access: Pick<Access, 'read'>,
+  id: string,
+  no: number,
+  end: number,
+): Promise<number | null> {
   let seq = 0;
   let chain = NO_CHAIN;
   while (seq < end) {

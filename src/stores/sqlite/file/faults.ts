@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ErrorCode, ThroughlineError } from '../../../core/errors.ts';
+import { type ErrorCode, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 
 // Primary result codes of SQLite.
 const BUSY = 5;
@@ -38,7 +38,7 @@ const WORDS = {
     message: 'Cannot write the database.',
     hint: 'Make the file and its directory writable for this user.',
   },
-  storage_damaged: { message: 'The database is damaged.', hint: 'Restore it from a backup.' },
+  storage_damaged: { message: 'The database is damaged.', hint: RESTORE_HINT },
   storage_busy: {
     message: 'Another process kept the database locked for too long.',
     hint: 'Try again. If it happens again, look for a process that hangs.',

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { HighWater } from '../loss/high-water.ts';
 import { raiseMark, recordLoss } from '../loss/losses.ts';
 import { adoptBoot } from '../turns/leases.ts';
@@ -53,7 +53,7 @@ export async function reopenForWriting(db: Database, options: OpenOptions): Prom
 
 async function makeReady(db: Database, options: OpenOptions): Promise<Database> {
   const { file, busyMs } = options;
-  await whileBusy(() => look(db, file), busyMs);
+  await whileBusy(() => checkDatabase(db, file), busyMs);
   if (isOlder(db)) await upgrade(db, file);
   await whileBusy(() => configure(db), busyMs);
   const highWater = HighWater.open(file);
@@ -75,7 +75,7 @@ function isOlder(db: Database): boolean {
 /** A copy, if only looking is asked for and the database is older; null: it can be used itself. */
 async function lookedAt(db: Database, { file, busyMs, looks }: OpenOptions): Promise<Database | null> {
   if (looks === undefined) return null;
-  await whileBusy(() => look(db, file), busyMs);
+  await whileBusy(() => checkDatabase(db, file), busyMs);
   if (!isOlder(db)) return null;
   const copy = await whileBusy(() => copyToLookAt(db), busyMs);
   const version = schemaVersion(db);
@@ -97,7 +97,7 @@ function onlyLookedAt(): ThroughlineError {
 async function opensForReading(db: Database, { file, busyMs }: OpenOptions): Promise<boolean> {
   try {
     db.reconnect({ onlyReads: true });
-    await whileBusy(() => look(db, file), busyMs);
+    await whileBusy(() => checkDatabase(db, file), busyMs);
     return schemaVersion(db) === CURRENT;
   } catch (error) {
     if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
@@ -109,8 +109,8 @@ function isFull(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'storage_full';
 }
 
-/** Reads only. If SQLite cannot read the schema, the file is damaged. */
-function look(db: Database, file: string): void {
+/** A database of ours, of this version or an older one; empty ones too. Reads only. If SQLite cannot read the schema, it is damaged. */
+export function checkDatabase(db: Database, file: string): void {
   try {
     checkVersion(db);
     // In one transaction: a process that creates the database right now must not look like another program.
@@ -119,7 +119,7 @@ function look(db: Database, file: string): void {
   } catch (error) {
     if (error instanceof ThroughlineError || storageFault(error) !== null) throw error;
     throw new ThroughlineError('storage_damaged', `${file} is damaged.`, {
-      hint: 'Restore it from a backup.',
+      hint: RESTORE_HINT,
       cause: error,
     });
   } finally {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { RESTORE_HINT, ThroughlineError } from '../../../../core/errors.ts';
 import { seqOf } from '../../../../core/event.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { ACCEPT_LOSS, lostInWords } from '../../../../core/loss.ts';
@@ -34,7 +34,7 @@ async function verify(key: string, flags: { head?: string }, { output, lookAt }:
     }
     if (broken !== null) {
       throw new ThroughlineError('storage_damaged', `Event ${broken} was changed after it was written.`, {
-        hint: 'Restore the data home from a backup, or export what can still be read.',
+        hint: `${RESTORE_HINT} Or export what can still be read.`,
       });
     }
     if (lost !== undefined) throw new ThroughlineError('storage_lost', lostInWords(lost), { hint: ACCEPT_LOSS });

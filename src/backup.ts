@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type ComposeOptions, sandboxRoot, storeFile } from './compose.ts';
+import { ThroughlineError } from './core/errors.ts';
+import { createHome } from './host/data-home.ts';
+import { lockFile } from './host/file-lock.ts';
+import { placeOf } from './host/place.ts';
+import { makeServerDirectory, serverFiles } from './host/server-files.ts';
+import { readSetup } from './host/settings-file.ts';
+import type {
+  BackupContents,
+  BackupMade,
+  BackupOptions,
+  BackupRequest,
+  Restored,
+  RestoreRequest,
+} from './ports/store/backup.ts';
+import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
+
+/** Backups of a data home, and restoring one. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
+
+type Home = Pick<ComposeOptions, 'home' | 'config'>;
+
+/** The first entry of an archive. The other one is the directory of the sandboxes, whatever it is called. */
+const DATABASE = 'throughline.db';
+const SANDBOXES = 'sandboxes';
+
+/**
+ * Makes a backup while the data home is in use. It appears under its name when it is complete, on disk and checked. Throws `conflict` when
+ * the file exists, `not_found` when there is no data, `storage_full`, `storage_damaged`.
+ */
+export async function backupHome(request: Home & BackupRequest): Promise<BackupMade> {
+  const { file, sandboxes } = request;
+  const setup = readSetup(request);
+  const source = storeFile(setup);
+  checkTarget(file, request.force);
+  if (!existsSync(source)) {
+    throw new ThroughlineError('not_found', `There is no data in ${setup.home}.`, {
+      hint: 'Name the data home with --home, or set THROUGHLINE_HOME.',
+    });
+  }
+  return whole(file, async (draft) => {
+    const { copyDatabase } = await import('./stores/sqlite/backup/copy.ts');
+    if (!sandboxes) return { file, sandboxes, ...(await copyDatabase(source, draft, request)) };
+    const folder = mkdtempSync(`${draft}.`);
+    try {
+      const contents = await copyDatabase(source, join(folder, DATABASE), request);
+      await packSandboxes(draft, folder, sandboxRoot(setup), request);
+      return { file, sandboxes, ...contents, bytes: statSync(draft).size };
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
+
+async function packSandboxes(draft: string, folder: string, root: string, request: BackupRequest): Promise<void> {
+  request.onProgress?.({ step: 'sandboxes', done: 0, total: 1 });
+  const isThere = existsSync(root);
+  if (!isThere) mkdirSync(join(folder, SANDBOXES));
+  const second = isThere ? ([dirname(root), basename(root)] as const) : ([folder, SANDBOXES] as const);
+  closeSync(openSync(draft, 'wx', 0o600)); // tar would let everybody read it
+  const said = await pack(draft, [[folder, DATABASE], second], request.signal);
+  for (const line of said) request.onNote?.(line);
+}
+
+/** Under a name of its own until it is complete. What is left of one that was killed stays, and can be deleted. */
+async function whole<T>(file: string, write: (draft: string) => Promise<T>): Promise<T> {
+  const { syncToDisk } = await import('./stores/sqlite/file/upgrade.ts');
+  const draft = join(dirname(file), `.${basename(file)}.${randomUUID().slice(0, 8)}.partial`);
+  try {
+    const made = await write(draft);
+    syncToDisk(draft);
+    renameSync(draft, file);
+    syncToDisk(dirname(file));
+    return made;
+  } catch (error) {
+    throw cannotWrite(file, error);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function cannotWrite(file: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof ThroughlineError || code === undefined) return error;
+  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
+    ...(full && { hint: 'Free some space there, or name a file on another disk.' }),
+    cause: error,
+  });
+}
+
+/** Throws `conflict` when it exists. */
+export function checkTarget(file: string, force: boolean): void {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found === undefined || (force && found.isFile())) return;
+  const what = found.isDirectory() ? 'is a directory' : 'exists already';
+  throw new ThroughlineError('conflict', `${file} ${what}.`, {
+    hint: found.isFile() ? 'Name another file, or replace it with --force.' : 'Name another file.',
+  });
+}
+
+/** A backup that came from elsewhere: written by `fetch` to a draft, then checked like one that was made here. */
+export function receiveBackup(
+  file: string,
+  options: BackupOptions & { readonly force: boolean },
+  fetch: (draft: string) => Promise<void>,
+): Promise<BackupMade> {
+  checkTarget(file, options.force);
+  return whole(file, async (draft) => {
+    const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
+    await fetch(draft);
+    return { file, sandboxes: false, ...(await checkCopy(draft, options)) };
+  });
+}
+
+/**
+ * Makes a backup the data of a data home. The backup is checked before anything is changed, and what was there is kept. Throws
+ * `conflict` while somebody uses the data home, and `storage_damaged`, `storage_newer` for a backup that cannot be used.
+ */
+export async function restoreHome(request: Home & RestoreRequest): Promise<Restored> {
+  const setup = readSetup(request);
+  const kind = backupKind(request.file);
+  createHome(setup.home);
+  const configured = storeFile(setup);
+  const to = existsSync(configured) ? realpathSync(configured) : configured;
+  const at = serverFiles(setup.home);
+  makeServerDirectory(at);
+  const lock = lockFile(at.lock);
+  if (lock === null) {
+    throw new ThroughlineError('conflict', 'The server of this data home runs.', {
+      hint: 'Stop it, and try again. Nothing was changed.',
+    });
+  }
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  const folder = mkdtempSync(join(dirname(to), '.restore-')); // beside it: a rename cannot cross disks
+  try {
+    const draft = join(folder, DATABASE);
+    const contents = await checkedCopy(request, kind, draft);
+    const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
+    const own = makeOwn(draft, placeOf(setup.home), request);
+    const unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
+    const kept = await replaceDatabase(to, draft, aside(to));
+    kept.push(...(unpacked?.replace() ?? []));
+    return { from: request.file, to, kept, sandboxes: kind === 'archive', ...contents, ...own };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    lock.release();
+  }
+}
+
+/** The backup itself may be on a disk that cannot be written, so a copy is checked; and exactly that copy is used. */
+async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: string): Promise<BackupContents> {
+  try {
+    if (kind === 'database') copyFileSync(request.file, draft);
+    else await unpack(request.file, dirname(draft), [DATABASE]);
+  } catch (error) {
+    throw cannotWrite(draft, error);
+  }
+  const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
+  const contents = await checkCopy(draft, request);
+  if (contents.broken.length === 0 || request.force) return contents;
+  const [{ conversation = '', event = 0 } = {}] = contents.broken;
+  throw new ThroughlineError(
+    'storage_damaged',
+    `In ${contents.broken.length} conversations of ${request.file} an event was changed: in ${conversation}, event ${event}.`,
+    { hint: 'Use another backup, or restore this one all the same with --force. Nothing was changed.' },
+  );
+}
+
+type BackupKind = NonNullable<ReturnType<typeof kindOf>>;
+
+function backupKind(file: string): BackupKind {
+  let kind: ReturnType<typeof kindOf>;
+  try {
+    kind = kindOf(file);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ThroughlineError(code === 'ENOENT' ? 'not_found' : 'invalid', `Cannot read ${file} (${code}).`, {
+      cause,
+    });
+  }
+  if (kind !== null) return kind;
+  throw new ThroughlineError('invalid', `${file} is not a backup.`, {
+    hint: 'Name a file that "throughline backup" has written.',
+  });
+}
+
+/** Beside the directory that they replace, because a rename cannot cross disks. */
+async function unpackSandboxes(file: string, root: string): Promise<{ replace(): string[] }> {
+  mkdirSync(dirname(root), { recursive: true, mode: 0o700 });
+  const folder = mkdtempSync(join(dirname(root), '.restore-'));
+  await unpack(file, folder, ['--exclude', DATABASE]).catch((error) => {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  });
+  return {
+    replace() {
+      const kept = aside(root);
+      const wasThere = existsSync(root);
+      mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
+      if (wasThere) renameSync(root, kept);
+      for (const name of readdirSync(folder).slice(0, 1)) renameSync(join(folder, name), root);
+      rmSync(folder, { recursive: true, force: true });
+      return wasThere ? [kept] : [];
+    },
+  };
+}
+
+/** Where something is kept that is replaced. */
+function aside(path: string): string {
+  const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+  return join(dirname(path), 'aside', `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import type { BackupContents, BackupProgress } from '../../../../ports/store/backup.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { EXIT } from '../../exit-codes.ts';
+import { counted, time } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { onStopSignals } from '../../stop-signals.ts';
+
+interface BackupFlags {
+  readonly force?: boolean;
+  readonly sandboxes?: boolean;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<file>', 'the file to write, readable by you alone')
+    .option('--force', 'replace the file if it exists')
+    .option('--sandboxes', 'also the sandboxes: the work and the sessions of agents; the file is then a tar archive')
+    .action((file: string, flags: BackupFlags) => backup(resolve(file), flags, cli));
+  addHelp(command, {
+    about:
+      'Works while a server runs, and keeps nobody waiting. The file has the conversations, tasks and keys (their hashes) of all\n' +
+      'owners, as they were when the command started. It has its name only when it is complete, on disk and checked: every page,\n' +
+      'and the chain of events of every conversation. It does not have settings, the token of the server and installed agents.\n' +
+      'See docs/backup.md.\n' +
+      'Exit code 1: not written; or written, but the data itself was not intact before (the output says which).',
+    examples: [
+      'throughline backup /backups/throughline-$(date +%F).db',
+      'throughline backup everything.tar --sandboxes',
+      'throughline backup copy.db --force --json',
+      'throughline restore copy.db',
+    ],
+  });
+}
+
+async function backup(file: string, { force = false, sandboxes = false }: BackupFlags, cli: Cli): Promise<void> {
+  const { parts, options, output, exitWith } = cli;
+  const onNote = (note: string) => output.note(styled('yellow', note));
+  const made = await parts.backup({ ...options, file, force, sandboxes, onNote, ...watched(output) });
+  output.result(made, `wrote ${made.file}: ${contentsOf(made)}${made.sandboxes ? ', with sandboxes' : ''}`);
+  exitWith(reportBroken(made, output));
+}
+
+/** Shows how far it is, now and then, and stops with Ctrl-C. */
+export function watched(output: Output): { onProgress: (progress: BackupProgress) => void; signal: AbortSignal } {
+  const stop = new AbortController();
+  const abort = () => stop.abort(new ThroughlineError('cancelled', 'Cancelled. Nothing was changed.'));
+  onStopSignals({ cancel: abort, terminate: abort, kill: () => process.exit(EXIT.cancelled) });
+  let [shown, last] = ['', 0];
+  const onProgress = ({ step, done, total }: BackupProgress) => {
+    const what =
+      step === 'sandboxes' ? 'packing sandboxes' : `${step}: ${Math.floor((100 * done) / Math.max(total, 1))} %`;
+    const now = performance.now();
+    if (what === shown || (what.split(':')[0] === shown.split(':')[0] && now - last < PROGRESS_MS)) return;
+    if (now - started < PROGRESS_MS) return;
+    [shown, last] = [what, now];
+    output.note(styled('dim', what));
+  };
+  const started = performance.now();
+  return { onProgress, signal: stop.signal };
+}
+
+/** A copy that takes less than this shows no progress. */
+const PROGRESS_MS = 2_000;
+
+export function contentsOf({ bytes, conversations, turns, events, lastAt }: BackupContents): string {
+  const until = lastAt === null ? '' : `, until ${time(lastAt)}`;
+  const all = [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
+  return `${all}${until} (${(bytes / 1_000_000).toFixed(1)} MB)`;
+}
+
+/** The exit code. */
+export function reportBroken({ broken }: BackupContents, output: Output): number | 0 {
+  for (const { conversation, event } of broken) {
+    output.note(
+      styled('red', `Not intact: event ${event} of conversation ${conversation} was changed after it was written.`),
+    );
+  }
+  return broken.length === 0 ? 0 : EXIT.storage_damaged;
+}

@@ -1,0 +1,64 @@
+/** Copies of the whole data: of all owners, with keys (their hashes) and transcripts, without settings, tokens and programs. */
+
+export interface BackupOptions {
+  /** Called now and then, with how far it is. */
+  readonly onProgress?: (progress: BackupProgress) => void;
+  /** Aborted: stop, and leave nothing behind. Throws `cancelled`. */
+  readonly signal?: AbortSignal;
+}
+
+export interface BackupRequest extends BackupOptions {
+  readonly file: string;
+  /** Replace the file if it exists. */
+  readonly force: boolean;
+  readonly sandboxes: boolean;
+  /** Called with what a person should know although the backup is made. */
+  readonly onNote?: (note: string) => void;
+}
+
+export interface RestoreRequest extends BackupOptions {
+  readonly file: string;
+  /** Make the conversations of other data homes conversations of this one: the home that the backup is from is gone. */
+  readonly moveHere: boolean;
+  /** Restore a backup in which chains of events are broken. */
+  readonly force: boolean;
+}
+
+export interface BackupProgress {
+  /** Copying counts bytes (an estimate), checking counts conversations. */
+  readonly step: 'copying' | 'checking' | 'sandboxes';
+  readonly done: number;
+  readonly total: number;
+}
+
+/** What is in a backup, as read back from it. */
+export interface BackupContents {
+  readonly bytes: number;
+  readonly schema: number;
+  readonly conversations: number;
+  readonly turns: number;
+  readonly events: number;
+  /** When something was last written, in milliseconds; null: it is empty. */
+  readonly lastAt: number | null;
+  /** Conversations whose chain of events was broken before the copy was made. Everything else about the file is whole. */
+  readonly broken: readonly { readonly conversation: string; readonly event: number }[];
+}
+
+export interface BackupMade extends BackupContents {
+  readonly file: string;
+  /** Whether the sandboxes are in it. */
+  readonly sandboxes: boolean;
+}
+
+export interface Restored extends BackupContents {
+  /** The backup that was read, and the database that it was restored to. */
+  readonly from: string;
+  readonly to: string;
+  /** What was there before, by its new path. Nothing is deleted. */
+  readonly kept: readonly string[];
+  readonly sandboxes: boolean;
+  /** Conversations that belong to another data home: they can be read and forked here, but not continued. */
+  readonly elsewhere: readonly { readonly home: string; readonly conversations: number }[];
+  /** How many conversations were moved to this data home. */
+  readonly moved: number;
+}

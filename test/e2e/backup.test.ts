@@ -1,0 +1,321 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { backupHome, restoreHome } from '../../src/backup.ts';
+import { open } from '../../src/index.ts';
+import type { BackupProgress } from '../../src/ports/store/backup.ts';
+import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
+import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
+import { openAt, temporaryFolder } from '../contracts/sqlite-folder.ts';
+import { CliHome } from './cli-process.ts';
+import { serveProcess } from './http/support/served-process.ts';
+
+const SETTINGS = { agents: { ant: { adapter: 'scripted' } }, defaultAgent: 'ant' };
+
+async function openHome(home: string) {
+  const tl = await open({ home, settings: SETTINGS });
+  onTestFinished(() => tl.close());
+  return tl;
+}
+
+/** A data home with one conversation of two turns, closed, and a backup of it. */
+async function backedUp({ sandboxes = false } = {}) {
+  const folder = temporaryFolder();
+  const home = join(folder, 'home');
+  const file = join(folder, sandboxes ? 'backup.tar' : 'backup.db');
+  const tl = await openHome(home);
+  await tl.conversation('notes').ask('The codeword is amber-heron');
+  await tl.conversation('notes').ask('/tool write work.txt\nThe codeword is osprey');
+  await tl.close();
+  const made = await backupHome({ home, file, force: false, sandboxes });
+  return { folder, home, file, made };
+}
+
+const restore = (home: string, file: string, set: { moveHere?: boolean; force?: boolean } = {}) =>
+  restoreHome({ home, file, moveHere: false, force: false, ...set });
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error) => error.code,
+  );
+/** The log of a data home that nobody uses. */
+async function logOf(home: string) {
+  const store = await openAt(join(home, 'throughline.db'));
+  const log = { id: await store.log(), losses: await store.losses() };
+  await store.close();
+  return log;
+}
+
+const contents = (file: string) => readFileSync(file).toString('latin1');
+
+test('a backup is made while a server runs turns: complete, checked, and for this user alone', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  const server = await serveProcess(cli);
+  const submitted: string[] = [];
+  let stop = false;
+  const writing = Array.from({ length: 4 }, async (_, index) => {
+    while (!stop) {
+      const path = `/conversations/c${index}/turns`;
+      const { turn } = await server.caller.ok('POST', path, { prompt: '/stream 20 2', permissions: 'deny' });
+      submitted.push(turn.id);
+      await server.caller.ok('GET', `/turns/${turn.id}/answer?wait=30`);
+    }
+  });
+  while (submitted.length < 12) await new Promise((resolve) => setTimeout(resolve, 20));
+  const file = join(cli.path, 'copy.db');
+  for (let round = 0; round < 3; round += 1) {
+    const before = [...submitted.slice(0, -4)];
+    const [made] = await cli.lines('backup', file, ...(round > 0 ? ['--force'] : []));
+    expect(made).toMatchObject({ file, schema: MIGRATIONS.length, conversations: 4, broken: [], sandboxes: false });
+    const copy = new DatabaseSync(file, { readOnly: true });
+    expect(copy.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+    const turns = new Set(
+      copy
+        .prepare('SELECT id FROM turns')
+        .all()
+        .map(({ id }) => id),
+    );
+    expect(before.filter((id) => !turns.has(id))).toEqual([]);
+    expect(made.turns).toBe(turns.size);
+    copy.close();
+  }
+  stop = true;
+  await Promise.all(writing);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readdirSync(cli.path).filter((name) => name.includes('partial'))).toEqual([]);
+});
+
+test('a file that exists is not replaced without being asked to, and a failed backup leaves nothing', async () => {
+  const { folder, home, file } = await backedUp();
+  const request = { home, file, force: false, sandboxes: false };
+  const before = contents(file);
+  expect(await codeOf(backupHome(request))).toBe('conflict');
+  expect(contents(file)).toBe(before);
+  await backupHome({ ...request, force: true });
+  expect(await codeOf(backupHome({ ...request, file: folder, force: true }))).toBe('conflict');
+  expect(await codeOf(backupHome({ ...request, file: join(folder, 'no', 'such', 'folder') }))).toBe('invalid');
+  expect(await codeOf(backupHome({ ...request, home: join(folder, 'empty'), file: join(folder, 'b2') }))).toBe(
+    'not_found',
+  );
+  const aborted = AbortSignal.abort(new Error('no'));
+  await expect(backupHome({ ...request, file: join(folder, 'b3'), signal: aborted })).rejects.toThrow('no');
+  expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
+});
+
+test('damaged data is not called a backup', async () => {
+  const { folder, home } = await backedUp();
+  const data = join(home, 'throughline.db');
+  const bytes = readFileSync(data);
+  const at = bytes.indexOf('amber-heron');
+  bytes.fill(0xff, at - 2_000, at + 2_000);
+  writeFileSync(data, bytes);
+  const request = { home, file: join(folder, 'copy.db'), force: false, sandboxes: false };
+  expect(await codeOf(backupHome(request))).toBe('storage_damaged');
+  expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
+});
+
+test('an event that was changed is said by the backup, and such a backup is restored only when forced', async () => {
+  const { folder, home } = await backedUp();
+  const db = new DatabaseSync(join(home, 'throughline.db'));
+  db.exec("UPDATE events SET payload = payload || ' ' WHERE seq = 13");
+  db.close();
+  const file = join(folder, 'changed.db');
+  const made = await backupHome({ home, file, force: false, sandboxes: false });
+  expect(made.broken).toEqual([{ conversation: expect.any(String), event: 13 }]);
+  expect(await codeOf(restore(home, file))).toBe('storage_damaged');
+  expect(await restore(home, file, { force: true })).toMatchObject({ broken: made.broken });
+});
+
+test('progress is shown for every step', async () => {
+  const { folder, home } = await backedUp();
+  const seen: BackupProgress[] = [];
+  const onProgress = (progress: BackupProgress) => void seen.push(progress);
+  await backupHome({ home, file: join(folder, 'b.tar'), force: false, sandboxes: true, onProgress });
+  expect(seen.map(({ step }) => step)).toEqual(expect.arrayContaining(['checking', 'sandboxes']));
+});
+
+test('after a restore, a session that knows more than the record is not continued, and the receipt says so', async () => {
+  const { home, file } = await backedUp();
+  const later = await openHome(home);
+  await later.conversation('notes').ask('The codeword is secret-finch');
+  await later.close();
+  const before = await logOf(home);
+  const restored = await restore(home, file);
+  expect(restored).toMatchObject({ conversations: 1, turns: 2, elsewhere: [], moved: 0, sandboxes: false });
+  // Nothing is called lost, and readers notice that it is another log.
+  const after = await logOf(home);
+  expect(after.losses).toEqual([]);
+  expect(after.id).not.toBe(before.id);
+  const [kept = ''] = restored.kept;
+  expect(contents(kept)).toContain('secret-finch');
+
+  const tl = await openHome(home);
+  expect((await tl.engine.turns('notes')).map(({ n }) => n)).toEqual([1, 2]);
+  const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?');
+  expect(reply).toContain('osprey');
+  expect(reply).not.toContain('finch');
+  expect(receipt).toMatchObject({ rung: 'transcript', carried: 2, dropped: 0 });
+  expect(receipt?.tried[0]).toMatchObject({ rung: 'resume', failure: expect.stringContaining('position') });
+  expect((await tl.engine.sessions('notes')).map(({ state }) => state)).toContain('diverged');
+  expect(await tl.engine.verify('notes')).toMatchObject({ broken: null });
+});
+
+test('with its sandboxes restored, a conversation goes on in its own session', async () => {
+  const { home, file } = await backedUp({ sandboxes: true });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const later = await openHome(home);
+  await later.conversation('notes').ask('/tool write work.txt\nThe codeword is secret-finch');
+  const { id } = await later.engine.conversation('notes');
+  await later.close();
+  const work = join(home, 'sandboxes', id, 'work', 'work.txt');
+  const now = readFileSync(work, 'utf8');
+  const { kept, sandboxes } = await restore(home, file);
+  expect(sandboxes).toBe(true);
+  expect(now.startsWith(readFileSync(work, 'utf8'))).toBe(true);
+  expect(now).not.toBe(readFileSync(work, 'utf8'));
+  expect(readFileSync(join(kept.at(-1) as string, id, 'work', 'work.txt'), 'utf8')).toBe(now);
+  const tl = await openHome(home);
+  const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?');
+  expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
+  expect(reply).not.toContain('finch');
+});
+
+test('in another data home its conversations are read, and continued when they are moved there', async () => {
+  const { folder, home, file } = await backedUp();
+  const other = join(folder, 'other');
+  const first = await restore(other, file);
+  expect(first).toMatchObject({ kept: [], moved: 0, elsewhere: [{ conversations: 1 }] });
+  expect(first.elsewhere[0]?.home).toContain(home);
+  const reading = await openHome(other);
+  expect(await reading.engine.turns('notes')).toHaveLength(2);
+  expect(await codeOf(reading.conversation('notes').ask('hello'))).not.toBeNull();
+  await reading.close();
+  expect(await restore(other, file, { moveHere: true })).toMatchObject({ moved: 1, elsewhere: [] });
+  const tl = await openHome(other);
+  const { reply, receipt } = await tl.conversation('notes').ask('Which codewords have you seen?');
+  expect(reply).toContain('osprey');
+  expect(receipt).toMatchObject({ rung: 'transcript', carried: 2 });
+});
+
+test('what is restored elsewhere leaves the agents of the data home that still runs alone', async () => {
+  const { folder, home } = await backedUp();
+  const tl = await openHome(home);
+  await tl.conversation('notes').ask('The codeword is wren'); // its agent stays warm
+  const running = tl.conversation('busy').send('/hang');
+  for await (const event of running) if (event.kind === 'turn.sent') break;
+  const file = join(folder, 'busy.db');
+  await backupHome({ home, file, force: false, sandboxes: false });
+  const other = join(folder, 'other');
+  await restore(other, file, { moveHere: true });
+  const copy = await openHome(other);
+  expect(await copy.engine.turns('busy')).toMatchObject([{ state: 'interrupted' }]);
+  await copy.conversation('notes').ask('hello');
+  const { receipt } = await tl.conversation('notes').ask('Which codewords have you seen?');
+  expect(receipt).toMatchObject({ rung: 'live' });
+  const [busy] = await tl.engine.turns('busy');
+  expect(busy).toMatchObject({ state: 'running' });
+  await tl.engine.cancel(busy?.id ?? '');
+});
+
+test('nothing is restored while a program or a server uses the data home', async () => {
+  const { home, file } = await backedUp();
+  const tl = await openHome(home);
+  const data = contents(join(home, 'throughline.db'));
+  expect(await codeOf(restore(home, file))).toBe('conflict');
+  await tl.conversation('notes').ask('It goes on');
+  await tl.close();
+  expect(contents(join(home, 'throughline.db'))).not.toBe(data);
+
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  await serveProcess(cli);
+  const { code, stderr } = await cli.run('restore', file);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('The server of this data home runs.') });
+});
+
+test.each([
+  ['text', (file: string) => writeFileSync(file, 'no backup'), 'invalid'],
+  ['a missing file', () => {}, 'not_found'],
+  ['a damaged backup', damaged, 'storage_damaged'],
+  ['a backup that ends early', cut, 'storage_damaged'],
+  ['one of a newer version', newer, 'storage_newer'],
+])('%s is refused, and the data stays as it is', async (_what, make, code) => {
+  const { folder, home, file } = await backedUp();
+  const bad = join(folder, 'bad.db');
+  if (make !== damaged && make !== cut && make !== newer) make(bad);
+  else {
+    copyFileSync(file, bad);
+    make(bad);
+  }
+  const before = readdirSync(home);
+  const data = contents(join(home, 'throughline.db'));
+  expect(await codeOf(restore(home, bad))).toBe(code);
+  expect(contents(join(home, 'throughline.db'))).toBe(data);
+  expect(readdirSync(home).filter((name) => name !== 'server')).toEqual(before);
+});
+
+function damaged(file: string): void {
+  const bytes = readFileSync(file);
+  const at = bytes.indexOf('amber-heron');
+  writeFileSync(file, bytes.fill(0xff, at - 2_000, at + 2_000));
+}
+
+function cut(file: string): void {
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.subarray(0, bytes.length / 2));
+}
+
+function newer(file: string): void {
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA user_version = 999');
+  db.close();
+}
+
+test('damaged data is replaced by a backup, and kept', async () => {
+  const { home, file } = await backedUp();
+  const data = join(home, 'throughline.db');
+  writeFileSync(data, readFileSync(data).fill(0xaa, 40));
+  expect(await codeOf(openHome(home))).toBe('storage_damaged');
+  const { kept } = await restore(home, file);
+  expect(readFileSync(kept[0] as string).subarray(40, 4_096)).toEqual(Buffer.alloc(4_056, 0xaa));
+  expect(existsSync(`${data}-wal`)).toBe(false);
+  expect(await (await openHome(home)).engine.turns('notes')).toHaveLength(2);
+});
+
+test('a backup of an older version is upgraded when it is restored', async () => {
+  const folder = temporaryFolder();
+  const home = join(folder, 'home');
+  const file = join(folder, 'older.db');
+  writeOlder(file, 7);
+  mkdirSync(home);
+  writeFileSync(join(home, 'place'), `${placeIn(file)}\n`, { mode: 0o600 });
+  await restore(home, file);
+  expect(schemaOf(file)).toBe(7);
+  expect(schemaOf(join(home, 'throughline.db'))).toBe(MIGRATIONS.length);
+  const { reply } = await (await openHome(home))
+    .conversation('notes')
+    .ask('Which codewords have you seen?', { agent: 'ant' });
+  expect(reply).toContain('osprey');
+});
+
+test('the commands say what they did, and errors about damage name them', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  await cli.ok('send', 'notes', 'The codeword is heron');
+  expect(await cli.ok('backup', 'b.db')).toMatch(
+    /^wrote .*b\.db: 1 conversation, 1 turn, \d+ events, until .* \(\d\.\d MB\)\n$/,
+  );
+  await cli.ok('send', 'notes', 'The codeword is osprey');
+  const { code, stdout, stderr } = await cli.run('restore', 'b.db');
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^restored .*throughline\.db: 1 conversation, 1 turn/),
+    stderr: expect.stringContaining('kept what was there'),
+  });
+  expect((await cli.show('notes')).turns).toHaveLength(1);
+  const data = join(cli.path, 'home', 'throughline.db');
+  writeFileSync(data, readFileSync(data).fill(0xaa, 40));
+  expect((await cli.run('list')).stderr).toContain('"throughline restore FILE"');
+});
