@@ -221,7 +221,7 @@ async function fill(store: Store, { turns, large, largeBytes }: Sizes): Promise<
   const session = { agent: 'scripted', origin: 'rotated', parent: null, watermark: 0 } as const;
   const sessions = Array.from({ length: turns / 5 }, (_, i) => ({ ...session, id: `s${i}` }));
   for (const key of ['long', 'erase'])
-    await store.importConversation('local', spec(key), { records: many(turns, `${WORDS}river`), sessions });
+    await store.importConversation('local', spec(key), { records: many(turns, 'A river in the mountains.'), sessions });
   await store.importConversation('local', spec('large'), { records: many(large, text), sessions: [] });
   await Promise.all(
     Array.from({ length: turns / 15 }, (_, i) => store.ensureConversation('local', spec(`short ${i}`))),
