@@ -13,7 +13,7 @@ import type { WriteStore } from './store/writes.ts';
 
 /**
  * Where conversations are stored. The verbs are described by subject in `store/`. Every verb takes the owner it acts for; another
- * owner's things are `not_found`. Every verb is one transaction, durable when its promise resolves (R3). Each may also throw
+ * owner's things are `not_found`. Every verb takes effect at once and whole, and is durable when its promise resolves (R3). Each may also throw
  * `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing; and `storage_gone`, and then what it
  * changed is not where anybody will look for it, unless the file is put back. A page of large values is short:
  * only an empty page is the last, unless the verb says otherwise.

@@ -25,7 +25,10 @@ export interface HistoryStore {
   /** Where something that nobody could read is missing before a turn of the history, oldest first; mostly nowhere. */
   unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
-  /** The best matches among turns whose prompt or answer has all the words. `query` is words, never an expression. */
+  /**
+   * The best matches among turns whose prompt or answer has all the words. `query` is words, never an expression. Throws `too_many`
+   * when the owner has many searches waiting, and `too_large` when it takes too long.
+   */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */
   verify(owner: string, conversation: string, head?: string): Promise<ChainCheck>;
