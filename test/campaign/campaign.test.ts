@@ -5,10 +5,27 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Random, seedOfRun } from '../faults/harness/random.ts';
 import { lineOf, type Ran, type Scenario, tableOf, withFigures } from './harness/figures.ts';
 import { access } from './scenarios/access.ts';
+import { bursts } from './scenarios/bursts.ts';
+import { damage } from './scenarios/damage.ts';
+import { freezes } from './scenarios/freezes.ts';
+import { fullDisk } from './scenarios/full-disk.ts';
+import { hostile } from './scenarios/hostile.ts';
 import { kills } from './scenarios/kills.ts';
+import { realAgents } from './scenarios/real-agents.ts';
+import { upgrades } from './scenarios/upgrades.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-const SCENARIOS: readonly Scenario[] = [kills, access].filter(({ onlyLong }: Scenario) => LONG || !onlyLong);
+const SCENARIOS: readonly Scenario[] = [
+  kills,
+  freezes,
+  access,
+  bursts,
+  hostile,
+  damage,
+  fullDisk,
+  upgrades,
+  realAgents,
+].filter(({ onlyLong }: Scenario) => LONG || !onlyLong);
 const PAGE = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
 const LIMIT_MS = LONG ? 1_800_000 : 300_000;
 

@@ -1,5 +1,6 @@
 // Databases that older versions of this program wrote; `schemas/README.md` says what is in them.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { brotliDecompressSync } from 'node:zlib';
 
@@ -10,6 +11,15 @@ export function writeOlder(file: string, schema: number): void {
   const db = new DatabaseSync(file);
   db.exec('PRAGMA journal_mode = WAL'); // as every version had it; making the copy has lost it
   db.close();
+}
+
+/** Makes the directory the data home that the database of this schema is from. Returns the database. */
+export function fillHome(home: string, schema: number): string {
+  mkdirSync(home, { recursive: true });
+  const file = join(home, 'throughline.db');
+  writeOlder(file, schema);
+  writeFileSync(join(home, 'place'), `${placeIn(file)}\n`, { mode: 0o600 });
+  return file;
 }
 
 /** The place that its conversations are tied to. */

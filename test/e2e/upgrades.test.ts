@@ -1,24 +1,14 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { open } from '../../src/index.ts';
 import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
-import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
+import { fillHome, schemaOf } from '../contracts/older-database.ts';
 import { temporaryFolder } from '../contracts/sqlite-folder.ts';
 import { CliHome } from './cli-process.ts';
 
 const AGENTS = { ant: { adapter: 'scripted' }, bee: { adapter: 'scripted' }, scripted: { adapter: 'scripted' } };
 /** Every one there was. The current one has no migration to test. */
 const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
-
-/** Makes the directory the data home that the database of this schema is from. */
-function fillHome(home: string, schema: number): string {
-  mkdirSync(home, { recursive: true });
-  const file = join(home, 'throughline.db');
-  writeOlder(file, schema);
-  writeFileSync(join(home, 'place'), `${placeIn(file)}\n`, { mode: 0o600 });
-  return file;
-}
 
 describe.each(SCHEMAS)('data of schema %i', (schema) => {
   test('is upgraded, intact, readable, and goes on', async () => {

@@ -47,8 +47,8 @@ export interface Receipted {
   readonly dropped: number;
 }
 
-/** All violations of one conversation. */
-export function violationsOf(facts: Facts): string[] {
+/** All violations of one conversation. `agentsFail`: agents fail by themselves, and their turns with them. */
+export function violationsOf(facts: Facts, { agentsFail }: { readonly agentsFail?: boolean } = {}): string[] {
   return [
     ...nothingLost(facts, facts.acknowledged),
     ...oneEnd(facts),
@@ -56,7 +56,7 @@ export function violationsOf(facts: Facts): string[] {
     ...gapless(facts),
     ...ranOnce(facts),
     ...knewAll(facts),
-    ...failedHarmlessly(facts),
+    ...(agentsFail ? [] : failedHarmlessly(facts)),
     ...receipted(facts),
     ...facts.told.flatMap((told) => toldAll(facts, told)),
   ].map((violation) => `${facts.owner}: ${violation}`);

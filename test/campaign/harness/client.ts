@@ -5,7 +5,8 @@ import type { Request } from '../../faults/storm/prompts.ts';
 import type { Acknowledged } from './checks.ts';
 import type { World } from './world.ts';
 
-export type Way = 'http' | 'library' | 'command';
+/** `command`: through the server, if one answers, else on the data home. `embedded`: a command that never uses the server. */
+export type Way = 'http' | 'library' | 'command' | 'embedded';
 
 /** Errors that pass: the same request again is the right answer to them. */
 const PASSING = ['unreachable', 'closed', 'storage_busy', 'storage_full', 'too_many'];
@@ -66,7 +67,8 @@ export class Client {
   async #byCommand({ name, key, prompt, options }: Request): Promise<Acknowledged | null> {
     const agent = options.agent === undefined ? [] : ['--agent', options.agent];
     const args = ['send', key, prompt, '--request-id', name, ...agent, '--permissions', 'deny', '--json'];
-    const { code, stdout, stderr } = await this.#world.command(this.owner, ...args).ended;
+    const how = this.way === 'embedded' ? ['--embedded'] : [];
+    const { code, stdout, stderr } = await this.#world.command(this.owner, ...how, ...args).ended;
     for (const line of parseLines(stdout)) {
       if (line.kind === 'result') return { name, turn: line.turn.id, n: line.turn.n };
       if (line.kind !== 'turn.queued' || line.payload.requestId !== name) continue;

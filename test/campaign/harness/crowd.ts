@@ -13,7 +13,7 @@ import type { Figures, Outcome } from './figures.ts';
 import { OWNERS, type World } from './world.ts';
 
 /** How clients reach the server: most by HTTP and the library, some by commands, which take a process each. */
-const WAYS: readonly Way[] = ['http', 'library', 'http', 'command', 'library'];
+const WAYS: readonly Way[] = ['http', 'library', 'http', 'command', 'embedded'];
 /** Turns of one client that wait or run at the same time, in one conversation. */
 const BACKLOG = 2;
 const AGENTS = Object.keys(settingsFor('').agents) as AgentName[];
@@ -41,6 +41,8 @@ interface CrowdOptions {
   readonly clients: number;
   /** Agents that conversations use, in turn; left out: scripted ones of every kind. */
   readonly agents?: readonly string[];
+  /** Agents fail by themselves here. Left out: a turn fails only because its agent was killed. */
+  readonly agentsFail?: true;
   /** Left out: a codeword, a tool with a counted effect, and the question for all codewords. */
   readonly request?: (random: Random, at: { key: string; agent: string; name: string; file: string }) => Request;
 }
@@ -122,7 +124,11 @@ export class Crowd {
       const shown = await factsOf(this.#world, owner, key);
       all.push({ ...shown, acknowledged: [...acknowledged.values()], told: readers });
     }
-    const violations = [...this.#violations, ...all.flatMap(violationsOf), ...(await this.#apart(all))];
+    const violations = [
+      ...this.#violations,
+      ...all.flatMap((facts) => violationsOf(facts, this.#options)),
+      ...(await this.#apart(all)),
+    ];
     for (const { owner, key } of this.#talks) {
       const { broken } = await this.#world.caller(owner).ok('GET', `/conversations/${key}/verify`);
       if (broken !== null) violations.push(`${owner}: verify of ${key}: ${JSON.stringify(broken)}`);

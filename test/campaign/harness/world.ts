@@ -18,8 +18,11 @@ const NOT_LOOKED_AT = ['agents', 'sessions'];
 interface WorldOptions {
   /** Agents by name, as in the settings file; left out: scripted ones of every kind. Each gets the mark of this world. */
   readonly agents?: (root: string) => Readonly<Record<string, object>>;
-  readonly settings?: object;
+  /** More settings, with this directory for what lies outside the data home. */
+  readonly settings?: (root: string) => object;
   readonly owners?: readonly string[];
+  /** What is to be done before the first server is to serve. */
+  readonly prepare?: (world: World) => Promise<void>;
 }
 
 /**
@@ -34,6 +37,7 @@ export class World {
   kills = 0;
   agentKills = 0;
   freezes = 0;
+  agentFreezes = 0;
   /** What all servers have said on stderr. */
   log = '';
   readonly #keys = new Map<string, string>();
@@ -41,12 +45,13 @@ export class World {
 
   static async start(options: WorldOptions = {}): Promise<World> {
     const world = new World(await lastingPort(), options);
+    await options.prepare?.(world);
     await world.up();
     for (const owner of options.owners ?? OWNERS) await world.newKey(owner);
     return world;
   }
 
-  private constructor(port: number, { agents, settings = {} }: WorldOptions) {
+  private constructor(port: number, { agents, settings }: WorldOptions) {
     this.port = port;
     this.url = `http://127.0.0.1:${port}`;
     this.home = new CliHome();
@@ -56,7 +61,11 @@ export class World {
       const { env, ...rest } = agent as { env?: object };
       return [name, { ...rest, env: { ...env, [MARK]: this.mark } }];
     });
-    this.home.configure({ defaultAgent: Object.keys(given)[0], agents: Object.fromEntries(marking), ...settings });
+    this.home.configure({
+      defaultAgent: Object.keys(given)[0],
+      agents: Object.fromEntries(marking),
+      ...settings?.(this.home.path),
+    });
   }
 
   // ── the server ──
@@ -95,11 +104,8 @@ export class World {
   }
 
   async freeze(ms: number): Promise<void> {
-    const { pid } = this.server;
-    process.kill(pid, 'SIGSTOP');
     this.freezes += 1;
-    await pause(ms);
-    process.kill(pid, 'SIGCONT');
+    await standStill(this.server.pid, ms);
   }
 
   async #over(): Promise<Ended> {
@@ -123,6 +129,11 @@ export class World {
     } catch {
       // It has ended by itself.
     }
+  }
+
+  async freezeAgent(pid: number, ms: number): Promise<void> {
+    this.agentFreezes += 1;
+    await standStill(pid, ms);
   }
 
   /** The file that the tools of one conversation append to. */
@@ -192,6 +203,19 @@ export class World {
     await this.home.remove();
     await endMarked(this.mark);
   }
+}
+
+async function standStill(pid: number, ms: number): Promise<void> {
+  const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It has ended meanwhile.
+    }
+  };
+  signal('SIGSTOP');
+  await pause(ms);
+  signal('SIGCONT');
 }
 
 function commandOf(pid: number): string {

@@ -94,7 +94,7 @@ export const access: Scenario = {
 };
 
 /** Wrong secrets are answered later and later. So in a slice there are few of them, and many wait at the same time. */
-const GUESSES = 8;
+const GUESSES = 6;
 const AT_ONCE = 80;
 
 interface Attempt {

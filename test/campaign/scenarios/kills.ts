@@ -13,7 +13,7 @@ export const kills: Scenario = {
     await using world = await World.start();
     const crowd = new Crowd(world, { seed, clients: long ? 10 : 5 });
     await crowd.begin();
-    for (const enough = long ? 64 : 4; world.kills < enough; ) {
+    for (const enough = long ? 64 : 3; world.kills < enough; ) {
       for (let moments = random.whole(1, 12); moments > 0; moments -= 1) {
         await pause(random.whole(10, 200));
         crowd.cut(random);

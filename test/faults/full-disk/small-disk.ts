@@ -4,21 +4,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, type TestContext } from 'vitest';
 
+export const NO_SMALL_DISK = 'a small file system cannot be mounted here: that needs root on Linux';
+
 /** A file system of its own of 8 MB, where that is allowed. */
 export function smallDisk(context: TestContext): string {
   const disk = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
-  mkdirSync(disk, { recursive: true });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk], { stdio: 'pipe' });
-  } catch {
+  if (!mountSmall(disk)) {
     rmSync(disk, { recursive: true });
-    return context.skip('a small file system cannot be mounted here: that needs root on Linux');
+    return context.skip(NO_SMALL_DISK);
   }
   onTestFinished(() => {
-    execFileSync('umount', ['-l', disk]);
+    unmount(disk);
     rmSync(disk, { recursive: true, force: true });
   });
   return disk;
+}
+
+/** Mounts a file system of 8 MB there. False: that is not allowed here. */
+export function mountSmall(path: string): boolean {
+  mkdirSync(path, { recursive: true });
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', path], { stdio: 'pipe' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function unmount(path: string): void {
+  execFileSync('umount', ['-l', path]);
 }
 
 /** Takes all the space that is left, also while others write. The function returned gives it back. */

@@ -1,0 +1,279 @@
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseLines } from '../../e2e/cli-process.ts';
+import type { Random } from '../../faults/harness/random.ts';
+import { until } from '../../faults/harness/until.ts';
+import type { Scenario } from '../harness/figures.ts';
+import { World } from '../harness/world.ts';
+
+const KEYS = ['a', 'b', 'c'];
+const PAGE = 4_096;
+
+export const damage: Scenario = {
+  name: 'damage',
+  does: 'the data file is taken away or replaced under the running server; after a kill its log is cut or overwritten, an older copy is put back, pages are overwritten',
+  async run({ random, long }) {
+    const kinds = long ? [...TAKEN, ...CHANGED, ...CHANGED, ...PAGES, ...PAGES] : [TAKEN[0], random.pick(CHANGED)];
+    const violations: string[] = [];
+    const figures = { damages: 0, 'prompts refused meanwhile': 0, 'turns lost': 0, 'losses said': 0 };
+    for (const damaged of kinds) {
+      if (damaged === undefined) continue;
+      await using world = await World.start({ agents: () => ({ scripted: { adapter: 'scripted' } }), owners: ['ann'] });
+      const tried = new Tried(world, random);
+      await damaged.run(tried).catch((error) => tried.violations.push(String(error)));
+      figures.damages += 1;
+      figures['prompts refused meanwhile'] += tried.refused;
+      figures['turns lost'] += tried.lost.length;
+      figures['losses said'] += tried.said ? 1 : 0;
+      violations.push(...tried.violations.map((violation) => `${damaged.name}: ${violation}`));
+    }
+    return { figures, violations };
+  },
+};
+
+interface Damage {
+  readonly name: string;
+  run(tried: Tried): Promise<void>;
+}
+
+/** What clients were told, before and after; and what came of it. */
+class Tried {
+  readonly world: World;
+  readonly random: Random;
+  readonly data: string;
+  readonly violations: string[] = [];
+  /** Acknowledged turns. */
+  readonly turns: string[] = [];
+  /** The number of the last event that a reader was told, by conversation. */
+  readonly seqs = new Map<string, number>();
+  refused = 0;
+  lost: readonly string[] = [];
+  said = false;
+
+  constructor(world: World, random: Random) {
+    this.world = world;
+    this.random = random;
+    this.data = join(world.home.path, 'home', 'throughline.db');
+  }
+
+  get caller() {
+    return this.world.caller('ann');
+  }
+
+  /** So many turns, each to its end. */
+  async work(count: number): Promise<void> {
+    for (let i = 0; i < count; i += 1) {
+      const key = this.random.pick(KEYS);
+      const { turn } = await this.caller.ok('POST', `/conversations/${key}/turns`, { prompt: `Number ${i}.` });
+      this.turns.push(turn.id);
+      await this.caller.finished(turn);
+      this.seqs.set(key, (await this.caller.ok('GET', `/conversations/${key}`)).lastSeq);
+    }
+  }
+
+  /** Prompts that must not be acknowledged now. */
+  async refuse(count: number): Promise<void> {
+    for (let i = 0; i < count; i += 1) {
+      const { status, body } = await this.caller.post('/conversations/a/turns', { prompt: 'Now?' });
+      if (status === 503 && body.code === 'storage_gone') this.refused += 1;
+      else this.violations.push(`a prompt was answered with ${status} ${JSON.stringify(body)}`);
+    }
+    const { status, body } = await this.caller.get('//healthz');
+    if (status !== 503 || body.ready !== false) this.violations.push(`healthz says ${status} ${JSON.stringify(body)}`);
+  }
+
+  /** Looks what is missing of all that was acknowledged or told. */
+  async look(): Promise<void> {
+    const missing: string[] = [];
+    for (const id of this.turns) {
+      const { status, body } = await this.caller.get(`/turns/${id}`);
+      if (status !== 200 || body.state !== 'completed') missing.push(id);
+    }
+    const shorter = [];
+    for (const [key, seq] of this.seqs) {
+      const { body } = await this.caller.get(`/conversations/${key}`);
+      if (!(body.lastSeq >= seq)) shorter.push(key);
+    }
+    this.lost = missing;
+    const reasons = await this.reasons();
+    const found = await this.findings();
+    this.said = reasons.length > 0 && found.length > 0;
+    if (missing.length + shorter.length > 0 && !this.said) {
+      this.violations.push(
+        `${missing.length} turns are lost, ${shorter.length} conversations are shorter, and health says ${reasons}, doctor ${found}`,
+      );
+    }
+  }
+
+  async reasons(): Promise<string[]> {
+    const { body } = await this.caller.get('//healthz');
+    return body.reasons.map(({ code }: { code: string }) => code);
+  }
+
+  async findings(): Promise<string[]> {
+    const { stdout } = await this.world.home.run('doctor', '--json');
+    const found = parseLines(stdout).filter(
+      ({ check }) => !['agents', 'sessions', 'leases', 'processes'].includes(check),
+    );
+    return found.map(({ check, subject }) => `${check}: ${subject}`);
+  }
+}
+
+/** Under the running server. What was acknowledged must be there at the end, and nothing is acknowledged meanwhile. */
+const TAKEN: readonly Damage[] = [
+  {
+    name: 'taken away',
+    async run(tried) {
+      const { data, world } = tried;
+      await tried.work(3);
+      renameSync(data, `${data}.kept`);
+      await tried.refuse(5);
+      renameSync(`${data}.kept`, data);
+      await tried.work(2);
+      await world.kill();
+      await world.up();
+      await tried.look();
+      if (tried.said) tried.violations.push('a loss is said, and nothing was lost');
+      if (tried.lost.length > 0) tried.violations.push(`${tried.lost.length} acknowledged turns are gone`);
+      tried.violations.push(...(await world.leftOver()));
+    },
+  },
+  {
+    name: 'replaced by a copy',
+    async run(tried) {
+      const { data, world } = tried;
+      await tried.work(3);
+      renameSync(data, `${data}.kept`);
+      copyFileSync(`${data}.kept`, data);
+      await tried.refuse(5);
+      rmSync(data);
+      renameSync(`${data}.kept`, data);
+      await tried.work(1);
+      await tried.look();
+      if (tried.lost.length > 0) tried.violations.push(`${tried.lost.length} acknowledged turns are gone`);
+      tried.violations.push(...(await world.leftOver()));
+    },
+  },
+];
+
+/** After a kill, before the next server starts: what is lost must be said, by the server and by `doctor`. */
+const CHANGED: readonly Damage[] = [
+  afterKill('the log cut', ({ data, random }) => {
+    const { size } = statSync(`${data}-wal`);
+    truncateSync(`${data}-wal`, random.whole(1, size - 1));
+  }),
+  afterKill('the log overwritten', ({ data, random }) => {
+    overwrite(`${data}-wal`, random.whole(PAGE, statSync(`${data}-wal`).size - PAGE));
+  }),
+  afterKill('the log removed', ({ data }) => rmSync(`${data}-wal`)),
+  afterKill('an older copy put back', ({ data }) => {
+    rmSync(`${data}-wal`, { force: true });
+    copyFileSync(`${data}.old`, data);
+  }),
+];
+
+const PAGES: readonly Damage[] = [{ name: 'pages overwritten', run: damagedPage }];
+
+function afterKill(name: string, change: (tried: Tried) => void): Damage {
+  return {
+    name,
+    async run(tried) {
+      const { data, world } = tried;
+      await tried.work(2);
+      // A whole copy: the server is stopped, so nothing is left in the log.
+      await world.stop();
+      copyFileSync(data, `${data}.old`);
+      await world.up();
+      await tried.work(tried.random.whole(3, 6));
+      await world.kill();
+      change(tried);
+      await world.up();
+      await tried.look();
+      // Whoever accepts the loss can go on. The sandboxes of conversations that are gone are put aside.
+      if (tried.said) await world.home.run('doctor', '--accept-loss', '--fix');
+      const before = tried.turns.length;
+      await tried.work(2);
+      for (const id of tried.turns.slice(before)) await tried.caller.ok('GET', `/turns/${id}`);
+      tried.violations.push(...(await world.leftOver()));
+    },
+  };
+}
+
+/** Pages of the data file are garbage. The server says so, answers, and does not spend its time on trying again. */
+async function damagedPage(tried: Tried): Promise<void> {
+  const { data, world, random } = tried;
+  await tried.work(6);
+  await world.stop();
+  // The first pages are the file's header and its list of tables: without them it does not even open, and says so.
+  for (let i = 0; i < 3; i += 1) overwrite(data, random.whole(8, Math.floor(statSync(data).size / PAGE) - 1) * PAGE);
+  const isDamaged = !isWhole(data);
+  try {
+    await world.up();
+  } catch (error) {
+    // It met the damage while it started, and refuses to work on such data.
+    tried.said = String(error).includes('storage_damaged');
+    if (!tried.said) throw error;
+    return;
+  }
+  const start = cpuSeconds(world.server.pid);
+  const answers = await Promise.all(
+    KEYS.map((key) => tried.caller.post(`/conversations/${key}/turns`, { prompt: 'On.' })),
+  );
+  await pause(4_000);
+  const spent = (cpuSeconds(world.server.pid) - start) / 4;
+  if (spent > 0.6) tried.violations.push(`the server used ${Math.round(spent * 100)} % of a core`);
+  const { status } = await tried.caller.get('//livez');
+  if (status !== 200) tried.violations.push(`livez says ${status}`);
+  const found = await tried.findings();
+  tried.said = found.length > 0;
+  if (isDamaged && found.length === 0) tried.violations.push('doctor says nothing of the damage');
+  const met = answers.some(({ status: answered }) => answered >= 500);
+  if (met && (await tried.reasons()).length === 0)
+    tried.violations.push('healthz says nothing of the damage that was met');
+  await world.kill();
+  await until('agents to end', () => world.agents().length === 0, { ms: 20_000 }).catch(() => {});
+}
+
+function overwrite(file: string, at: number): void {
+  const fd = openSync(file, 'r+');
+  writeSync(fd, Buffer.alloc(PAGE, 0xa5), 0, PAGE, at);
+  closeSync(fd);
+}
+
+function isWhole(file: string): boolean {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return (db.prepare('PRAGMA integrity_check').get() as { integrity_check: string }).integrity_check === 'ok';
+  } catch {
+    return false;
+  } finally {
+    db.close();
+  }
+}
+
+/** What a process has used so far, of Linux; elsewhere 0. */
+function cpuSeconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const [user = 0, system = 0] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+      .map(Number);
+    return (user + system) / 100;
+  } catch {
+    return 0;
+  }
+}
