@@ -33,6 +33,8 @@ export interface Conversation {
   /** How many turns the history has; numbers of turns that were never sent are not in it. */
   readonly historyCount: number;
   readonly lastSeq: number;
+  /** The log that `lastSeq` counts in. */
+  readonly logId: string;
   /** Turns that have not ended. */
   readonly open: number;
   readonly createdAt: number;

@@ -87,6 +87,34 @@ export interface ChainCheck {
   readonly lost?: Pick<LostEvents, 'had' | 'has'>;
 }
 
+/** Where a reader wants to continue: after the event of this number, in this log; `log` left out: it does not say. */
+export interface ReadingPlace {
+  readonly after: number;
+  readonly log?: string | undefined;
+}
+
+/** Throws `log_changed` when that place is not in the log: a reader would wait for ever, or miss events. */
+export function checkPlace(
+  { after, log }: ReadingPlace,
+  known: { readonly lastSeq: number; readonly logId: string },
+): void {
+  const hint =
+    'Stored events were lost, or a backup was restored. Read again from the first event ("after" 0), and forget what you have.';
+  if (log !== undefined && log !== known.logId) {
+    throw new ThroughlineError('log_changed', `The log ${shown(log)} is not there any more; this is another one.`, {
+      hint,
+    });
+  }
+  if (after > known.lastSeq) {
+    const message = `There is no event ${after} to continue after: the last one is ${known.lastSeq}.`;
+    throw new ThroughlineError('log_changed', message, { hint: `If the number is right: ${lowerFirst(hint)}` });
+  }
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
 const HEAD = /^[1-9]\d{0,14}:[0-9a-f]{64}$/;
 
 /** Throws `invalid`. */

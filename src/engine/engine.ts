@@ -1,6 +1,6 @@
 import type { Conversation } from '../core/conversation.ts';
 import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
-import { checkHead } from '../core/event.ts';
+import { checkHead, checkPlace } from '../core/event.ts';
 import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
 import { type Actor, actor, checkName } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
@@ -18,6 +18,7 @@ import type {
   Engine,
   Erased,
   EraseOptions,
+  FollowOptions,
   ForkOptions,
   ListOptions,
   PermissionFilter,
@@ -167,14 +168,16 @@ class EmbeddedEngine implements Engine {
 
   // ── watching ──
 
-  async *follow(conversation: string, options: { after?: number; signal?: AbortSignal } = {}) {
-    const { id } = await this.#looked(conversation);
-    const { signal } = options;
+  async *follow(conversation: string, options: FollowOptions = {}) {
+    const { id, conversation: found } = await this.#looked(conversation);
+    const { signal, log } = options;
+    const after = checkAfter(options.after);
+    checkPlace({ after, log }, found);
     const { changes, worker } = this.#machinery;
     yield* follow(this.#store, changes, {
       owner: this.owner,
       id,
-      after: checkAfter(options.after),
+      after,
       signal,
       // A process that takes up turns looks for dead ones by itself.
       onQuiet: worker.takesUp ? async () => {} : async () => void (await this.#lookAt([id])),

@@ -12,6 +12,7 @@ import type {
   ConversationSpec,
   ConversationView,
   Engine,
+  FollowOptions,
   ForkOptions,
   SubmitOptions,
   Submitted,
@@ -132,7 +133,7 @@ export class ConversationHandle {
     return this.#engine.show(await this.#existing());
   }
 
-  async *follow(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<PublicEvent> {
+  async *follow(options: FollowOptions = {}): AsyncGenerator<PublicEvent> {
     yield* this.#engine.follow(await this.#existing(), options);
   }
 

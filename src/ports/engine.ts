@@ -59,8 +59,12 @@ export interface Engine {
   /** Submits the prompt of an ended turn again, as a new turn with `retryOf`. */
   retry(turn: string, options?: { requestId?: string }): Promise<Submitted>;
 
-  /** Yields events after `after` in order, without gaps or duplicates, and waits for more until the signal aborts. */
-  follow(conversation: string, options?: { after?: number; signal?: AbortSignal }): AsyncIterable<PublicEvent>;
+  /**
+   * Yields events after `after` in order, without gaps or duplicates, and waits for more until the signal aborts. Throws `log_changed`
+   * when there is no such event, or when the log is not `log` (the `logId` of the conversation when the number was seen): then read
+   * again from the start.
+   */
+  follow(conversation: string, options?: FollowOptions): AsyncIterable<PublicEvent>;
   /**
    * Yields which conversations of this owner have changed, until the signal aborts. These are only hints to look again: they
    * may come late, twice or without a change, and several changes of one conversation may be one hint.
@@ -101,6 +105,12 @@ export interface Engine {
    * What is queued stays stored. Idempotent.
    */
   close(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface FollowOptions {
+  readonly after?: number;
+  readonly log?: string;
+  readonly signal?: AbortSignal;
 }
 
 /** `most`: a conversation of more than about this many bytes is `too_large`; left out: no limit. */

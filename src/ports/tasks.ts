@@ -4,6 +4,7 @@ import type { TaskState } from '../core/tasks/task.ts';
 import type { Locate } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
+import type { FollowOptions } from './engine.ts';
 
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
@@ -42,8 +43,13 @@ export interface Tasks {
   usage(page?: UsagePage<Pick<PublicTaskUsageRow, 'day' | 'taskId'>>): Promise<PublicTaskUsageRow[]>;
   /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
   lastSeq(): Promise<number>;
-  /** Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. */
-  follow(options?: { after?: number; task?: string; signal?: AbortSignal }): AsyncIterable<PublicTaskEvent>;
+  /** The log that `lastSeq` counts in. */
+  logId(): Promise<string>;
+  /**
+   * Events of all tasks, or of one, after `after`, in order; waits for more until the signal aborts. Throws `log_changed` as
+   * `Engine.follow` does.
+   */
+  follow(options?: FollowOptions & { readonly task?: string }): AsyncIterable<PublicTaskEvent>;
 
   /** Stops working. Running tasks are given back and can be continued; their turns end when the engine is closed. */
   close(): Promise<void>;

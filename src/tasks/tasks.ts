@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { noSuchTask } from '../core/errors.ts';
+import { checkPlace } from '../core/event.ts';
 import { checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
 import { type Actor, actor } from '../core/input/names.ts';
 import { inPages } from '../core/input/pages.ts';
@@ -141,17 +142,21 @@ class EmbeddedTasks implements Tasks {
     return this.#store.lastSeq(this.owner);
   }
 
-  async *follow(
-    options: { after?: number; task?: string; signal?: AbortSignal } = {},
-  ): AsyncGenerator<PublicTaskEvent> {
-    const { signal, task } = options;
+  logId() {
+    return this.#parts.store.log();
+  }
+
+  async *follow(options: Parameters<Tasks['follow']>[0] = {}): AsyncGenerator<PublicTaskEvent> {
+    const { signal, task, log } = options;
+    const from = checkAfter(options.after);
+    checkPlace({ after: from, log }, { lastSeq: await this.lastSeq(), logId: await this.logId() });
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
     let moved = Promise.withResolvers<void>();
     const wake = () => moved.resolve();
     const stopListening = this.#parts.store.listen(wake);
     signal?.addEventListener('abort', wake);
     try {
-      for (let after = checkAfter(options.after); !signal?.aborted; ) {
+      for (let after = from; !signal?.aborted; ) {
         moved = Promise.withResolvers();
         const page = await this.#store.events(this.owner, { after, limit: PAGE, bytes: FOLLOWED_BYTES, ...only });
         for (const event of page) {

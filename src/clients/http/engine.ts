@@ -15,6 +15,7 @@ import type {
   Engine,
   Erased,
   EraseOptions,
+  FollowOptions,
   ForkOptions,
   Hint,
   ListOptions,
@@ -122,8 +123,8 @@ export class HttpEngine implements Engine {
 
   // ── watching ──
 
-  async *follow(conversation: string, { after, signal }: { after?: number; signal?: AbortSignal } = {}) {
-    const query = { after: checkAfter(after) };
+  async *follow(conversation: string, { after, log, signal }: FollowOptions = {}) {
+    const query = { after: checkAfter(after), log };
     yield* this.caller.events<PublicEvent>('follow', { params: this.#at(conversation), query }, signal);
   }
 

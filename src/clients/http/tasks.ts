@@ -101,10 +101,14 @@ export class HttpTasks implements Tasks {
     return (await this.#caller.ask('listTasks', { query: { limit: 1 } })).seq;
   }
 
-  async *follow(options: { after?: number; task?: string; signal?: AbortSignal } = {}) {
+  async logId(): Promise<string> {
+    return (await this.#caller.ask('listTasks', { query: { limit: 1 } })).logId;
+  }
+
+  async *follow(options: Parameters<Tasks['follow']>[0] = {}) {
     // By its id: after a reconnect, the name may belong to a newer task.
     const task = options.task === undefined ? undefined : (await this.task(options.task)).id;
-    const query = { after: checkAfter(options.after), task };
+    const query = { after: checkAfter(options.after), log: options.log, task };
     yield* this.#caller.events<PublicTaskEvent>('followTasks', { query }, options.signal);
   }
 

@@ -33,6 +33,8 @@ export interface PublicConversation {
   readonly historyCount: number;
   /** The number of its last event. */
   readonly lastSeq: number;
+  /** The log that `lastSeq` counts in. When it changes, a number stands for another event than before: read again from the start. */
+  readonly logId: string;
   /** Turns that have not ended. */
   readonly open: number;
   /** Why no process runs them; null: there is none, or they are run. */
@@ -83,11 +85,11 @@ export interface PublicLock {
 
 export function toPublicConversation(stored: Conversation, { stranded, delayed }: Hindrance): PublicConversation {
   const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, parent } = stored;
-  const { head, historyCount, lastSeq, open, createdAt, updatedAt } = stored;
+  const { head, historyCount, lastSeq, logId, open, createdAt, updatedAt } = stored;
   return {
     ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay },
     parent: parent && toPublicParent(parent),
-    ...{ head, historyCount, lastSeq, open, stranded, delayed, createdAt, updatedAt },
+    ...{ head, historyCount, lastSeq, logId, open, stranded, delayed, createdAt, updatedAt },
   };
 }
 

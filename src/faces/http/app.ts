@@ -6,7 +6,7 @@ import type { Health } from '../../ports/health.ts';
 import type { SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
 import { openApi } from '../../wire/openapi.ts';
-import { BASE_PATH, INTERFACE, INTERFACE_HEADER, type Operation } from '../../wire/operations/operation.ts';
+import { BASE_PATH, INTERFACE, INTERFACE_HEADER, LOG_HEADER, type Operation } from '../../wire/operations/operation.ts';
 import { OPERATIONS } from '../../wire/operations.ts';
 import { PROBLEM_TYPE } from '../../wire/problem-codes.ts';
 import { type OperationName, ROUTES } from '../../wire/routes.ts';
@@ -262,7 +262,7 @@ function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Re
   const { metrics, log } = parts;
   const reader = readers.come(principal);
   metrics.readerCame();
-  return begin({ ...ALWAYS, ...STREAM_HEADERS }, async (outgoing) => {
+  return begin({ ...ALWAYS, ...STREAM_HEADERS, ...(feed.numbered && { [LOG_HEADER]: feed.log }) }, async (outgoing) => {
     const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
     readers.leave(reader);
     metrics.readerLeft(end.why);

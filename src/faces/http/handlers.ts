@@ -1,3 +1,4 @@
+import { checkPlace } from '../../core/event.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';
@@ -76,12 +77,13 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   getPermission: ({ engine, params }) => engine.permission(params.permission),
   answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId),
 
-  // ── streams: an unknown conversation is refused before the stream begins ──
+  // ── streams: what cannot be followed is refused before the stream begins ──
   async follow({ engine, params, query, lastEventId }) {
-    const { id } = await engine.conversation(params.conversation);
+    const found = await engine.conversation(params.conversation);
     // A browser that reconnects repeats the address and adds the header: the header is newer.
     const after = lastEventId ?? query.after ?? 0;
-    return { numbered: true, values: (signal) => engine.follow(id, { after, signal }) };
+    checkPlace({ after, log: query.log }, found);
+    return { numbered: true, log: found.logId, values: (signal) => engine.follow(found.id, { after, signal }) };
   },
   async hints({ engine }) {
     return { numbered: false, values: (signal) => engine.hints({ signal }) };

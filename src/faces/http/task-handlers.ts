@@ -1,3 +1,4 @@
+import { checkPlace } from '../../core/event.ts';
 import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
@@ -9,7 +10,8 @@ type TaskOperation = Extract<OperationName, `${string}Task${string}` | 'taskUsag
 export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   async listTasks({ tasks, query: { state, ...page } }) {
     const seq = await tasks.lastSeq(); // before the tasks are read, so that following misses nothing
-    return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq };
+    const logId = await tasks.logId();
+    return { tasks: await tasks.list({ ...page, ...(state && { states: state }) }), seq, logId };
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
     checkPlan(principal, plan);
@@ -18,7 +20,9 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;
     const only = query.task === undefined ? {} : { task: (await tasks.task(query.task)).id };
-    return { numbered: true, values: (signal) => tasks.follow({ after, signal, ...only }) };
+    const [lastSeq, logId] = await Promise.all([tasks.lastSeq(), tasks.logId()]);
+    checkPlace({ after, log: query.log }, { lastSeq, logId });
+    return { numbered: true, log: logId, values: (signal) => tasks.follow({ after, signal, ...only }) };
   },
   taskUsage: async ({ tasks, query }) => ({ usage: await tasks.usage(query) }),
   getTask: ({ tasks, params }) => tasks.task(params.task),

@@ -87,9 +87,10 @@ export const conversations = {
   },
   follow: {
     summary:
-      'Streams events after a number (`after`, or the header Last-Event-ID), without gaps or duplicates, and new ones as they come.',
+      'Streams events after a number (`after`, or the header Last-Event-ID), without gaps or duplicates, and new ones as they come. ' +
+      '409 `log_changed`: there is no such event, or the log is not `log`.',
     scope: 'read',
-    query: z.strictObject({ after: optional(After) }),
+    query: z.strictObject({ after: optional(After), log: optional(Id) }),
     stream: true,
     answer: ConversationEvent,
   },

@@ -32,4 +32,6 @@ export const INTERFACE = '2';
 export const INTERFACE_HEADER = 'throughline-interface';
 /** With the token of the data home: the owner to act for, percent-encoded. */
 export const OWNER_HEADER = 'throughline-owner';
+/** Of a stream with numbers: the id of the log that they count in. */
+export const LOG_HEADER = 'throughline-log';
 export const MEBIBYTE = 1_048_576;

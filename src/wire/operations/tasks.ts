@@ -22,7 +22,7 @@ export const tasks = {
       limit: optional(Limit),
       before: optional(Id),
     }),
-    answer: namedObject('Tasks', { tasks: z.array(Task), seq: z.int().min(0) }),
+    answer: namedObject('Tasks', { tasks: z.array(Task), seq: z.int().min(0), logId: z.string() }),
   },
   addTasks: {
     summary:
@@ -38,9 +38,9 @@ export const tasks = {
   followTasks: {
     summary:
       'Streams events of all tasks after a number (`after`, or Last-Event-ID), without gaps, and new ones as they come. ' +
-      '`task`: only those of one task.',
+      '`task`: only those of one task. 409 `log_changed`: there is no such event, or the log is not `log`.',
     scope: 'read',
-    query: z.strictObject({ after: optional(After), task: optional(Id) }),
+    query: z.strictObject({ after: optional(After), log: optional(Id), task: optional(Id) }),
     stream: true,
     answer: TaskEvent,
   },

@@ -22,6 +22,7 @@ export const Conversation = namedObject('Conversation', {
   head: Count,
   historyCount: Count,
   lastSeq: Count,
+  logId: z.string(),
   open: Count,
   stranded: Stranded.nullable(),
   delayed: Delayed.nullable(),

@@ -18,6 +18,20 @@ test('a reader may begin after any number, and gets every later event once and i
   }
 });
 
+test('a reader that wants to continue at a place that is not in the log is told, and does not wait', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await run(tl.engine, 'chat', 'Hello.');
+  const { lastSeq, logId } = await tl.engine.conversation('chat');
+  const first = async (options: { after: number; log?: string }) => {
+    for await (const { seq } of tl.engine.follow('chat', options)) return seq;
+    return null;
+  };
+  expect(await first({ after: lastSeq - 1, log: logId })).toBe(lastSeq);
+  await expect(first({ after: lastSeq + 1 })).rejects.toMatchObject({ code: 'log_changed' });
+  await expect(first({ after: 1, log: 'another' })).rejects.toMatchObject({ code: 'log_changed' });
+});
+
 test('a reader in another process sees a turn as it happens, and again from wherever it was cut off', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);

@@ -119,7 +119,7 @@ test('other stored values are published without what is internal, and as their s
   const stored: Conversation = {
     ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
     ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
-    ...{ limitPerDay: null, head: 2, historyCount: 2, lastSeq: 7, open: 1, ...times },
+    ...{ limitPerDay: null, head: 2, historyCount: 2, lastSeq: 7, logId: 'log-1', open: 1, ...times },
   };
   const conversation = toPublicConversation(stored, { stranded, delayed: null });
   const turn: Turn = {

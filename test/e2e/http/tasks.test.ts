@@ -70,5 +70,5 @@ test('a command, a directory and a native session take more than the right to pr
   expect((await prompter.ask('POST', '/tasks', { plan: wide })).status).toBe(403);
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
-  expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0 });
+  expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0, logId: expect.any(String) });
 });

@@ -1,4 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { LOG_HEADER } from '../../../wire/operations/operation.ts';
 import { createBackoff } from './backoff.ts';
 import type { Connection, Request, Stop } from './connection.ts';
 import { ServerAway } from './faults.ts';
@@ -18,6 +19,7 @@ export async function* messages(
 ): AsyncGenerator<EventSourceMessage | typeof RECONNECTED> {
   const backoff = createBackoff(connection.transport.where, connection.timing);
   let lastId: string | undefined;
+  let log: string | null = null;
   let isReconnect = false;
   while (!signal?.aborted) {
     const stop = connection.begin(signal);
@@ -25,7 +27,8 @@ export async function* messages(
     try {
       const headers = lastId === undefined ? request.headers : { ...request.headers, 'last-event-id': lastId };
       stop.limit(request.withinMs, 'it took too long');
-      const answer = await connection.send({ ...request, headers }, stop);
+      const answer = await connection.send({ ...request, path: withLog(request.path, log), headers }, stop);
+      log ??= answer.header(LOG_HEADER);
       backoff.answered();
       if (isReconnect) yield RECONNECTED;
       isReconnect = true;
@@ -44,6 +47,12 @@ export async function* messages(
     }
     await connection.wait(backoff, why, signal);
   }
+}
+
+/** Numbers count in a log: the server then says when it has another one, and no event is missed unnoticed. */
+function withLog(path: string, log: string | null): string {
+  if (log === null || /[?&]log=/.test(path)) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}log=${encodeURIComponent(log)}`;
 }
 
 /** Messages of one connection. An incomplete message is dropped. */

@@ -21,8 +21,12 @@ export const STREAM: StreamSettings = { heartbeatMs: 15_000, stallMs: 10_000, re
 
 /** The values of a stream, until the signal aborts. */
 export type Feed =
-  /** A reader can continue from the number of each. */
-  | { readonly numbered: true; readonly values: (signal: AbortSignal) => AsyncIterable<{ readonly seq: number }> }
+  /** A reader can continue from the number of each, in this log. */
+  | {
+      readonly numbered: true;
+      readonly log: string;
+      readonly values: (signal: AbortSignal) => AsyncIterable<{ readonly seq: number }>;
+    }
   | { readonly numbered: false; readonly values: (signal: AbortSignal) => AsyncIterable<object> };
 
 /** Sends the headers of a stream; `write` then writes the body. */

@@ -21,7 +21,8 @@ export function parsed<T>(json: string | null): T | null {
 export const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS titleSource, c.agent, c.driver, c.sandbox, c.cwd, c.place,
     c.restore, c.limits, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
-    l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open
+    l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open,
+    (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS logId
   FROM conversations c JOIN leases l ON l.conv = c.no`;
 
 export interface ConversationRow extends Row<Omit<Conversation, 'limitPerDay'>, 'restore', 'parent'> {

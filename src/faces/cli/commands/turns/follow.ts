@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { EventKind } from '../../../../core/event.ts';
+import { checkPlace, type EventKind } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
@@ -16,6 +16,7 @@ import { watchStranded } from './watch-turn.ts';
 
 interface FollowFlags {
   readonly after: number;
+  readonly log?: string;
   readonly untilIdle?: boolean;
 }
 
@@ -23,6 +24,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--after <n>', 'start after the event of this number', wholeNumber, 0)
+    .option('--log <id>', 'the log that the number is from ("logId" of "show --json"); fail if it is another now')
     .option('--until-idle', 'end when the conversation has no open turn')
     .action((key: string, flags: FollowFlags) => follow(key, flags, cli));
   addHelp(command, {
@@ -36,9 +38,11 @@ export function define(command: Command, cli: Cli): void {
 /** How often we look whether anybody runs the open turns. */
 const LOOK_MS = 1_000;
 
-async function follow(key: string, { after, untilIdle }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
+async function follow(key: string, { after, log, untilIdle }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
-    const { id } = await engine.conversation(key);
+    const found = await engine.conversation(key);
+    checkPlace({ after, log }, found);
+    const { id, logId } = found;
     const stop = new AbortController();
     let exitCode = DONE;
     const leave = (code: number) => {
@@ -67,7 +71,7 @@ async function follow(key: string, { after, untilIdle }: FollowFlags, { output, 
     try {
       let last = untilIdle ? await lastWhenIdle(engine, id) : null;
       if (last !== null && after >= last) return DONE;
-      for await (const event of engine.follow(id, { after, signal: stop.signal })) {
+      for await (const event of engine.follow(id, { after, log: logId, signal: stop.signal })) {
         if (output.json) output.value(event);
         else output.line(styled('dim', `${String(event.seq).padStart(5)}  `), eventLine(event));
         // Look again at the last event: a turn may have been queued meanwhile.
