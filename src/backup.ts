@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   copyFileSync,
+  createWriteStream,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -14,6 +15,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { type ComposeOptions, sandboxRoot, storeFile } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { createHome } from './host/data-home.ts';
@@ -21,14 +23,7 @@ import { lockFile } from './host/file-lock.ts';
 import { placeOf } from './host/place.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
 import { readSetup } from './host/settings-file.ts';
-import type {
-  BackupContents,
-  BackupMade,
-  BackupOptions,
-  BackupRequest,
-  Restored,
-  RestoreRequest,
-} from './ports/store/backup.ts';
+import type { BackupContents, BackupMade, BackupRequest, Restored, RestoreRequest } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
 
 /** Backups of a data home, and restoring one. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
@@ -105,7 +100,7 @@ function cannotWrite(file: string, error: unknown): unknown {
 }
 
 /** Throws `conflict` when it exists. */
-export function checkTarget(file: string, force: boolean): void {
+function checkTarget(file: string, force: boolean): void {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (found === undefined || (force && found.isFile())) return;
   const what = found.isDirectory() ? 'is a directory' : 'exists already';
@@ -114,17 +109,19 @@ export function checkTarget(file: string, force: boolean): void {
   });
 }
 
-/** A backup that came from elsewhere: written by `fetch` to a draft, then checked like one that was made here. */
-export function receiveBackup(
-  file: string,
-  options: BackupOptions & { readonly force: boolean },
-  fetch: (draft: string) => Promise<void>,
-): Promise<BackupMade> {
-  checkTarget(file, options.force);
+/** A backup that a server has made: written to a file like one that is made here, and checked again. */
+export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<Uint8Array>): Promise<BackupMade> {
+  const { file, force, sandboxes } = request;
+  if (sandboxes) {
+    throw new ThroughlineError('invalid', 'A server sends no sandboxes.', {
+      hint: 'Leave out --sandboxes, or run the command on the machine of the server.',
+    });
+  }
+  checkTarget(file, force);
   return whole(file, async (draft) => {
+    await pipeline(read, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
     const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
-    await fetch(draft);
-    return { file, sandboxes: false, ...(await checkCopy(draft, options)) };
+    return { file, sandboxes, ...(await checkCopy(draft, request)) };
   });
 }
 

@@ -82,8 +82,16 @@ const parts: Parts = {
     return sessionsOfAgent(given({ home, config }), agent, cwd);
   },
   async backup(request) {
-    const { backupHome } = await import('./backup.ts');
-    return backupHome(request);
+    const { backupHome, receiveBackup } = await import('./backup.ts');
+    // The data home's own server is not needed: its database can be read beside it.
+    if ((request.server ?? env.THROUGHLINE_SERVER ?? '') === '' || request.embedded) return backupHome(request);
+    const served = await serverOf(request);
+    if (served === null) throw new Error('A named server is used, or refused.');
+    try {
+      return await receiveBackup(request, () => served.caller.file('/backup', request.signal));
+    } finally {
+      await served.close();
+    }
   },
   async restore(request) {
     const { restoreHome } = await import('./backup.ts');

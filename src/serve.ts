@@ -1,10 +1,12 @@
+import { mkdirSync, rmSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ComposeOptions, compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import type { Reason } from './core/health.ts';
 import { given } from './core/input/arguments.ts';
+import type { MakeBackup } from './faces/http/backup.ts';
 import { checkFree } from './faces/http/listen.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
 import { createLog, type Log } from './faces/http/telemetry/log.ts';
@@ -60,7 +62,13 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const server = await onFreePort(port, (chosen) =>
     startServer({
       ...{ engine, tasks, keys: parts.store, token, log, metrics, health, version, socket: at.socket, port: chosen },
-      ...{ host, trustProxy, accepts: ACCEPTS, ...given({ publicUrl }) },
+      ...{
+        host,
+        trustProxy,
+        accepts: ACCEPTS,
+        backup: backupsOf({ home, ...given({ config }) }),
+        ...given({ publicUrl }),
+      },
     }),
   );
   starting.defer(() => server.close());
@@ -81,6 +89,33 @@ export async function serveHome(request: ServeRequest, version: string): Promise
 function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boolean): void {
   if (gone) log.info({ code }, 'works again');
   else log.error({ code, message, hint, unready }, 'something does not work');
+}
+
+/** Copies for callers, one at a time: each takes as much space as the database. */
+function backupsOf(home: Pick<ServeRequest, 'config'> & { readonly home: string }): MakeBackup {
+  const folder = join(home.home, 'backup');
+  let isBusy = false;
+  const remove = () => {
+    rmSync(folder, { recursive: true, force: true });
+    isBusy = false;
+  };
+  return async (signal) => {
+    if (isBusy) {
+      throw new ThroughlineError('too_many', 'Another backup is being made or sent.', { hint: 'Try again later.' });
+    }
+    isBusy = true;
+    try {
+      rmSync(folder, { recursive: true, force: true }); // what a killed server left
+      mkdirSync(folder, { mode: 0o700 });
+      const { backupHome } = await import('./backup.ts');
+      const file = join(folder, 'throughline.db');
+      const { bytes } = await backupHome({ ...home, file, force: false, sandboxes: false, signal });
+      return { path: file, bytes, remove };
+    } catch (error) {
+      remove();
+      throw error;
+    }
+  };
 }
 
 async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposableStack) {

@@ -1,8 +1,10 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { backupHome, restoreHome } from '../../src/backup.ts';
+import { backupHome, receiveBackup, restoreHome } from '../../src/backup.ts';
+import { connectTo } from '../../src/connect.ts';
 import { open } from '../../src/index.ts';
 import type { BackupProgress } from '../../src/ports/store/backup.ts';
 import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
@@ -318,4 +320,64 @@ test('the commands say what they did, and errors about damage name them', async 
   const data = join(cli.path, 'home', 'throughline.db');
   writeFileSync(data, readFileSync(data).fill(0xaa, 40));
   expect((await cli.run('list')).stderr).toContain('"throughline restore FILE"');
+});
+
+test('a server sends a backup to its operator, and to nobody else', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  await cli.ok('send', 'notes', 'The codeword is heron');
+  const keyOf = async (...args: string[]) => (await cli.lines('keys', 'create', 'k', ...args))[0].key as string;
+  const admin = await keyOf('--scopes', 'read,admin');
+  const reader = await keyOf('--scopes', 'read');
+  const stranger = await keyOf('--scopes', 'read,admin', '--as', 'ann');
+  const server = await serveProcess(cli);
+  const get = (secret: string) => fetch(`${server.url}/backup`, { headers: { authorization: `Bearer ${secret}` } });
+  for (const [secret, status] of [
+    [reader, 403],
+    [stranger, 403],
+    ['wrong', 401],
+  ] as const) {
+    expect((await get(secret)).status).toBe(status);
+  }
+  const [first, second] = await Promise.all([get(admin), get(server.token)]);
+  expect([first.status, second.status].toSorted()).toEqual([200, 429]);
+  const answer = first.status === 200 ? first : second;
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  expect(answer.headers.get('content-length')).toBe(`${bytes.length}`);
+  expect(bytes.toString('latin1', 0, 15)).toBe('SQLite format 3');
+  await expect.poll(() => existsSync(join(cli.path, 'home', 'backup'))).toBe(false);
+
+  const env = { THROUGHLINE_HOME: join(cli.path, 'elsewhere'), THROUGHLINE_TOKEN: admin };
+  const args = ['backup', 'far.db', '--server', server.url, '--json'];
+  const { code, stdout } = await cli.start(args, { env }).ended;
+  expect({ code, made: JSON.parse(stdout) }).toMatchObject({
+    code: 0,
+    made: { conversations: 1, turns: 1, broken: [] },
+  });
+  expect(statSync(join(cli.path, 'far.db')).mode & 0o777).toBe(0o600);
+  const refused = await cli.start([...args, '--force', '--sandboxes'], { env }).ended;
+  expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining('A server sends no sandboxes.'),
+  });
+});
+
+test('a backup that does not arrive completely is no backup', async () => {
+  const { folder, file } = await backedUp();
+  const bytes = readFileSync(file);
+  const server = createServer((request, response) => {
+    response.setHeader('throughline-interface', '2');
+    if (request.url !== '/backup')
+      return void response.end(JSON.stringify({ owner: 'local', by: 'token', scopes: [] }));
+    response.writeHead(200, { 'content-length': bytes.length });
+    response.write(bytes.subarray(0, 100_000), () => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const engine = await connectTo({ server: `http://127.0.0.1:${port}`, token: 'x' });
+  onTestFinished(() => engine.close());
+  const request = { file: join(folder, 'half.db'), force: false, sandboxes: false };
+  expect(await codeOf(receiveBackup(request, () => engine.caller.file('/backup')))).toBe('unreachable');
+  expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
 });

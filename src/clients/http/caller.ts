@@ -76,12 +76,24 @@ export class Caller {
     }
   }
 
+  /** A file of the server that is not an operation, chunk by chunk. */
+  file(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    return this.#connection.file(path, this.#headers(), signal);
+  }
+
   close(): void {
     this.#connection.close();
   }
 
-  #request(name: OperationName, { params = {}, query = {}, within, repeatable = true, ...rest }: Asked): Request {
+  #headers(): Record<string, string> {
     const { token, owner, forOthers } = this.#identity;
+    return {
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(forOthers && { [OWNER_HEADER]: encodeURIComponent(owner) }),
+    };
+  }
+
+  #request(name: OperationName, { params = {}, query = {}, within, repeatable = true, ...rest }: Asked): Request {
     const { method, path } = ROUTES[name];
     const search = new URLSearchParams();
     for (const [field, value] of Object.entries(query)) if (value !== undefined) search.set(field, String(value));
@@ -90,10 +102,7 @@ export class Caller {
       path:
         path.replaceAll(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(params[field] ?? '')) +
         (search.size > 0 ? `?${search}` : ''),
-      headers: {
-        ...(token !== null && { authorization: `Bearer ${token}` }),
-        ...(forOthers && { [OWNER_HEADER]: encodeURIComponent(owner) }),
-      },
+      headers: this.#headers(),
       withinMs: this.#connection.timing[within ?? 'timeoutMs'],
       repeatable,
       ...rest,

@@ -77,7 +77,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   backup: {
     summary: 'write everything to one file, while a server runs',
     load: () => import('./commands/server/backup.ts'),
-    isLocal: true,
   },
   restore: {
     summary: 'make a backup the data of this data home',

@@ -20,6 +20,7 @@ import {
   type Principal,
 } from './access/authenticate.ts';
 import { checkHost, checkOrigin, type Door } from './access/door.ts';
+import { type MakeBackup, sendBackup } from './backup.ts';
 import { HANDLERS } from './handlers.ts';
 import { writeJson } from './json/write-json.ts';
 import { readRequest } from './read-request.ts';
@@ -44,6 +45,8 @@ export interface AppParts {
   readonly stream: StreamSettings;
   /** The most event streams at a time. */
   readonly mostReaders: number;
+  /** Left out: this server makes no backups. */
+  readonly backup?: MakeBackup;
   /** A link that signs a browser in, once. Throws `forbidden` for another owner than that of this server. */
   readonly newLink: (owner: string) => SignInLink;
   /** Aborted when the server begins to stop, with a `closed`: it accepts no new work. */
@@ -108,7 +111,7 @@ const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
 };
 
-/** What is not below `/v1`: health, the document, its page, signing in, and metrics. Only metrics need credentials. */
+/** What is not below `/v1`: health, the document, its page, signing in, metrics and backups. Only the last two need credentials. */
 function addPages(app: Hono<AppEnv>, parts: AppParts): void {
   let documents: ReturnType<typeof describe> | null = null;
   // Made at the first request for one, so that the server starts faster.
@@ -141,6 +144,13 @@ function addPages(app: Hono<AppEnv>, parts: AppParts): void {
     throw new Refusal('unauthenticated', 'This link was already used, or has expired.', {
       hint: 'A link works once, within 15 minutes. Run "throughline link" for a new one.',
     });
+  });
+  app.get('/backup', async (c) => {
+    c.set('operation', 'backup');
+    const principal = await principalOf(c, parts);
+    const { backup: make, keeper, draining, log } = parts;
+    const asked = { principal, owner: keeper.owner, make, left: c.req.raw.signal, draining, log };
+    return sendBackup({ ...asked, begin: c.env.begin, headers: ALWAYS });
   });
   app.get('/metrics', async (c) => {
     c.set('operation', 'metrics');

@@ -11,7 +11,8 @@ import { Refusal } from './refusal.ts';
 import { STREAM, type StreamSettings } from './streams/event-stream.ts';
 
 /** `tasks` are closed before the engine. */
-export interface ServerOptions extends Pick<AppParts, 'engine' | 'tasks' | 'log' | 'metrics' | 'health' | 'version'> {
+export interface ServerOptions
+  extends Pick<AppParts, 'engine' | 'tasks' | 'log' | 'metrics' | 'health' | 'version' | 'backup'> {
   readonly keys: Pick<Store, 'findKey'>;
   readonly token: string;
   /** The path of the unix socket; null: none. */

@@ -122,6 +122,40 @@ export class Connection {
     return answer;
   }
 
+  /**
+   * A file of the server, chunk by chunk, complete or it throws. Not repeated: the next one would be another. The first byte may
+   * take long.
+   */
+  async *file(path: string, headers: Request['headers'], signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    const stop = this.begin(signal);
+    try {
+      stop.limit(this.timing.longMs, 'it took too long');
+      const ours = { ...headers, [INTERFACE_HEADER]: INTERFACE };
+      const request = { method: 'GET', path, headers: ours, body: null, signal: stop.signal };
+      const answer = await this.orAway(stop, () => this.transport.send(request));
+      await this.orAway(stop, () => checkAnswer(answer, this.transport));
+      let missing = Number(answer.header('content-length'));
+      const chunks = answer.chunks()[Symbol.asyncIterator]();
+      for (;;) {
+        stop.limit(this.timing.silenceMs, 'nothing came any more');
+        const { done, value } = await this.orAway(stop, () => chunks.next());
+        if (done) break;
+        missing -= value.length;
+        yield value;
+      }
+      if (missing !== 0) throw new ServerAway('the connection was cut', { nothingDone: false });
+    } catch (error) {
+      if (signal?.aborted) throw stoppedWaiting(error);
+      if (!(error instanceof ServerAway)) throw error;
+      throw new ThroughlineError('unreachable', `The file did not arrive completely: ${error.message}.`, {
+        hint: 'Try again.',
+        cause: error,
+      });
+    } finally {
+      this.end(stop);
+    }
+  }
+
   /** Translates network errors. */
   async orAway<T>(stop: Stop, work: () => Promise<T>): Promise<T> {
     try {

@@ -24,12 +24,13 @@ export function define(command: Command, cli: Cli): void {
       'Works while a server runs, and keeps nobody waiting. The file has the conversations, tasks and keys (their hashes) of all\n' +
       'owners, as they were when the command started. It has its name only when it is complete, on disk and checked: every page,\n' +
       'and the chain of events of every conversation. It does not have settings, the token of the server and installed agents.\n' +
-      'See docs/backup.md.\n' +
+      'With --server, the file comes from that server; this needs the token of its data home, or a key with "admin" of the owner\n' +
+      'that the server was started for. See docs/backup.md.\n' +
       'Exit code 1: not written; or written, but the data itself was not intact before (the output says which).',
     examples: [
       'throughline backup /backups/throughline-$(date +%F).db',
       'throughline backup everything.tar --sandboxes',
-      'throughline backup copy.db --force --json',
+      'throughline backup --server https://agents.example.org copy.db --force --json',
       'throughline restore copy.db',
     ],
   });

@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { checkScope, type Principal } from './access/authenticate.ts';
+import { Refusal } from './refusal.ts';
+import type { BeginStream } from './streams/event-stream.ts';
+import type { Log } from './telemetry/log.ts';
+
+/** A copy of the whole data that was made for one caller. */
+export interface BackupFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** When it was sent, or cannot be. */
+  remove(): void;
+}
+
+/** Throws `too_many` while another one is made or sent, `storage_full`, and `storage_damaged`. */
+export type MakeBackup = (signal: AbortSignal) => Promise<BackupFile>;
+
+interface Asked {
+  readonly principal: Principal;
+  /** The owner that the server was started for. */
+  readonly owner: string;
+  readonly make: MakeBackup | undefined;
+  /** Aborted when the caller has gone. */
+  readonly left: AbortSignal;
+  /** Aborted when the server begins to stop. */
+  readonly draining: AbortSignal;
+  readonly log: Log;
+  readonly begin: BeginStream;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A caller that takes nothing for so long is disconnected: the copy takes space until it has it. */
+const STALL_MS = 30_000;
+const TYPE = 'application/vnd.sqlite3';
+
+/**
+ * Sends a backup. The copy is made and checked before the first byte, so that an error can still be said; the length is in the
+ * header, so that a part of it cannot be taken for the whole.
+ */
+export async function sendBackup({
+  principal,
+  owner,
+  make,
+  left,
+  draining,
+  log,
+  begin,
+  headers,
+}: Asked): Promise<Response> {
+  checkOperator(principal, owner);
+  if (make === undefined) throw new Refusal('not_found', 'This server makes no backups.');
+  draining.throwIfAborted();
+  const made = await make(AbortSignal.any([left, draining])).catch((error) => {
+    draining.throwIfAborted();
+    throw error;
+  });
+  const about = {
+    'content-type': TYPE,
+    'content-length': `${made.bytes}`,
+    'content-disposition': 'attachment; filename="throughline.db"',
+  };
+  log.info({ by: principal.by, bytes: made.bytes }, 'sending a backup');
+  return begin({ ...headers, ...about }, async (outgoing: ServerResponse) => {
+    outgoing.setTimeout(STALL_MS, () => outgoing.destroy());
+    try {
+      await pipeline(createReadStream(made.path), outgoing);
+    } catch (err) {
+      log.warn({ err, by: principal.by }, 'a backup was not taken to its end');
+    } finally {
+      made.remove();
+    }
+  });
+}
+
+/** It has the data of all owners: an `admin` of another owner must not get it. */
+function checkOperator(principal: Principal, owner: string): void {
+  checkScope(principal, 'admin');
+  if (principal.by === 'token' || principal.owner === owner) return;
+  throw new Refusal('forbidden', `A backup has the data of all owners. This key is of "${principal.owner}".`, {
+    hint: `Use the token of the data home, or a key with "admin" of "${owner}".`,
+  });
+}
