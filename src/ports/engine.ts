@@ -70,7 +70,10 @@ export interface Engine {
    * may come late, twice or without a change, and several changes of one conversation may be one hint.
    */
   hints(options?: { signal?: AbortSignal }): AsyncIterable<Hint>;
-  /** Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation. */
+  /**
+   * Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation, or
+   * no slot is free.
+   */
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<PublicReceipt | null>;
 
   show(conversation: string, options?: Bounded): Promise<ConversationView>;

@@ -95,7 +95,9 @@ export const conversations = {
     answer: ConversationEvent,
   },
   warm: {
-    summary: 'Restores the session ahead of a prompt. The receipt is null when another process holds the conversation.',
+    summary:
+      'Restores the session ahead of a prompt. The receipt is null when another process holds the conversation, or no slot ' +
+      'is free.',
     scope: 'prompt',
     body: namedObject('WarmUp', { agent: optional(Id), restore: optional(RestoreOverride) }),
     begins: true,
