@@ -23,9 +23,11 @@ const PAGE = 4_096;
 
 export const damage: Scenario = {
   name: 'damage',
-  does: 'the data file is taken away or replaced under the running server; after a kill its log is cut or overwritten, an older copy is put back, pages are overwritten',
+  does: 'the data file is taken away or replaced under the running server; after a kill its log is cut or overwritten, an older copy is put back, pages are overwritten; a backup made meanwhile is restored',
   async run({ random, long }) {
-    const kinds = long ? [...TAKEN, ...CHANGED, ...CHANGED, ...PAGES, ...PAGES] : [TAKEN[0], random.pick(CHANGED)];
+    const kinds = long
+      ? [...TAKEN, ...CHANGED, ...CHANGED, ...RESTORED, ...PAGES, ...PAGES]
+      : [TAKEN[0], random.pick(CHANGED)];
     const violations: string[] = [];
     const figures = { damages: 0, 'prompts refused meanwhile': 0, 'turns lost': 0, 'losses said': 0 };
     for (const damaged of kinds) {
@@ -183,6 +185,34 @@ const CHANGED: readonly Damage[] = [
     copyFileSync(`${data}.old`, data);
   }),
 ];
+
+const RESTORED: readonly Damage[] = [{ name: 'restored from a backup', run: restored }];
+
+/** A backup is made while turns run. Restored, it has all that had ended before it was begun, and nothing is said to be missing. */
+async function restored(tried: Tried): Promise<void> {
+  const { world } = tried;
+  await tried.work(4);
+  const before = tried.turns.length;
+  const file = join(world.home.path, 'backup.db');
+  const [made] = await Promise.all([world.home.run('backup', file), tried.work(2)]);
+  if (made.code !== 0) tried.violations.push(`backup ended with ${made.code}: ${made.stderr}`);
+  await tried.work(2);
+  const told = Math.max(...tried.seqs.values());
+  await world.stop();
+  const back = await world.home.run('restore', file);
+  if (back.code !== 0) tried.violations.push(`restore ended with ${back.code}: ${back.stderr}`);
+  await world.up();
+  for (const id of tried.turns.slice(0, before)) {
+    const { status, body } = await tried.caller.get(`/turns/${id}`);
+    if (status !== 200 || body.state !== 'completed') tried.violations.push(`a turn of before the backup: ${status}`);
+  }
+  const reasons = await tried.reasons();
+  if (reasons.length > 0) tried.violations.push(`after a restore, healthz says ${reasons}`);
+  const { status } = await tried.caller.get(`/conversations/a/events?after=${told + 1_000}`);
+  if (status !== 409) tried.violations.push(`a reader from beyond the end was answered with ${status}`);
+  await tried.work(2);
+  tried.violations.push(...(await world.leftOver()));
+}
 
 const PAGES: readonly Damage[] = [{ name: 'pages overwritten', run: damagedPage }];
 
