@@ -71,6 +71,30 @@ test.each([
   expect(fault).toHaveProperty('hint', expect.any(String));
 });
 
+test.each([
+  ['keys', 'invalid', () => Array.from({ length: 20_000 }, (_, i) => `k${i}: ${i}`).join('\n')],
+  ['keys in braces', 'too_large', () => `{${Array.from({ length: 20_000 }, (_, i) => `k${i}: ${i}`).join(', ')}}`],
+  ['keys with one twice', 'invalid', () => `${Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`).join('\n')}\nk0: 2`],
+  ['items', 'too_large', () => '- a\n'.repeat(2_000_000)],
+  ['aliases', 'too_large', () => Array.from({ length: 20_000 }, (_, i) => `- &a${i} x\n- *a${i}`).join('\n')],
+  ['lines that end no quote', 'too_large', () => `goal: "${'x\n'.repeat(4_000_000)}"`],
+])('a file of very many %s is refused, and takes no time to speak of', (_, code, text) => {
+  const start = process.threadCpuUsage();
+  expect(faultOf(() => read(text()))).toMatchObject({ code });
+  const { user, system } = process.threadCpuUsage(start);
+  expect((user + system) / 1_000).toBeLessThan(2_500);
+});
+
+test('a plan of the largest size is taken', () => {
+  const fields =
+    'agent: a\n    maxIterations: 3\n    retryInterrupted: 1\n    permissions: ask\n    milestone: m\n    budget: 5 USD';
+  const tasks = Array.from(
+    { length: 1_000 },
+    (_, i) => `  - name: n${i}\n    goal: |\n      One.\n\n      Two.\n    ${fields}\n`,
+  );
+  expect(read(`tasks:\n${tasks.join('')}`).tasks).toHaveLength(1_000);
+});
+
 test('a file is read to its end, and no further than a server would take it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-tasks-'));
   try {

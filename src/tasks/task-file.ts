@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { CST, type Document, isMap, isNode, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
 import { asSentence, ThroughlineError } from '../core/errors.ts';
 import type { Locate, PlanPath } from '../core/tasks/task-plan.ts';
 
@@ -20,11 +20,18 @@ export function readTaskFile(path: string): TaskFile {
 
 export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'> {
   const lines = new LineCounter();
-  const document = understood(name, () => parseDocument(text, { lineCounter: lines, prettyErrors: false }));
+  checkSize(text, name);
+  // Its own search for double keys compares each with each.
+  const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
+  const document = understood(name, () => parseDocument(text, options));
   const [fault] = [...document.errors, ...document.warnings];
-  if (fault !== undefined) {
-    const { line } = lines.linePos(fault.pos[0]);
-    throw new ThroughlineError('invalid', `${name}, line ${line}: ${asSentence(fault.message)}`, {
+  const wrong =
+    fault === undefined
+      ? understood(name, () => doubleKey(document))
+      : { offset: fault.pos[0], message: fault.message };
+  if (wrong !== null) {
+    const { line } = lines.linePos(wrong.offset);
+    throw new ThroughlineError('invalid', `${name}, line ${line}: ${asSentence(wrong.message)}`, {
       hint: 'A task file is YAML or JSON; docs/tasks.md has an example.',
     });
   }
@@ -33,6 +40,54 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
     return offset === null ? `${name}: ` : `${name}, line ${lines.linePos(offset).line}: `;
   };
   return { plan: understood(name, () => document.toJS({ maxAliasCount: 100 })), locate };
+}
+
+/** More than a plan of the largest size has: 1,000 tasks with every field. */
+const MOST_TOKENS = 150_000;
+const MOST_ALIASES = 100;
+const MOST_QUOTED_LINES = 5_000;
+
+/** The YAML reader needs seconds and much memory for some small files. Looking for their parts takes a fraction of that. */
+function checkSize(text: string, name: string): void {
+  let [tokens, aliases, quotedLines] = [0, 0, 0];
+  for (const token of new Lexer().lex(text)) {
+    tokens += 1;
+    const type = CST.tokenType(token);
+    if (type === 'alias' || type === 'anchor') aliases += 1;
+    else if (type === 'double-quoted-scalar' || type === 'single-quoted-scalar')
+      quotedLines += token.split('\n').length - 1;
+    if (tokens > MOST_TOKENS) throw tooLarge(name, `${MOST_TOKENS} parts`, 'Split it into several files.');
+    if (aliases > MOST_ALIASES) throw tooLarge(name, `${MOST_ALIASES} aliases`, 'Write the values out.');
+    if (quotedLines > MOST_QUOTED_LINES)
+      throw tooLarge(
+        name,
+        `${MOST_QUOTED_LINES} lines in quotes`,
+        'Write long texts as a block: "goal: |", and indented lines.',
+      );
+  }
+}
+
+function tooLarge(name: string, what: string, hint: string): ThroughlineError {
+  return new ThroughlineError('too_large', `The task file ${name} has more than ${what}.`, { hint });
+}
+
+function doubleKey(document: Document): { readonly offset: number; readonly message: string } | null {
+  let found: number | null = null;
+  visit(document, {
+    Map: (_, { items }) => {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) {
+          found = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        keys.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found === null ? null : { offset: found, message: 'Map keys must be unique' };
 }
 
 /** The YAML reader throws for aliases that multiply or form a cycle, and for very deep nesting. */
@@ -78,7 +133,5 @@ function read(file: string): string {
     throw new ThroughlineError('invalid', `Cannot read the task file ${file} (${code}).`, { cause });
   }
   if (length <= MOST_BYTES) return bytes.toString('utf8', 0, length);
-  throw new ThroughlineError('too_large', `The task file ${file} has more than ${MOST_BYTES} bytes.`, {
-    hint: 'Split it into several files.',
-  });
+  throw tooLarge(file, `${MOST_BYTES} bytes`, 'Split it into several files.');
 }
