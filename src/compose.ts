@@ -12,6 +12,7 @@ import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/tur
 import { createEngine } from './engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinTimers } from './engine/parts.ts';
 import { observed } from './engine/reading/observed-store.ts';
+import { canReopen } from './engine/worker/held.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, dataHome } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
@@ -21,6 +22,7 @@ import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
+import type { Agent } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
 import type { Engine } from './ports/engine.ts';
 import type { Health } from './ports/health.ts';
@@ -200,6 +202,8 @@ export async function composeDoctor(
   const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
   const place = placeOf(home);
   const processes = processesAt(place);
+  let composed: ReturnType<typeof composeAgents> | null = null;
+  const known = () => (composed ??= composeAgents(setup));
   const parts = {
     store,
     processes,
@@ -212,14 +216,24 @@ export async function composeDoctor(
     },
     serverHealth,
     reap: () => freeDead(conversationLeases(store), processes),
-    agentNames: async () => new Set((await composeAgents(setup)).agents.keys()),
+    reopens: async (name: string) => reopens((await known()).agents.get(name)?.agent),
+    agentNames: async () => new Set((await known()).agents.keys()),
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };
   const agents = async () => {
-    const [{ AgentList }, known] = await Promise.all([import('./engine/intake/agents.ts'), composeAgents(setup)]);
-    return new AgentList({ agents: known.agents, clock: systemClock, settings: known }).list({ login: true });
+    const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
+    return new AgentList({ agents: settings.agents, clock: systemClock, settings }).list({ login: true });
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
+}
+
+/** Null: it is not known, because there is no such agent here now. */
+async function reopens(agent: Agent | undefined): Promise<boolean | null> {
+  if (agent === undefined) return null;
+  return canReopen(agent).catch((error: unknown) => {
+    if (error instanceof ThroughlineError && error.code === 'agent_unavailable') return null;
+    throw error;
+  });
 }
 
 /** An engine that is asked for a turn ends what a dead process left of it. */

@@ -5,6 +5,7 @@ import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { ProcessIdentity } from '../core/process.ts';
+import type { SessionState } from '../core/restore/session.ts';
 import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -29,6 +30,8 @@ export interface DoctorParts {
   serverHealth(): Promise<HealthReport | null>;
   /** Ends what provably dead workers left running, and frees their leases. */
   reap(): Promise<unknown>;
+  /** Whether the agent can open its sessions again; null: it is not configured here, or not available. */
+  reopens(agent: string): Promise<boolean | null>;
   /** The names of the agents that are configured here. */
   agentNames(): Promise<ReadonlySet<string>>;
   /** Ends a turn that a dead process left in the middle. Throws `conflict` when that cannot be done now. */
@@ -193,28 +196,49 @@ async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: C
 }
 
 /**
- * Sessions recorded as live without a process. One that had turns can be resumed. One without turns was named before its
- * first prompt, and its agent may not know it. Sessions with an open turn are left to the worker that ends that turn.
+ * Sessions recorded as live without a process: a worker could not record their end. Sessions with an open turn are left to the worker
+ * that ends that turn.
  */
 async function checkSessions(parts: DoctorParts, { sessions }: Census): Promise<Finding[]> {
   const orphaned = sessions.filter(({ state, held, open, process }) => {
     const gone = process === null || parts.processes.status(process) === 'dead';
     return state === 'live' && !held && open === 0 && gone;
   });
-  return orphaned.map((session) => {
-    const used = session.turns > 0;
-    return {
-      check: 'sessions',
-      subject: `session ${session.id} of conversation ${session.conversation}`,
-      problem: used
-        ? 'It is recorded as live, but has no process.'
-        : 'It is recorded as live, but no turn ever ran in it.',
-      remedy: used
-        ? 'Record it as dormant: the next turn resumes it.'
-        : 'Close the record: the next turn starts a new session.',
-      repair: () => change(parts, session, { state: used ? 'dormant' : 'closed', process: null }),
-    };
-  });
+  return Promise.all(
+    orphaned.map(async (session) => {
+      const { problem, remedy, state } = remedyFor(session, await parts.reopens(session.agent));
+      return {
+        check: 'sessions',
+        subject: `session ${session.id} of conversation ${session.conversation}`,
+        problem,
+        remedy,
+        repair: () => change(parts, session, { state, process: null }),
+      };
+    }),
+  );
+}
+
+/** `reopens`: whether the agent can open its sessions again; null: it is not known. */
+export function remedyFor(
+  { turns, newest, agent }: Pick<CensusSession, 'turns' | 'newest' | 'agent'>,
+  reopens: boolean | null,
+): { problem: string; remedy: string; state: SessionState } {
+  const problem = 'It is recorded as live, but has no process.';
+  if (turns === 0) {
+    // It was named before its first prompt, and its agent may not know it.
+    const unused = 'It is recorded as live, but no turn ever ran in it.';
+    return { problem: unused, remedy: 'Close the record: the next turn starts a new session.', state: 'closed' };
+  }
+  if (!newest) {
+    return { problem, remedy: 'Close the record: the conversation uses a newer session.', state: 'closed' };
+  }
+  if (reopens === true) return { problem, remedy: 'Record it as dormant: the next turn resumes it.', state: 'dormant' };
+  if (reopens === null) {
+    const remedy = `Record it as dormant: the next turn resumes it, if ${agent} is available then and can.`;
+    return { problem, remedy, state: 'dormant' };
+  }
+  const remedy = `Record it as lost: ${agent} cannot open it again. The next turn starts a new session with the history.`;
+  return { problem, remedy, state: 'lost' };
 }
 
 const LEASE_MS = 10_000;

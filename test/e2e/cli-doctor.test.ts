@@ -59,6 +59,39 @@ test('what a killed process held is explained, and with --fix freed, ended and q
   expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
 
+test('what is done about a session without a process fits its agent, and whether another has replaced it', async () => {
+  writeFileSync(
+    home.config,
+    JSON.stringify({
+      defaultAgent: 'scripted',
+      agents: {
+        scripted: { adapter: 'scripted', options: { ids: 'assigned' } },
+        forgetful: { adapter: 'scripted', options: { memory: 'process', resume: 'none' } },
+      },
+    }),
+  );
+  for (const agent of ['scripted', 'forgetful']) await home.ok('send', agent, 'Hello.', '--agent', agent);
+  const db = new DatabaseSync(at('throughline.db'));
+  const columns = 'owner, conv, origin, watermark, dropped, turns, usage, opened_at, used_at, storage';
+  db.exec(`INSERT INTO sessions (${columns}, ref, id, agent, state, used_seq)
+    SELECT ${columns}, 'older', 'older', agent, 'live', 0 FROM sessions WHERE agent = 'scripted'
+    UNION ALL SELECT ${columns}, 'gone', 'gone', 'gone', 'live', 0 FROM sessions WHERE agent = 'scripted'`);
+  db.exec("UPDATE sessions SET state = 'live'");
+  db.close();
+  const lines = foundIn(await home.ok('doctor', '--fix', '--json'));
+  expect(lines.map(({ check, remedy }) => [check, remedy.split(':')[0]])).toEqual([
+    ['sessions', 'Record it as dormant'],
+    ['sessions', 'Record it as lost'],
+    ['sessions', 'Close the record'],
+    ['sessions', 'Record it as dormant'],
+  ]);
+  expect(lines[1].remedy).toContain('forgetful cannot open it again');
+  expect(lines[3].remedy).toContain('if gone is available');
+  expect(query('SELECT state FROM sessions ORDER BY no').map(({ state }) => state)).toEqual([
+    ...['dormant', 'lost', 'closed', 'dormant'],
+  ]);
+});
+
 test('a session on record that no turn ever ran in is closed; one that had turns can be resumed again', async () => {
   await home.ok('send', 'notes', 'The codeword is amber.');
   const db = new DatabaseSync(at('throughline.db'));

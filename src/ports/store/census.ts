@@ -25,6 +25,8 @@ export interface CensusSession {
   readonly agent: string;
   readonly state: SessionState;
   readonly turns: number;
+  /** None of its agent was used in the conversation since. */
+  readonly newest: boolean;
   readonly process: ProcessIdentity | null;
   /** Somebody has the lease of its conversation. */
   readonly held: boolean;

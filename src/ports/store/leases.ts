@@ -10,7 +10,7 @@ export interface LeaseStore {
   next(request: ClaimRequest): Promise<NextClaim | null>;
   /**
    * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the
-   * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. A turn of an earlier epoch that was not sent is queued again first;
+   * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. Sessions that an earlier holder left as living become dormant. A turn of an earlier epoch that was not sent is queued again first;
    * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim.
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
@@ -38,7 +38,10 @@ export interface LeaseStore {
   standings(owner: string, conversations: readonly string[]): Promise<Standing[]>;
   /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
   processesOf(worker: string): Promise<ProcessIdentity[]>;
-  /** Frees every lease of a worker that is known to be gone, and takes it off the list of takers. */
+  /**
+   * Frees every lease of a worker that is known to be gone, and takes it off the list of takers. Its living sessions become dormant,
+   * except that of a turn which was sent and has not ended.
+   */
   forgetWorker(worker: string): Promise<void>;
 }
 

@@ -351,6 +351,29 @@ export function leases(world: World): void {
     await store.forgetWorker('nobody');
   });
 
+  test.each(['forgotten', 'taken over'])(
+    'when its holder is %s, sessions left living are dormant; that of a turn which was sent is left to whoever ends the turn',
+    async (how) => {
+      const { store, site } = world;
+      const { conversation, turn, holder } = await begun(store);
+      const [old, current] = [session(), session()];
+      await holder.write(opening(old), opening(current, turn.id), sending(turn.id, { session: current.ref }));
+      const states = async () => {
+        const all = await store.sessions(ANN, conversation);
+        return Object.fromEntries(all.map(({ ref, state }) => [ref, state]));
+      };
+      if (how === 'forgotten') await store.forgetWorker(WORKER.id);
+      else {
+        site.pass(1000);
+        await claim(store, { worker: worker('w2', 2) });
+      }
+      expect(await states()).toEqual({ [old.ref]: 'dormant', [current.ref]: 'live' });
+      const changed = (await allEvents(store, conversation)).filter(({ kind }) => kind === 'session.changed');
+      expect(changed).toMatchObject([{ turn: null, payload: { id: old.id, state: 'dormant' } }]);
+      expect(await store.verify(ANN, conversation)).toMatchObject({ broken: null });
+    },
+  );
+
   test('what a worker has running is known by its sessions and by the turn that was sent, as long as it holds them', async () => {
     const { store } = world;
     const process = (pid: number) => ({ pid, started: '1', boot: 'boot-1', namespace: 'pid-1', mark: `m${pid}` });

@@ -137,15 +137,26 @@ export function claim(
   conversation.holder = worker;
   conversation.expires = expires;
   const [oldest] = open(conversation);
+  if (oldest !== undefined && oldest.state !== 'queued') withdrawAll(conversation, oldest);
+  endLiving(conversation);
   if (oldest === undefined) return { begun: null, unfinished: null };
   if (oldest.state !== 'queued') {
-    withdrawAll(conversation, oldest);
     oldest.state = 'running';
     if (oldest.sent) return { begun: null, unfinished: oldest };
     happened(conversation, 'turn.requeued', oldest.id);
     oldest.state = 'queued';
   }
   return { begun: started(conversation, oldest), unfinished: null };
+}
+
+/** Its holder is gone, and with it the processes of its sessions. */
+export function endLiving(conversation: Conversation): void {
+  const unsure = open(conversation).flatMap(({ sent, sessionId }) => (sent ? [sessionId] : []));
+  for (const session of conversation.sessions) {
+    if (session.state !== 'live' || unsure.includes(session.id)) continue;
+    session.state = 'dormant';
+    happened(conversation, 'session.changed');
+  }
 }
 
 function started(conversation: Conversation, turn: Turn): Turn {

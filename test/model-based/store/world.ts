@@ -88,7 +88,10 @@ export class World {
         return this.#renew(command.worker);
       case 'forget':
         await this.#store(command.worker).forgetWorker(this.#worker(command.worker));
-        for (const one of this.#conversations) if (one.holder === this.#worker(command.worker)) one.holder = null;
+        for (const one of this.#conversations.filter(({ holder }) => holder === this.#worker(command.worker))) {
+          model.endLiving(one);
+          one.holder = null;
+        }
         return this.#conversations;
       default: {
         const conversation = this.#pick(this.#conversations, command.conversation);

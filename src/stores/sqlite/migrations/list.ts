@@ -16,6 +16,7 @@ import { sql as erasedSandboxes } from './0015-erased-sandboxes.ts';
 import { sql as fairClaims } from './0016-fair-claims.ts';
 import { sql as sessionParents } from './0017-session-parents.ts';
 import { sql as log } from './0018-log.ts';
+import { sql as leftLiving } from './0019-left-living.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -37,4 +38,5 @@ export const MIGRATIONS: readonly string[] = [
   fairClaims,
   sessionParents,
   log,
+  leftLiving,
 ];

@@ -5,7 +5,8 @@ import { allStandings } from '../turns/leases.ts';
 
 const SESSIONS = `
   SELECT s.owner, c.id AS conversation, s.ref, s.id, s.agent, s.state, s.turns, s.process, l.worker IS NOT NULL AS held,
-    l.pending AS open
+    l.pending AS open,
+    NOT EXISTS (SELECT 1 FROM sessions n WHERE n.conv = s.conv AND n.agent = s.agent AND n.used_seq > s.used_seq) AS newest
   FROM sessions s JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv
   WHERE (s.state = 'live' OR s.process IS NOT NULL) AND l.driver = 'worker' ORDER BY s.no`;
 const SANDBOXES = 'SELECT DISTINCT sandbox FROM conversations';
@@ -19,12 +20,12 @@ const TASKS = `
   FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
 
 export function census(db: Database, monotonic: number): Census {
-  type SessionRow = Row<Omit<CensusSession, 'held'>, never, 'process'> & { held: number };
+  type SessionRow = Row<Omit<CensusSession, 'held' | 'newest'>, never, 'process'> & { held: number; newest: number };
   type TaskRow = Row<CensusTask, 'blockedBy', 'gate'>;
   return {
     sessions: db
       .all<SessionRow>(SESSIONS)
-      .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1 })),
+      .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1, newest: row.newest === 1 })),
     standings: allStandings(db, monotonic),
     sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
     erased: db

@@ -8,6 +8,7 @@ import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
+import { endLiving } from './sessions.ts';
 
 /*
  * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
@@ -95,6 +96,7 @@ export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   const oldest = tx.db.one<TurnRow>(OLDEST_OPEN, conv);
   const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
   if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
+  endLiving(ledger);
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
   const begun = next === null || request.settle ? null : beginTurn(ledger, next);
   ledger.save();

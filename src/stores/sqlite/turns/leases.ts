@@ -1,9 +1,11 @@
 import type { ProcessIdentity } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { expireTasks } from '../tasks/task-claim.ts';
+import { endLiving } from './sessions.ts';
 
 const BOOT = "SELECT value FROM facts WHERE owner = '' AND name = 'boot'";
 const SET_BOOT = `
@@ -101,6 +103,9 @@ export function forgetWorker(tx: Tx, worker: string): void {
   const row = tx.db.one<{ no: number }>(WORKER, worker);
   if (row === undefined) return;
   for (const { conv, id } of tx.db.all<{ conv: number; id: string }>(HELD_BY, row.no)) {
+    const ledger = Ledger.byNo(tx, conv);
+    endLiving(ledger);
+    ledger.save();
     tx.db.run(RELEASE, tx.monotonic, conv);
     tx.moved(id, null);
   }

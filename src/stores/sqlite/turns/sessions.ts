@@ -20,6 +20,11 @@ const CHANGE = `
   WHERE no = ?`;
 // A separate statement: naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
+// Not that of a turn which was sent and has not ended: whoever ends the turn says what its session is then.
+const LIVING = `
+  SELECT s.no, s.id, s.watermark FROM sessions s WHERE s.conv = ? AND s.state = 'live' AND NOT EXISTS (
+    SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
+  ORDER BY s.no`;
 const USE = 'UPDATE sessions SET used_at = ?, used_seq = ? WHERE no = ?';
 const END_USE = 'UPDATE sessions SET used_at = ?, used_seq = ?, turns = turns + ?, usage = ? WHERE no = ?';
 const COUNT = 'UPDATE sessions SET usage = ? WHERE no = ?';
@@ -100,6 +105,20 @@ export function changeSession(
   db.run(CHANGE, watermark, ...lacks, position, process, memo, mirrored, session.no);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
+}
+
+/**
+ * The holder of the conversation is gone, and with it the processes of its sessions. Otherwise a session that is not used again would
+ * stay recorded as living for ever. Trackers hold their sessions themselves.
+ */
+export function endLiving(ledger: Ledger): void {
+  const { tx, row } = ledger;
+  if (row.driver !== 'worker') return;
+  for (const { no, id, watermark } of tx.db.all<Pick<SessionRow, 'no' | 'id' | 'watermark'>>(LIVING, row.conv)) {
+    tx.db.run(CHANGE_STATE, 'dormant', no);
+    const reason = 'the program that held it has ended';
+    ledger.append('session.changed', null, { id, state: 'dormant', watermark, reason });
+  }
 }
 
 /**

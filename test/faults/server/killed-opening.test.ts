@@ -1,0 +1,168 @@
+// Servers are killed at random moments while sessions are opened, agents are looked at and gates run. Whatever they had started is
+// found by the doctor, and ended by the next server. No session stays recorded as living that is not.
+import { chmodSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { startModel } from '../../../src/testing/index.ts';
+import { ownAgent } from '../../agents/acp-agents.ts';
+import { claudeEnvironment, findClaude, packageFolder, userHome } from '../../agents/claude.ts';
+import { CliHome, parseLines } from '../../e2e/cli-process.ts';
+import type { Caller } from '../../e2e/http/support/caller.ts';
+import { serveProcess } from '../../e2e/http/support/served-process.ts';
+import { Random, seedOfRun } from '../harness/random.ts';
+import { until } from '../harness/until.ts';
+
+const LONG = process.env.THROUGHLINE_LONG === '1';
+const ROUNDS = LONG ? 30 : 5;
+/** The latest kill, in milliseconds after the requests. */
+const LATEST_MS = 1_500;
+
+test(`${ROUNDS} servers are killed while sessions open, and nothing of theirs stays`, {
+  timeout: 600_000,
+}, async () => {
+  const seed = seedOfRun();
+  const random = new Random(seed);
+  console.info(`THROUGHLINE_SEED=${seed}`);
+  const { home, agents } = await makeHome();
+  let left: Started[] = [];
+  let ended = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const server = await serveProcess(home, '--log-level', 'warn');
+    await expectEnded(home, left);
+    ended += left.length;
+    begin(server.caller, agents, round, random);
+    await delay(random.whole(0, LATEST_MS));
+    server.running.kill('SIGKILL');
+    await server.running.ended;
+    left = await expectFound(home);
+  }
+  const last = await serveProcess(home, '--log-level', 'warn');
+  await expectEnded(home, left);
+  await until('every turn has ended', async () => (await openTurns(last.caller)) === 0, { ms: 120_000, every: 200 });
+  await expectOneLiving(last.caller);
+  last.running.kill('SIGTERM');
+  await last.running.ended;
+  expect(started(home)).toEqual([]);
+  expect(parseLines((await home.run('doctor', '--json')).stdout).filter(({ check }) => check === 'sessions')).toEqual(
+    [],
+  );
+  console.info(`${ROUNDS} kills left ${ended + left.length} programs, and none stayed`);
+});
+
+/** Agents of three kinds, and one that never answers and stays when its input ends or somebody asks it to go. */
+async function makeHome() {
+  const model = await startModel();
+  const home = new CliHome();
+  const slow = join(home.path, 'slow');
+  writeFileSync(slow, '#!/bin/sh\ntrap "" TERM HUP\nexec sleep 600\n');
+  chmodSync(slow, 0o755);
+  const claude =
+    findClaude() === null
+      ? {}
+      : {
+          claude: { adapter: 'claude-cli', package: packageFolder, env: claudeEnvironment(model, userHome(home.path)) },
+        };
+  const agents = {
+    scripted: { adapter: 'scripted' },
+    acp: ownAgent(model, home.path, ['honest']),
+    slow: { adapter: 'acp', command: [slow], options: { openMs: 3_000 } },
+    ...claude,
+  };
+  writeFileSync(home.config, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  onTestFinished(async () => {
+    for (const { pid } of started(home)) process.kill(pid, 'SIGKILL');
+    await home.remove();
+    await model.close();
+  });
+  return { home, agents: Object.keys(agents) };
+}
+
+/** New conversations and earlier ones, looks at the agents, and a gate that takes long. Nobody waits for the answers. */
+function begin(caller: Caller, agents: readonly string[], round: number, random: Random): void {
+  const ask = (method: string, path: string, body?: unknown) => void caller.ask(method, path, body).catch(() => {});
+  for (let n = 0; n < 4; n += 1) {
+    const key = `c${random.whole(0, round)}-${n}`;
+    ask('POST', `/conversations/${key}/turns`, { prompt: 'Hello.', agent: random.pick(agents) });
+  }
+  if (random.chance(0.5)) ask('GET', '/agents?login=true');
+  if (random.chance(0.5))
+    ask('POST', '/tasks', { plan: { tasks: [{ goal: 'Hello.', agent: 'scripted', gate: 'sleep 600' }] } });
+}
+
+interface Started {
+  readonly pid: number;
+  readonly what: string;
+  readonly began: number;
+}
+
+/** Living programs that belong to the home: they run in it, or have it in their environment. Servers and commands of ours are none. */
+function started(home: CliHome): Started[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    try {
+      const read = (file: string) => readFileSync(`/proc/${name}/${file}`, 'latin1');
+      const [stat, what] = [read('stat'), read('cmdline').replaceAll('\0', ' ')];
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const belongs = read('environ').includes(home.path) || readlinkSync(`/proc/${name}/cwd`).startsWith(home.path);
+      if (!belongs || fields[0] === 'Z' || / serve --json | doctor /.test(what)) return [];
+      return [{ pid, what: what.slice(0, 80), began: Number(fields[19]) }];
+    } catch {
+      return []; // it ended while we looked, or is another user's
+    }
+  });
+}
+
+/** Programs of a server that was killed: the doctor has to name each, or the one that started it. */
+async function expectFound(home: CliHome): Promise<Started[]> {
+  await delay(50); // a child of the killed server may not have its own environment yet
+  const { stdout } = await home.run('doctor', '--json');
+  const named = parseLines(stdout)
+    .filter(({ check }) => check === 'processes')
+    .map(({ subject }) => Number(subject.split(' ')[1]));
+  const stay = started(home);
+  const groups = new Set(named.map(groupOf));
+  const unnamed = stay.filter(({ pid }) => !named.includes(pid) && !groups.has(groupOf(pid)));
+  expect(unnamed).toEqual([]);
+  return stay;
+}
+
+function groupOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+  } catch {
+    return -1;
+  }
+}
+
+async function expectEnded(home: CliHome, left: readonly Started[]): Promise<void> {
+  const isLeft = ({ pid, began }: Started) => left.some((one) => one.pid === pid && one.began === began);
+  await until('the next server has ended them', () => !started(home).some(isLeft), { ms: 20_000, every: 50 });
+}
+
+async function openTurns(caller: Caller): Promise<number> {
+  const { conversations } = await caller.ok('GET', '/conversations?limit=500');
+  return conversations.reduce(
+    (sum: number, { open, stranded }: { open: number; stranded: unknown }) => sum + (stranded ? 0 : open),
+    0,
+  );
+}
+
+/** Of each agent at most one session of a conversation lives: the newest. */
+async function expectOneLiving(caller: Caller): Promise<void> {
+  const { conversations } = await caller.ok('GET', '/conversations?limit=500');
+  const wrong = [];
+  for (const { id } of conversations) {
+    const { sessions } = await caller.ok('GET', `/conversations/${id}/sessions`);
+    const newest = new Map<string, string>();
+    for (const session of sessions) if (!newest.has(session.agent)) newest.set(session.agent, session.id);
+    wrong.push(
+      ...sessions.filter(
+        (one: { agent: string; id: string; state: string }) => one.state === 'live' && newest.get(one.agent) !== one.id,
+      ),
+    );
+  }
+  expect(wrong).toEqual([]);
+}
