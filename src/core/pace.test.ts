@@ -53,7 +53,7 @@ test('several share the slice of a turn, and take turns', async () => {
   const { pace, work, turn } = loop();
   const done: string[] = [];
   const steps = function* (name: string) {
-    for (;;) {
+    for (let i = 0; i < 9; i += 1) {
       work(10);
       done.push(name);
       yield;

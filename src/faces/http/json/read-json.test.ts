@@ -123,6 +123,11 @@ test.each([
   expect(codeOf(json)).toBe(code);
 });
 
+test('a mark of the encoding before it is left out', () => {
+  expect(read('\ufeff{"a":1}', { run: 9 })).toEqual({ a: 1 });
+  expect(codeOf('[\ufeff1]')).toBe('invalid');
+});
+
 test('what is too much is refused when it comes, before the rest is there', () => {
   const reader = new JsonReader(BOUNDS, 4);
   const endless = () => {

@@ -56,8 +56,8 @@ export class JsonReader {
   readonly #run: number;
   /** The outermost level is a list of one value around everything. */
   readonly #levels: Level[];
-  /** What has not been parsed yet, and the place of its first byte. */
-  #kept: Uint8Array[] = [];
+  /** What has not been parsed yet, with a byte to spare before and after it for brackets; and the place of its first byte. */
+  #kept: Uint8Array = new Uint8Array(0);
   #keptFrom = 0;
   #length = 0;
   #values = 1;
@@ -82,8 +82,9 @@ export class JsonReader {
     }
   }
 
-  #add(chunk: Uint8Array): void {
-    this.#kept.push(chunk);
+  #add(bytes: Uint8Array): void {
+    const chunk = this.#length === 0 && startsWithMark(bytes) ? bytes.subarray(3) : bytes;
+    this.#keep(chunk);
     this.#scan(chunk);
     this.#length += chunk.length;
     if (this.#inText || this.#length - this.#keptFrom < this.#run) return;
@@ -99,6 +100,22 @@ export class JsonReader {
     const values = all.value as unknown[];
     if (values.length !== 1) throw notJson();
     return values[0];
+  }
+
+  /** Grows by doubling: a long text comes in many chunks. */
+  #keep(chunk: Uint8Array): void {
+    const used = this.#index(this.#length);
+    const needed = used + chunk.length + 1;
+    if (needed > this.#kept.length) {
+      const larger = Buffer.allocUnsafe(this.#length === 0 ? needed : 2 * needed);
+      larger.set(this.#kept.subarray(0, used));
+      this.#kept = larger;
+    }
+    this.#kept.set(chunk, used);
+  }
+
+  #index(place: number): number {
+    return place - this.#keptFrom + 1;
   }
 
   #scan(chunk: Uint8Array): void {
@@ -169,8 +186,7 @@ export class JsonReader {
       if (level.comma >= 0) this.#parseTo(level, level.comma);
     }
     const needed = this.#innermost().from;
-    const rest = this.#bytes(needed, this.#length);
-    this.#kept = rest.length === 0 ? [] : [rest];
+    this.#kept.copyWithin(1, this.#index(needed), this.#index(this.#length));
     this.#keptFrom = needed;
   }
 
@@ -183,7 +199,7 @@ export class JsonReader {
   }
 
   #parseTo(level: Level, at: number): void {
-    if (this.#addRun(level, this.#text(level.from, at)) === 0) throw notJson();
+    if (this.#addRun(level, at) === 0) throw notJson();
     level.from = at + 1;
     level.comma = -1;
   }
@@ -195,7 +211,7 @@ export class JsonReader {
       return;
     }
     const isFirst = isEmpty(level.value as object);
-    if (this.#addRun(level, this.#text(level.from, at)) === 0 && !isFirst) throw notJson();
+    if (this.#addRun(level, at) === 0 && !isFirst) throw notJson();
   }
 
   #expectNothing(level: Level, at: number): void {
@@ -204,9 +220,12 @@ export class JsonReader {
     level.closed = false;
   }
 
-  /** How many values it had. */
-  #addRun({ isObject, value }: Level, text: string): number {
-    const run = parse(isObject ? `{${text}}` : `[${text}]`) as unknown[] | Record<string, unknown>;
+  /** Adds the values up to a place. Returns how many there were. */
+  #addRun({ isObject, from, value }: Level, to: number): number {
+    const text = isObject
+      ? this.#within(OPEN_OBJECT, from, to, CLOSE_OBJECT)
+      : this.#within(OPEN_LIST, from, to, CLOSE_LIST);
+    const run = parse(text) as unknown[] | Record<string, unknown>;
     checkNames(run);
     if (Array.isArray(run)) {
       for (const inner of run) (value as unknown[]).push(inner);
@@ -217,18 +236,30 @@ export class JsonReader {
     return fields.length;
   }
 
+  /** The text between brackets. They are put into the bytes for a moment: a copy of a long text would cost as much as parsing it. */
+  #within(open: number, from: number, to: number, close: number): string {
+    const [first, last] = [this.#index(from) - 1, this.#index(to)];
+    const [before, after] = [this.#kept[first] ?? 0, this.#kept[last] ?? 0];
+    this.#kept[first] = open;
+    this.#kept[last] = close;
+    const text = this.#text(from - 1, to + 1);
+    this.#kept[first] = before;
+    this.#kept[last] = after;
+    return text;
+  }
+
   #text(from: number, to: number): string {
     try {
-      return UTF8.decode(this.#bytes(from, to));
+      return UTF8.decode(this.#kept.subarray(this.#index(from), this.#index(to)));
     } catch {
       throw notJson();
     }
   }
+}
 
-  #bytes(from: number, to: number): Uint8Array {
-    if (this.#kept.length > 1) this.#kept = [Buffer.concat(this.#kept)];
-    return (this.#kept[0] ?? new Uint8Array(0)).subarray(from - this.#keptFrom, to - this.#keptFrom);
-  }
+/** Some programs begin a text with a mark of its encoding. */
+function startsWithMark([a, b, c]: Uint8Array): boolean {
+  return a === 0xef && b === 0xbb && c === 0xbf;
 }
 
 function parse(text: string): unknown {
