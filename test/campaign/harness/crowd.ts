@@ -218,7 +218,7 @@ export class Crowd {
       .caller(owner)
       .post(`/conversations/${key}/turns`, body)
       .catch(() => null);
-    if (asked === null || asked.status === 503) return;
+    if (asked === null || asked.status === 503 || asked.status === 507) return;
     this.#conflicts += 1;
     if (asked.status !== 409) this.#violated(`${name} with another body was answered with ${asked.status}`);
   }
