@@ -14,6 +14,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type ComposeOptions, sandboxRoot, storeFile } from './compose.ts';
@@ -74,18 +75,27 @@ async function packSandboxes(draft: string, folder: string, root: string, reques
 
 /** Under a name of its own until it is complete. What is left of one that was killed stays, and can be deleted. */
 async function whole<T>(file: string, write: (draft: string) => Promise<T>): Promise<T> {
-  const { syncToDisk } = await import('./stores/sqlite/file/upgrade.ts');
   const draft = join(dirname(file), `.${basename(file)}.${randomUUID().slice(0, 8)}.partial`);
   try {
     const made = await write(draft);
-    syncToDisk(draft);
+    await synced(draft);
     renameSync(draft, file);
-    syncToDisk(dirname(file));
+    await synced(dirname(file));
     return made;
   } catch (error) {
     throw cannotWrite(file, error);
   } finally {
     rmSync(draft, { force: true });
+  }
+}
+
+/** A disk may take long: a server does other work meanwhile. */
+async function synced(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -95,24 +95,24 @@ function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boo
 function backupsOf(home: Pick<ServeRequest, 'config'> & { readonly home: string }): MakeBackup {
   const folder = join(home.home, 'backup');
   let isBusy = false;
-  const remove = () => {
-    rmSync(folder, { recursive: true, force: true });
-    isBusy = false;
-  };
+  const remove = () =>
+    rm(folder, { recursive: true, force: true }).finally(() => {
+      isBusy = false;
+    });
   return async (signal) => {
     if (isBusy) {
       throw new ThroughlineError('too_many', 'Another backup is being made or sent.', { hint: 'Try again later.' });
     }
     isBusy = true;
     try {
-      rmSync(folder, { recursive: true, force: true }); // what a killed server left
-      mkdirSync(folder, { mode: 0o700 });
+      await rm(folder, { recursive: true, force: true }); // what a killed server left
+      await mkdir(folder, { mode: 0o700 });
       const { backupHome } = await import('./backup.ts');
       const file = join(folder, 'throughline.db');
       const { bytes } = await backupHome({ ...home, file, force: false, sandboxes: false, signal });
       return { path: file, bytes, remove };
     } catch (error) {
-      remove();
+      await remove();
       throw error;
     }
   };

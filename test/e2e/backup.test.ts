@@ -8,6 +8,7 @@ import { connectTo } from '../../src/connect.ts';
 import { open } from '../../src/index.ts';
 import type { BackupProgress } from '../../src/ports/store/backup.ts';
 import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
+import { INTERFACE } from '../../src/wire/operations/operation.ts';
 import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
 import { openAt, temporaryFolder } from '../contracts/sqlite-folder.ts';
 import { CliHome } from './cli-process.ts';
@@ -366,7 +367,7 @@ test('a backup that does not arrive completely is no backup', async () => {
   const { folder, file } = await backedUp();
   const bytes = readFileSync(file);
   const server = createServer((request, response) => {
-    response.setHeader('throughline-interface', '2');
+    response.setHeader('throughline-interface', INTERFACE);
     if (request.url !== '/backup')
       return void response.end(JSON.stringify({ owner: 'local', by: 'token', scopes: [] }));
     response.writeHead(200, { 'content-length': bytes.length });

@@ -11,7 +11,7 @@ export interface BackupFile {
   readonly path: string;
   readonly bytes: number;
   /** When it was sent, or cannot be. */
-  remove(): void;
+  remove(): Promise<void>;
 }
 
 /** Throws `too_many` while another one is made or sent, `storage_full`, and `storage_damaged`. */
@@ -69,7 +69,7 @@ export async function sendBackup({
     } catch (err) {
       log.warn({ err, by: principal.by }, 'a backup was not taken to its end');
     } finally {
-      made.remove();
+      await made.remove();
     }
   });
 }

@@ -135,13 +135,13 @@ describe('a key', () => {
 describe('a server', () => {
   test.each([
     [
-      '1',
-      /older than this client: it speaks interface 1, and this client speaks interface 2/,
+      '2',
+      /older than this client: it speaks interface 2, and this client speaks interface 3/,
       /on the server and restart/,
     ],
     [
-      '3',
-      /newer than this client: it speaks interface 3, and this client speaks interface 2/,
+      '4',
+      /newer than this client: it speaks interface 4, and this client speaks interface 3/,
       /Update Throughline here/,
     ],
   ])('of another version is not misunderstood: interface %s', async (spoken, what, todo) => {

@@ -283,11 +283,11 @@ test('an older and a newer client are told to update, and which side, before any
   await using home = await ServedHome.start();
   const from = (spoken: string) => home.caller.with({ 'throughline-interface': spoken });
   const post = (spoken: string) => from(spoken).post('/conversations', { key: 'made' });
-  expect(await post('1')).toMatchObject({
+  expect(await post('2')).toMatchObject({
     status: 400,
-    body: { detail: 'This server speaks interface 2, and not interface 1.', hint: expect.stringMatching(/the client/) },
+    body: { detail: 'This server speaks interface 3, and not interface 2.', hint: expect.stringMatching(/the client/) },
   });
-  expect(await post('3')).toMatchObject({ status: 400, body: { hint: expect.stringMatching(/on the server/) } });
+  expect(await post('4')).toMatchObject({ status: 400, body: { hint: expect.stringMatching(/on the server/) } });
   expect((await home.caller.ok('GET', '/conversations')).conversations).toEqual([]);
-  expect((await post('2')).status).toBe(200);
+  expect((await post('3')).status).toBe(200);
 });
