@@ -34,8 +34,16 @@ describe(`${name} and the words of a prompt`, { timeout: LIMIT_MS }, () => {
     const { engine } = await home.open();
     // With pauses, so that the agent has passed on a part before the stream is cut.
     const { turn, reply } = await run(engine, 'chat', 'model: stream 8 300ms\nmodel: break 1 times');
-    // Some report the break as their answer, some let the model continue, and some ask it again.
+    // Some fail, some let the model continue, and some ask it again.
     expect(reply.split('chunk 1 ').length - 1, `${turn.state}: ${reply}`).toBeLessThanOrEqual(1);
-    if (turn.state === 'completed') expect(reply).not.toMatch(/^$/);
+  });
+
+  test('an answer that never comes whole is no success', async () => {
+    await using home = await AcpHome.make({ agent: settings });
+    const { engine } = await home.open();
+    const { turn, reply } = await run(engine, 'chat', 'model: stream 8 300ms\nmodel: break');
+    // One lets its model continue where the stream was cut, and gets a whole answer.
+    if (reply.includes('Acknowledged')) expect(turn.state).toBe('completed');
+    else expect(turn).toMatchObject({ state: 'failed', failure: { code: 'agent_failed' } });
   });
 });

@@ -87,10 +87,10 @@ export interface Quirks {
 
 /**
  * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
- * count. `finished`: what was streamed so far is final. `notice`: a message of the agent's own, not of the model. `ours`: only we
- * need it, because we asked for it.
+ * count. `finished`: what was streamed so far is final. `notice`: a message of the agent's own, not of the model. `failed`: such a
+ * message, which says that the model did not answer. `ours`: only we need it, because we asked for it.
  */
-export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'ours';
+export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'failed' | 'ours';
 
 /** A notification of its own that says whether somebody is logged in. */
 export interface LoginStatus {

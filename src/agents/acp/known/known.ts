@@ -4,7 +4,9 @@ import { realPath } from '../../shared/paths.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
+import { COPILOT_QUIRKS } from './copilot.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
+import { GOOSE_QUIRKS } from './goose.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
 import { PI_QUIRKS } from './pi.ts';
 
@@ -123,8 +125,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     storage: { variable: null, folder: '.copilot' },
     variables: [/^COPILOT_/, /^(?:GH|GITHUB)_TOKEN$/],
     login: 'run "copilot" and use /login there',
-    // Seen in 1.0.102. Nothing in its answers says so.
-    quirks: { addsUpTokens: true },
+    quirks: COPILOT_QUIRKS,
   },
   pi: {
     command: ['pi-acp'],
@@ -144,8 +145,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     storage: { variable: 'XDG_DATA_HOME', folder: '.local/share' },
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^GOOSE_/],
     login: 'run "goose configure"',
-    // It has no login: a person tells it which model to use, and with which key.
-    quirks: { saysNotSetUp: /failed to resolve provider|no provider (?:is )?(?:set|configured)/i },
+    quirks: GOOSE_QUIRKS,
   },
 };
 

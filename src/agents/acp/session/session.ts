@@ -183,7 +183,7 @@ export class AcpSession implements AgentSession {
   async #afterItsRecord(completed: AgentOutcome): Promise<AgentOutcome> {
     const { recordedTexts, failureOf: failureIn } = this.quirks;
     if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.#program));
-    const why = (await failureIn?.(this.id ?? '', this.#program)) ?? null;
+    const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.#program)) ?? null;
     return why === null ? completed : failureOf(new Error(why));
   }
 

@@ -30,6 +30,8 @@ export class Updates {
   sessionId: string | null = null;
   /** See `Quirks`. */
   aboutAnswer: Quirks['aboutAnswer'];
+  /** Why the model did not answer, in the agent's words; null: the agent has not said so in this turn. */
+  failure: string | null = null;
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
@@ -46,6 +48,7 @@ export class Updates {
   /** A turn has begun: it gets what was kept for it. */
   begin(): void {
     this.#answer.begin();
+    this.failure = null;
     this.#tell(this.#between.take());
     this.#tellCost();
   }
@@ -104,6 +107,7 @@ export class Updates {
   /** The update, with what it retracts of the answer so far. */
   #counted(update: Update, about: AboutAnswer | null): Update[] {
     if (about === null) return [update, ...this.#answer.see(update)];
+    if (about === 'failed') this.failure = chunkText(update);
     return [isOfATurn(update) ? apart(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
   }
 

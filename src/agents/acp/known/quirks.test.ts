@@ -1,8 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Update } from '../../../core/turn/update.ts';
+import { COPILOT_QUIRKS } from './copilot.ts';
+import type { Quirks } from './description.ts';
+import { GOOSE_QUIRKS } from './goose.ts';
 import { PI_QUIRKS } from './pi.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-pi-'));
@@ -52,4 +55,35 @@ test('what it says about itself is no answer', () => {
   expect(about('Retrying (attempt 1/3, waiting 2s)...')).toBe('retry');
   expect(about('Retry finished, resuming.')).toBe('notice');
   expect(about('It said: Retry finished, resuming.')).toBeNull();
+});
+
+describe('the others', () => {
+  const about = (quirks: Quirks, text: string) =>
+    quirks.aboutAnswer?.({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }) ?? null;
+
+  test('Copilot and goose report the troubles of their models as messages', () => {
+    expect(about(COPILOT_QUIRKS, 'Info: Response was interrupted due to a server error. Retrying...')).toBe('retry');
+    expect(about(COPILOT_QUIRKS, 'Info: it is fine.')).toBeNull();
+    const broken = 'Network error: Stream decode error: x\n\nPlease resend your message to try again.';
+    expect(about(GOOSE_QUIRKS, broken)).toBe('failed');
+    expect(about(GOOSE_QUIRKS, `A log: ${broken}`)).toBeNull();
+  });
+
+  test('Copilot’s file of events shows why a turn failed', async () => {
+    const folder = join(home, '.copilot', 'session-state', 's');
+    mkdirSync(folder, { recursive: true });
+    const failure = (...events: object[]) => {
+      writeFileSync(join(folder, 'events.jsonl'), events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+      return COPILOT_QUIRKS.failureOf?.('s', { env: { HOME: home } });
+    };
+    const [prompt, answer] = [{ type: 'user.message' }, { type: 'assistant.message' }];
+    const error = { type: 'session.error', data: { message: 'no key' } };
+    const long = { type: 'system.message', data: { content: 'x'.repeat(100_000) } };
+    expect(await failure(prompt, long, { type: 'assistant.turn_end' }, error, { type: 'session.shutdown' })).toBe(
+      'the model’s answer failed: no key',
+    );
+    expect(await failure(prompt, error, prompt, answer, { type: 'assistant.turn_end' })).toBeNull();
+    expect(await failure(prompt, error, prompt)).toBeNull();
+    expect(await COPILOT_QUIRKS.failureOf?.('unknown', { env: { HOME: home } })).toBeNull();
+  });
 });

@@ -1,0 +1,60 @@
+import { open } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { chunkText } from '../../../core/turn/update.ts';
+import { asObject } from '../connection/capabilities.ts';
+import type { Quirks } from './description.ts';
+
+/*
+ * Copilot (1.0) reports the troubles of its model as text of the answer, without message ids, and answers `end_turn` also when its last
+ * attempt has failed. Its own file of events has the error.
+ */
+
+const RETRYING = /^Info: .+ Retrying\.\.\.$/;
+/** The events that come after an error fit in here. */
+const END_BYTES = 65_536;
+
+export const COPILOT_QUIRKS: Quirks = {
+  // Seen in 1.0.102. Nothing in its answers says so.
+  addsUpTokens: true,
+  aboutAnswer(update) {
+    const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
+    return text !== null && RETRYING.test(text) ? 'retry' : null;
+  },
+  async failureOf(session, { env }) {
+    const home = join(env.HOME ?? homedir(), '.copilot');
+    try {
+      return errorIn(await endOf(join(home, 'session-state', session, 'events.jsonl')));
+    } catch {
+      // Another version keeps its sessions elsewhere: nothing shows an error.
+      return null;
+    }
+  },
+};
+
+async function endOf(file: string): Promise<string> {
+  await using handle = await open(file);
+  const { size } = await handle.stat();
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(END_BYTES), { position: Math.max(0, size - END_BYTES) });
+  return buffer.toString('utf8', 0, bytesRead);
+}
+
+/** Why the model has not answered the last prompt; null: it has. */
+function errorIn(end: string): string | null {
+  for (const line of end.trimEnd().split('\n').toReversed()) {
+    const { type, data } = asObject(parsed(line));
+    if (type === 'user.message' || type === 'assistant.message') return null;
+    const { message } = asObject(data);
+    if (type === 'session.error') return `the model’s answer failed: ${String(message ?? 'Copilot does not say why')}`;
+  }
+  return null;
+}
+
+/** The first line of the end may be cut. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
