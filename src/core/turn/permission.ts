@@ -1,3 +1,8 @@
+import { shown } from '../input/arguments.ts';
+import { asTitle } from '../input/names.ts';
+import { isObject } from './content.ts';
+import { byteLength, leftOutMark, shorten } from './shorten.ts';
+
 /*
  * A permission is a question that an agent asks in the middle of a turn.
  *
@@ -56,10 +61,88 @@ export function nobodyAnswered(waitMs: number): string {
 }
 
 /** What to do so that the same question is not denied again. */
-export const HOW_TO_ALLOW =
-  'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
-  'permissions.waitSeconds in the settings says how long it is waited for. ' +
-  'Or let the agent do it without asking, in its own settings.';
+export function howToAllow(reason: string): string {
+  if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
+  return (
+    'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
+    'permissions.waitSeconds in the settings says how long it is waited for. ' +
+    'Or let the agent do it without asking, in its own settings.'
+  );
+}
+
+/** What an agent asked, as it is stored and shown. */
+export interface AskedQuestion extends Pick<Permission, 'title' | 'toolCall' | 'options'> {
+  /** Why nobody can answer it; null: it can be answered. */
+  readonly fault: string | null;
+}
+
+const MOST_OPTIONS = 50;
+const LONGEST_OPTION = 512;
+const LONGEST_OPTION_NAME = 200;
+/** In bytes. A person reads a title; the tool call is in full in the updates of the turn. */
+const LONGEST_TITLE = 8_000;
+const LONGEST_TOOL_CALL = 64_000;
+const LONGEST_IN_TOOL_CALL = 2_000;
+
+/**
+ * A question of any size as one that a person can look at, and why it cannot be answered. An answer is the id of an option, so two
+ * options must not have the same; and a person who says "no" must not choose an option that allows.
+ */
+export function askedQuestion({ title, toolCall, options }: Omit<AskedQuestion, 'fault'>): AskedQuestion {
+  const fault = faultIn(options);
+  return {
+    title: shorten(title, LONGEST_TITLE),
+    toolCall: shortToolCall(toolCall),
+    options: options.slice(0, MOST_OPTIONS).map((option) => ({
+      ...option,
+      optionId: fault === null ? option.optionId : shorten(option.optionId, LONGEST_OPTION),
+      name: asTitle(option.name, LONGEST_OPTION_NAME) || asTitle(option.optionId, LONGEST_OPTION_NAME),
+    })),
+    fault: fault === null ? null : `${UNANSWERABLE}${fault}`,
+  };
+}
+
+const UNANSWERABLE = 'it cannot be answered: ';
+
+function faultIn(options: readonly PermissionOption[]): string | null {
+  if (options.length > MOST_OPTIONS) return `it has ${options.length} options, and ${MOST_OPTIONS} are the most`;
+  const ids = new Set<string>();
+  for (const { optionId, kind } of options) {
+    if (optionId.trim() === '') return 'an option has an empty id';
+    if (optionId.length > LONGEST_OPTION) return `the id of an option has more than ${LONGEST_OPTION} characters`;
+    if (ids.has(optionId)) return `two of its options have the id ${shown(optionId)}`;
+    ids.add(optionId);
+    const meant = meaningOf(optionId);
+    if (meant !== null && !kind.startsWith(meant)) return `its option ${shown(optionId)} does the opposite`;
+  }
+  return null;
+}
+
+/** What a person means by a word, whatever the options are called; null: it is no such word. */
+export function meaningOf(word: string): 'allow' | 'reject' | null {
+  const lower = word.trim().toLowerCase();
+  if (['allow', 'yes', 'y'].includes(lower)) return 'allow';
+  return ['deny', 'reject', 'no', 'n'].includes(lower) ? 'reject' : null;
+}
+
+/** A tool call whose long texts are cut; if it is still too large, only what names it. */
+function shortToolCall(toolCall: unknown): unknown {
+  const size = (value: unknown) => byteLength(JSON.stringify(value) ?? '');
+  const bytes = size(toolCall);
+  if (bytes <= LONGEST_TOOL_CALL) return toolCall;
+  const short = withShortTexts(toolCall);
+  if (size(short) <= LONGEST_TOOL_CALL) return short;
+  const { toolCallId, title, kind } = isObject(short) ? short : {};
+  const named = Object.entries({ toolCallId, title, kind }).filter(([, value]) => typeof value === 'string');
+  return { ...Object.fromEntries(named), rawInput: leftOutMark(bytes) };
+}
+
+function withShortTexts(value: unknown): unknown {
+  if (typeof value === 'string') return shorten(value, LONGEST_IN_TOOL_CALL);
+  if (Array.isArray(value)) return value.map(withShortTexts);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withShortTexts(inner)]));
+}
 
 /** The option that means yes, once rather than always: nobody is granted more than was asked. Null: the agent offered none. */
 export function allowOption(options: readonly PermissionOption[]): PermissionOption | null {

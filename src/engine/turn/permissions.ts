@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { asSentence, type Failure } from '../../core/errors.ts';
-import { denyOption, HOW_TO_ALLOW, NOBODY_THERE, nobodyAnswered } from '../../core/turn/permission.ts';
+import { askedQuestion, denyOption, howToAllow, NOBODY_THERE, nobodyAnswered } from '../../core/turn/permission.ts';
 import type { PermissionMode } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
@@ -19,8 +19,8 @@ export class PermissionDesk {
   readonly #mode: PermissionMode;
   readonly #waitMs: number;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Why the last question was denied; null: none was. */
-  #denied: string | null = null;
+  /** The last question that was denied; null: none was. */
+  #denied: { readonly title: string; readonly reason: string } | null = null;
 
   constructor(
     lease: Lease,
@@ -38,22 +38,25 @@ export class PermissionDesk {
 
   async ask(question: Question, session: AgentSession): Promise<void> {
     const id = randomUUID();
-    const { title, toolCall, options } = question;
-    const permission = { id, attempt: this.#turn.attempt, title, toolCall, options };
+    const { fault, ...asked } = askedQuestion(question);
+    const permission = { id, attempt: this.#turn.attempt, ...asked };
     await this.#lease.write({ write: 'ask', turn: this.#turn.id, permission });
-    const no = denyOption(options)?.optionId ?? null;
-    this.#signal.onPermission(id, this.#mode === 'ask', ({ state, optionId, reason }) => {
-      if (state === 'denied') this.#denied = `The question "${title}" was denied: ${reason}`;
+    // Where options cannot be told apart, the one that means no may be one that means yes.
+    const no = fault === null ? (denyOption(question.options)?.optionId ?? null) : null;
+    const why = fault ?? (this.#mode === 'deny' ? NOBODY_THERE : null);
+    this.#signal.onPermission(id, why === null, ({ state, optionId, reason }) => {
+      if (state === 'denied') this.#denied = { title: asked.title, reason: reason ?? NOBODY_THERE };
       session.answer(question.id, optionId ?? no);
     });
-    if (this.#mode === 'deny') await this.#deny(id, NOBODY_THERE);
+    if (why !== null) await this.#deny(id, why);
     else this.#denyLater(id);
   }
 
   /** An agent that gives up after a denial reports only that. Why it was denied, and what to do, is known here. */
   explain(failure: Failure | null): Failure | null {
     if (failure?.code !== 'permission_denied' || this.#denied === null) return failure;
-    const hint = `${asSentence(this.#denied)} ${HOW_TO_ALLOW}`;
+    const { title, reason } = this.#denied;
+    const hint = `${asSentence(`The question "${title}" was denied: ${reason}`)} ${howToAllow(reason)}`;
     return { ...failure, hint: failure.hint === undefined ? hint : `${asSentence(failure.hint)} ${hint}` };
   }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
+import type { Agent, AgentEvent } from '../../../src/ports/agent.ts';
 import { allEvents, effects, ended, event, refusedWith, run, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
@@ -166,4 +167,61 @@ test('while a question is open the lease is renewed, however long that takes', a
   await tl.engine.answer(id, 'allow');
   expect((await ended(tl.engine, turn)).state).toBe('completed');
   expect((await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'turn.started').length).toBe(1);
+});
+
+/** The agent, with its questions asked otherwise. */
+function asksOtherwise(agent: Agent, otherwise: (asked: Question) => Question, answers: (string | null)[]): Agent {
+  return {
+    ...agent,
+    open: async (request) => {
+      const opened = await agent.open(request);
+      if (!opened.ok) return opened;
+      const { session } = opened;
+      const [prompt, answer] = [session.prompt.bind(session), session.answer.bind(session)];
+      session.prompt = async function* (given) {
+        for await (const one of prompt(given)) yield one.type === 'permission' ? otherwise(one) : one;
+      };
+      session.answer = (id, optionId) => {
+        answers.push(optionId);
+        answer(id, optionId);
+      };
+      return opened;
+    },
+  };
+}
+type Question = Extract<AgentEvent, { type: 'permission' }>;
+
+test('options that share an id are refused: nobody can say yes or no, and the agent gets neither', async () => {
+  await using home = new Home();
+  const answers: (string | null)[] = [];
+  const same = (asked: Question) => ({
+    ...asked,
+    options: asked.options.map((one) => ({ ...one, optionId: 'allow' })),
+  });
+  const engine = await home.engine({ agent: (agent) => asksOtherwise(agent, same, answers) });
+  const { turn } = await run(engine, 'chat', ASK, { permissions: 'ask' });
+  const [permission] = await engine.permissions({ conversation: 'chat' });
+  const reason = 'it cannot be answered: two of its options have the id "allow"';
+  expect(permission).toMatchObject({ state: 'denied', reason });
+  await refusedWith('conflict', engine.answer(permission?.id ?? '', 'allow'), /./);
+  expect(answers).toEqual([null]);
+  expect((await engine.answerOf(turn.id)).denied).toMatchObject([{ reason }]);
+});
+
+test('a question of 20 MB is stored and shown shortened, and can be answered', async () => {
+  await using home = new Home();
+  const huge = (asked: Question) => ({
+    ...asked,
+    title: `rm ${'x'.repeat(20_000_000)} end`,
+    toolCall: { title: 'rm', rawInput: { command: 'y'.repeat(20_000_000) } },
+  });
+  const engine = await home.engine({ agent: (agent) => asksOtherwise(agent, huge, []) });
+  const { turn } = await engine.submit('chat', ASK, { permissions: 'ask' });
+  const { payload } = await event(engine, 'chat', 'permission.asked', { turn: turn.id });
+  expect(JSON.stringify(payload).length).toBeLessThan(20_000);
+  expect(payload.title).toMatch(/^rm x+\n\[… \d+ characters left out …\]\nx+ end$/);
+  const permission = await engine.permission(payload.permissionId);
+  expect(JSON.stringify(permission).length).toBeLessThan(20_000);
+  await engine.answer(permission.id, 'allow');
+  expect((await ended(engine, turn)).state).toBe('completed');
 });

@@ -37,13 +37,13 @@ const TWO = [
   { optionId: 'r', name: 'Reject', kind: 'reject_once' },
 ] as const;
 
-function asking() {
+function asking(options: readonly PermissionOption[] = TWO) {
   const shown: string[] = [];
   const sink = { write: (text: string) => shown.push(text), on: () => {} };
   const output = new Output({ stdout: sink, stderr: sink, json: false, quiet: false, color: false });
   const input = new PassThrough();
   const stop = new AbortController();
-  const question = { title: 'write \u001b[2Jnotes', options: TWO };
+  const question = { title: 'write \u001b[2Jnotes', options };
   return {
     input,
     stop,
@@ -51,6 +51,16 @@ function asking() {
     answer: askPermission(question, { output, input, signal: stop.signal }),
   };
 }
+
+test('a number at a terminal is the place of an option, also if another has it as its id', async () => {
+  const [allow, reject] = TWO;
+  const { input, answer } = asking([
+    { ...allow, optionId: '2' },
+    { ...reject, optionId: '1' },
+  ]);
+  input.write('2\n');
+  expect(await answer).toBe('1');
+});
 
 test('a question is asked until the answer is valid', async () => {
   const { input, answer, shown } = asking();

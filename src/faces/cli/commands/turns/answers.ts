@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { allowOption, denyOption, type PermissionOption } from '../../../../core/turn/permission.ts';
+import { allowOption, denyOption, meaningOf, type PermissionOption } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Output } from '../../output.ts';
 
@@ -10,10 +10,13 @@ export function chooseOption(options: readonly PermissionOption[], answer: strin
   const word = answer.trim();
   const byId = options.find((option) => option.optionId === word);
   if (byId !== undefined) return byId;
-  const lower = word.toLowerCase();
-  if (['allow', 'yes', 'y'].includes(lower)) return allowOption(options);
-  if (['deny', 'no', 'n'].includes(lower)) return denyOption(options);
-  return /^\d+$/.test(word) ? (options[Number(word) - 1] ?? null) : null;
+  const meant = meaningOf(word);
+  if (meant !== null) return meant === 'allow' ? allowOption(options) : denyOption(options);
+  return optionAt(options, word);
+}
+
+function optionAt(options: readonly PermissionOption[], number: string): PermissionOption | null {
+  return /^\d+$/.test(number) ? (options[Number(number) - 1] ?? null) : null;
 }
 
 export function optionList(options: readonly PermissionOption[]): string {
@@ -61,7 +64,8 @@ export async function askPermission(
     if (signal.aborted) return null;
     for await (const line of lines) {
       if (signal.aborted) return null;
-      const chosen = chooseOption(options, line);
+      // Options are shown by their number, not by their id.
+      const chosen = optionAt(options, line.trim()) ?? chooseOption(options, line);
       if (chosen !== null) return chosen.optionId;
       output.ask(`  "${line}" is not one of the answers.`);
     }

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
-import { type Denial, HOW_TO_ALLOW } from '../../../../core/turn/permission.ts';
+import { type Denial, howToAllow } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import type { Output } from '../../output.ts';
@@ -47,7 +47,7 @@ export class PermissionClerk {
 
   #denied({ permissionId, reason }: PublicEventPayloads['permission.denied']): void {
     this.denied.push({ permissionId, title: this.#titles.get(permissionId) ?? '', reason });
-    this.#output.note(`permission denied: ${reason}. ${HOW_TO_ALLOW}`);
+    this.#output.note(`permission denied: ${reason}. ${howToAllow(reason)}`);
     this.#asking.get(permissionId)?.abort();
   }
 
