@@ -64,3 +64,24 @@ test('several share the slice of a turn, and take turns', async () => {
   for (let i = 0; i < 6; i += 1) await turn();
   expect(done).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'c']);
 });
+
+test('nobody overtakes those who wait, and several come in one turn while its slice lasts', async () => {
+  const { pace, work, turn } = loop();
+  const order: string[] = [];
+  const read = async (name: string) => {
+    if (pace.mustWait) await pace.next();
+    work(4);
+    order.push(name);
+    pace.passOn();
+  };
+  expect(pace.isOver).toBe(false);
+  work(10);
+  const all = ['a', 'b', 'c', 'd', 'e'].map(read);
+  expect(order).toEqual([]);
+  await turn();
+  all.push(read('f'));
+  expect(order).toEqual(['a', 'b', 'c']);
+  await turn();
+  expect(order).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  await Promise.all(all);
+});

@@ -25,6 +25,16 @@ export class Pace {
     return now - (this.#since ?? now) >= SLICE_MS;
   }
 
+  /** Whether to wait for `next()` first: the slice is used up, or others came before and wait, whom nobody may overtake. */
+  get mustWait(): boolean {
+    return this.#waiting.length > 0 || this.isOver;
+  }
+
+  /** Short work that had waited is done: the next one comes in the same turn, if the slice is not used up. */
+  passOn(): void {
+    if (this.#waiting.length > 0 && !this.isOver) this.#waiting.shift()?.();
+  }
+
   /** Resolves in a later turn of the event loop, with a slice of it. */
   next(): Promise<void> {
     return new Promise((resolve) => {

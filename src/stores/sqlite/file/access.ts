@@ -83,10 +83,10 @@ export class Access {
     this.#options.health.report('losses', reason ? { code: 'storage_lost', ...reason, unready: false } : null);
   }
 
-  /** At once; or, when reads have taken long in this turn of the event loop, in a later one. */
+  /** At once; or, when reads have taken long in this turn of the event loop, in a later one. Always in the order of the calls. */
   async read<T>(look: (db: Database) => T): Promise<T> {
     try {
-      if (this.#pace.isOver) await this.#pace.next();
+      if (this.#pace.mustWait) await this.#pace.next();
       // Whoever waits for that writes; a reader needs only its end.
       if (this.#reopening !== null) await this.#reopening.catch(() => {});
       return await whileBusy(() => {
@@ -96,6 +96,8 @@ export class Access {
       }, this.#busyMs);
     } catch (error) {
       throw storageFault(error) ?? error;
+    } finally {
+      this.#pace.passOn();
     }
   }
 

@@ -48,3 +48,39 @@ test('sessions of before storages were known go by the name of their agent', asy
   ]);
   db.close();
 });
+
+test('sessions that crashes left living are dormant, but for those of trackers and of turns that have not ended', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const old = new DatabaseSync(file, { enableForeignKeyConstraints: false });
+  for (const sql of MIGRATIONS.slice(0, 18)) old.exec(sql);
+  old.exec('PRAGMA application_id = 0x7468726c; PRAGMA user_version = 18');
+  const lease = old.prepare(`
+    INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending)
+    VALUES (?, 'ann', ?, 'here', 1, 1, x'00', 0, 0, 1, 0)`);
+  lease.run(1, 'worker');
+  lease.run(2, 'tracker');
+  const session = old.prepare(`
+    INSERT INTO sessions (owner, conv, ref, id, agent, origin, watermark, dropped, state, turns, usage, opened_at, used_at,
+      used_seq, storage) VALUES ('ann', ?, ?, ?, 'a', 'new', 0, 0, ?, 0, '{}', 0, 0, 0, 'a')`);
+  const given = [
+    ...([
+      [1, 'left', 'live'],
+      [1, 'sent', 'live'],
+      [1, 'gone', 'lost'],
+      [2, 'tracked', 'live'],
+    ] as const),
+  ];
+  for (const [conv, id, state] of given) session.run(conv, id, id, state);
+  old.exec(`
+    INSERT INTO turns (no, owner, conv, n, id, queued_seq, state, agent, prompt, prompt_refs, options, attempt, was_sent,
+      cancel_requested, usage, created_at, sent, session_id)
+    VALUES (1, 'ann', 1, 1, 't', 1, 'running', 'a', '[]', 0, '{}', 1, 1, 0, '{}', 0, '{}', 'sent')`);
+  old.close();
+  await (await openAt(file)).close();
+  const db = new DatabaseSync(file);
+  const states = db.prepare('SELECT id, state FROM sessions ORDER BY no').all();
+  expect(states.map(({ id, state }) => `${id} ${state}`)).toEqual([
+    ...['left dormant', 'sent live', 'gone lost', 'tracked live'],
+  ]);
+  db.close();
+});
