@@ -78,7 +78,9 @@ export class Access {
   #sayLosses(): void {
     if (this.#options.health === undefined || this.#saidLosses === false) return;
     const last = losses(this.#db).at(-1);
+    const changed = (this.#saidLosses ?? false) !== (last !== undefined);
     this.#saidLosses = last !== undefined;
+    if (!changed) return;
     const reason = last && { message: lossInWords(last), hint: `${LOSS_CAUSE} "throughline doctor" names it.` };
     this.#options.health.report('losses', reason ? { code: 'storage_lost', ...reason, unready: false } : null);
   }

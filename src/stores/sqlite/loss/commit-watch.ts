@@ -13,7 +13,7 @@ interface Changed {
 
 /**
  * Makes sure that what is acknowledged can be found again: no commit is acknowledged into a file that is no longer at its path, and
- * each is in the high-water mark first.
+ * each is in the high-water mark right afterwards.
  */
 export class CommitWatch {
   readonly #db: Database;
@@ -21,6 +21,9 @@ export class CommitWatch {
   readonly #highWater: HighWater | null;
   /** The number of a commit without an event; null: it has events, or has changed nothing. */
   #change: number | null = null;
+  /** What the high-water mark does not have yet. */
+  readonly #toMark: ((mark: HighWater) => void)[] = [];
+  #raising: NodeJS.Immediate | undefined;
 
   constructor(db: Database, file: string) {
     this.#db = db;
@@ -41,8 +44,9 @@ export class CommitWatch {
 
   /** After the commit, and before anybody is told of it. Throws `storage_gone`: what was committed may be found again, or not. */
   committed({ events }: Changed): void {
-    if (this.#change !== null) this.#highWater?.changed(this.#change);
-    else if (events.length > 0) this.#highWater?.committed(events);
+    const change = this.#change;
+    if (change !== null) this.#markSoon((mark) => mark.changed(change));
+    else if (events.length > 0) this.#markSoon((mark) => mark.committed(events));
     this.#look();
   }
 
@@ -52,7 +56,19 @@ export class CommitWatch {
   }
 
   close(): void {
+    this.#raise();
     this.#highWater?.close();
+  }
+
+  /** Those who waited for the commit continue first: the write takes several times as long as both looks. */
+  #markSoon(write: (mark: HighWater) => void): void {
+    if (this.#toMark.length === 0) this.#raising = setImmediate(() => this.#raise());
+    this.#toMark.push(write);
+  }
+
+  #raise(): void {
+    clearImmediate(this.#raising);
+    for (const write of this.#toMark.splice(0)) if (this.#highWater !== null) write(this.#highWater);
   }
 
   #look(): void {

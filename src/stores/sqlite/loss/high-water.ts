@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
  * The high-water mark: what was committed last, in a small file beside the database. SQLite drops the end of its log (WAL) without a
  * word when that is cut or damaged, and an older copy of the database looks like any other. The mark is in neither of them.
  *
- * It is written after each commit, before anybody is told of it, and never synced: it survives the death of every process, and
+ * It is written right after each commit, and never synced: it survives the death of every process, and
  * a power failure may take it back. So it is never ahead of what was committed, and it shows loss after a kill or by damage, not
  * after a power failure.
  *

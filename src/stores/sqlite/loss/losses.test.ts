@@ -8,8 +8,9 @@ import { asRestored } from './losses.ts';
 
 const newFile = () => join(temporaryFolder(), 'store.db');
 
-/** The files as they are while a store is open: what a kill leaves. */
-function killed(file: string): string {
+/** The files as they are while a store is open: what a kill leaves, a moment after the last commit. */
+async function killed(file: string): Promise<string> {
+  await new Promise(setImmediate);
   const copy = newFile();
   cpSync(dirname(file), dirname(copy), { recursive: true });
   return copy;
@@ -34,7 +35,7 @@ test('a log that was cut after a kill is noticed, with the conversations and wha
   await prompted(store, notes, 20);
   const lost = await newConversation(store, { key: 'lost' });
   await prompted(store, lost, 2);
-  const copy = killed(file);
+  const copy = await killed(file);
   cutLog(copy, 0.7);
 
   const again = await openAt(copy);
@@ -67,7 +68,7 @@ test('what is missing stays said after new events took its numbers, until somebo
   const store = await openAt(file);
   const id = await newConversation(store);
   await prompted(store, id, 10);
-  const copy = killed(file);
+  const copy = await killed(file);
   cutLog(copy, 0.7);
   const first = await openAt(copy);
   await prompted(first, id, 20);
@@ -79,6 +80,21 @@ test('what is missing stays said after new events took its numbers, until somebo
   await second.acceptLosses();
   await second.close();
   expect(await (await openAt(copy)).losses()).toEqual([]);
+});
+
+test('a loss is recorded once, also if a process dies before the mark is made anew', async () => {
+  const file = newFile();
+  const store = await openAt(file);
+  const id = await newConversation(store);
+  await prompted(store, id, 10);
+  const copy = await killed(file);
+  cutLog(copy, 0.7);
+  cpSync(`${copy}.highwater`, `${copy}.old`);
+  const first = await openAt(copy);
+  const found = await first.losses();
+  await first.close();
+  cpSync(`${copy}.old`, `${copy}.highwater`);
+  expect(await (await openAt(copy)).losses()).toEqual(found);
 });
 
 test('an older copy of the data file that is put back is noticed, and is another log', async () => {
@@ -105,9 +121,9 @@ test('a lost commit without an event is noticed: the revoked key would be valid 
   const store = await openAt(file);
   const key = { id: 'k', name: 'k', scopes: ['read'], hash: 'h', expiresAt: null } as const;
   await store.createKey(ANN, key as never);
-  const before = killed(file);
+  const before = await killed(file);
   await store.revokeKey(ANN, 'k');
-  const after = killed(file);
+  const after = await killed(file);
   cpSync(`${before}-wal`, `${after}-wal`);
   const again = await openAt(after);
   expect((await again.findKey('k'))?.revokedAt).toBeNull();
@@ -159,7 +175,7 @@ test.each([
   const again = await openAt(file);
   expect(await again.losses()).toEqual([]);
   await prompted(again, id, 5);
-  const copy = killed(file);
+  const copy = await killed(file);
   cutLog(copy, 0.5);
   expect(await (await openAt(copy)).losses()).toHaveLength(1);
 });
@@ -169,11 +185,11 @@ test('more events than the mark has room for wrap around, and the last are named
   const store = await openAt(file);
   const id = await newConversation(store);
   await Promise.all(Array.from({ length: 6_000 }, () => enqueue(store, id)));
-  const before = killed(file);
+  const before = await killed(file);
   expect(await (await openAt(before)).losses()).toEqual([]);
-  const older = killed(file);
+  const older = await killed(file);
   await prompted(store, id, 5);
-  const cut = killed(file);
+  const cut = await killed(file);
   cpSync(`${older}-wal`, `${cut}-wal`);
   expect(await (await openAt(cut)).losses()).toMatchObject([
     { events: 5, conversations: [{ had: { seq: 6_007, turns: 6_005 }, has: { seq: 6_002, turns: 6_000 } }] },
