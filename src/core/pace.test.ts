@@ -78,8 +78,9 @@ test('nobody overtakes those who wait, and several come in one turn while its sl
   work(10);
   const all = ['a', 'b', 'c', 'd', 'e'].map(read);
   expect(order).toEqual([]);
-  await turn();
-  all.push(read('f'));
+  const passing = turn();
+  all.push(read('f')); // in a fresh slice, before those who wait have come
+  await passing;
   expect(order).toEqual(['a', 'b', 'c']);
   await turn();
   expect(order).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
