@@ -146,6 +146,21 @@ export function isTransientFault(error: unknown): error is ThroughlineError {
   return error instanceof ThroughlineError && TRANSIENT.includes(error.code);
 }
 
+/** A part of the storage cannot be read, and waiting does not mend it. */
+export function isDamage(error: unknown): error is ThroughlineError {
+  return error instanceof ThroughlineError && error.code === 'storage_damaged';
+}
+
+/** The rows of one conversation or task are damaged, and which one is known. */
+export class DamagedRows extends ThroughlineError {
+  readonly id: string;
+
+  constructor(id: string, { message, hint, cause }: ThroughlineError) {
+    super('storage_damaged', message, { ...(hint !== undefined && { hint }), cause });
+    this.id = id;
+  }
+}
+
 /** The same for whoever waits for it: accepted turns need nothing more than that the cause is gone. */
 export function whileWaiting({ code, message, hint, cause }: ThroughlineError): ThroughlineError {
   return new ThroughlineError(code, message, {
@@ -159,6 +174,7 @@ const CONTINUES: Partial<Record<ErrorCode, string>> = {
   storage_readonly: 'Make the file and its directory writable for this user; work then continues by itself.',
   storage_busy:
     'Work continues by itself when the lock is released. If that takes long, look for a process that hangs.',
+  storage_damaged: 'It is tried again now and then. "throughline doctor" says what is damaged.',
 };
 
 /** Not a bug of this program: the storage refuses, it was closed, or the lease is another's. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failureOf, ThroughlineError } from '../core/errors.ts';
+import { failureOf, isDamage, RESTORE_HINT, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { ProcessIdentity } from '../core/process.ts';
@@ -58,10 +58,33 @@ const CHECKS: readonly Check[] = [
 
 /** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
 export async function examine(parts: DoctorParts): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const census = await parts.store.census();
-  for (const check of CHECKS) findings.push(...(await check(parts, census)));
-  return findings;
+  const damage = await checkFile(parts);
+  try {
+    const findings: Finding[] = [];
+    const census = await parts.store.census();
+    for (const check of CHECKS) findings.push(...(await check(parts, census)));
+    return [...damage, ...findings];
+  } catch (error) {
+    // What cannot be read cannot be checked, and that is the first thing to mend.
+    if (damage.length > 0 && isDamage(error)) return [...damage, ...(await checkServer(parts))];
+    throw error;
+  }
+}
+
+/** The storage's own check, and the conversations that a person loses by what it found. */
+async function checkFile({ store }: DoctorParts): Promise<Finding[]> {
+  const { faults, damaged } = await store.inspect();
+  const [first] = faults;
+  if (first === undefined) return [];
+  const found = { check: 'file', remedy: null, repair: async () => {} };
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : '';
+  const conversations = damaged.map(({ owner, id, key }) => ({
+    ...found,
+    subject: `conversation ${key ?? id}${owner === '' || owner === 'local' ? '' : ` of ${owner}`}`,
+    problem: 'A part of what is stored of it is damaged. It cannot be continued; the others can.',
+  }));
+  const problem = `It is damaged: ${first}${more}. ${RESTORE_HINT} Without one, export what can still be read.`;
+  return [{ ...found, subject: 'database', problem }, ...conversations];
 }
 
 /** What does not work in the running server. It takes a reason back when the cause is gone. */

@@ -180,7 +180,10 @@ class EmbeddedEngine implements Engine {
       after,
       signal,
       // A process that takes up turns looks for dead ones by itself.
-      onQuiet: worker.takesUp ? async () => {} : async () => void (await this.#lookAt([id])),
+      onQuiet: async () => {
+        worker.checkRuns(id);
+        if (!worker.takesUp) await this.#lookAt([id]);
+      },
     });
   }
 

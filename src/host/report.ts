@@ -37,8 +37,9 @@ export function seldom(
   const told = new Map<string, number>();
   return (error) => {
     const now = clock.monotonic();
-    if (now - (told.get(error.code) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
-    told.set(error.code, now);
+    const what = `${error.code} ${error.message}`;
+    if (now - (told.get(what) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    told.set(what, now);
     try {
       tell(error);
     } catch (fault) {

@@ -49,8 +49,8 @@ export class LeaseKeeper<F> {
   /** Looks once: processes that dead holders left running must not wait for the next claim. */
   look(): Promise<void> {
     return this.#reporting(`looking for dead holders of ${this.#kind.of}`, async () => {
-      await this.freeDead();
-      this.#holder.wake?.();
+      // Also when dead holders cannot be found, because rows are damaged: the others can be claimed.
+      await this.freeDead().finally(() => this.#holder.wake?.());
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Loss } from '../core/loss.ts';
-import type { Census } from './store/census.ts';
+import type { Census, Inspection } from './store/census.ts';
 import type { ConversationStore } from './store/conversations.ts';
 import type { HistoryStore } from './store/history.ts';
 import type { KeyStore } from './store/keys.ts';
@@ -41,6 +41,8 @@ export interface Store
   acceptLosses(): Promise<void>;
   /** What is stored of all owners, for finding what crashes left over. */
   census(): Promise<Census>;
+  /** Checks the whole storage for damage. Reads all of it, and takes accordingly long. */
+  inspect(): Promise<Inspection>;
   /**
    * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
    * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or without a change,

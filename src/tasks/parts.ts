@@ -1,6 +1,8 @@
+import type { ThroughlineError } from '../core/errors.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine } from '../ports/engine.ts';
+import type { Health } from '../ports/health.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
@@ -14,6 +16,9 @@ export interface TaskParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: TaskSettings;
+  readonly health: Health;
+  /** Called while what is stored cannot be used. */
+  readonly onTrouble: (error: ThroughlineError) => void;
   /** Called for bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { ThroughlineError } from '../core/errors.ts';
+import { DamagedRows, isDamage, ThroughlineError } from '../core/errors.ts';
 import { ClaimLoop } from '../leases/claim-loop.ts';
 import { LeaseKeeper, taskLeases } from '../leases/lease-keeper.ts';
+import { SetAside } from '../leases/set-aside.ts';
 import type { TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
@@ -25,11 +26,13 @@ export class TaskRunner {
   readonly #stopListening: () => void;
   readonly #loop = new ClaimLoop(() => this.#claimAll());
   readonly #keeper: LeaseKeeper<TaskFence>;
+  readonly #aside: SetAside;
   #closed = false;
   #pause: NodeJS.Timeout | null = null;
 
   constructor(parts: TaskParts) {
     this.#parts = parts;
+    this.#aside = new SetAside('task', parts);
     const holder = {
       held: () => [...this.#running.values()].map(({ fence }) => fence),
       lost: (fence: TaskFence) => this.#lost(fence),
@@ -108,6 +111,7 @@ export class TaskRunner {
       if (!this.#closed && (await this.#keeper.freeDead())) this.#loop.wake();
     } catch (error) {
       this.#report(error, 'taking up tasks'); // the bell or the heartbeat wakes us again
+      if (isDamage(error)) this.#parts.onTrouble(error);
     }
   }
 
@@ -116,17 +120,30 @@ export class TaskRunner {
     const own = settings.claims === 'own';
     if (own && this.#wanted.size === 0) return false;
     this.#keeper.start();
-    const claim = await store.tasks.claim({
+    const request = {
       worker: { id: this.#id, process: processes.self() },
       place: sandboxes.place,
       leaseMs: settings.leaseMs,
       limit: settings.parallel,
       held: [...this.#running.keys()],
       ...(own && { only: [...this.#wanted].filter((id) => !this.#running.has(id)) }),
-    });
+    };
+    const claim = await this.#unlessDamaged((aside) => store.tasks.claim({ ...request, aside }));
     if (claim === null) return false;
     this.#start(claim);
     return true;
+  }
+
+  /** A task that cannot be read is set aside, and the next one looked for. */
+  async #unlessDamaged<T>(claim: (aside: string[]) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await claim(this.#aside.ids());
+      } catch (error) {
+        if (!(error instanceof DamagedRows)) throw error;
+        this.#aside.add(error.id, error);
+      }
+    }
   }
 
   #start(claim: TaskClaim): void {
@@ -145,9 +162,11 @@ export class TaskRunner {
     try {
       await new TaskWork(this.#parts, claim, stop).run();
       if (stop.reason !== 'shutdown' && stop.reason !== 'lease_lost') this.#wanted.delete(task.id);
+      this.#aside.remove(task.id);
       // Does nothing for a task that is at rest or held by another; one that we leave becomes free.
       await this.#parts.store.tasks.release(fence);
     } catch (error) {
+      if (isDamage(error)) this.#aside.add(task.id, error);
       // After a bug the lease expires by itself: released, the task would be claimed and fail again at once.
       if (this.#report(error, `task ${task.id}`)) this.#wanted.delete(task.id);
       else await this.#parts.store.tasks.release(fence).catch(() => {});
@@ -172,7 +191,14 @@ export class TaskRunner {
   }
 }
 
-const EXPECTED = new Set(['lease_lost', 'storage_full', 'storage_busy', 'storage_readonly', 'closed']);
+const EXPECTED = new Set([
+  'lease_lost',
+  'storage_full',
+  'storage_busy',
+  'storage_readonly',
+  'storage_damaged',
+  'closed',
+]);
 
 interface Running {
   readonly fence: TaskFence;

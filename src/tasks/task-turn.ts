@@ -96,6 +96,7 @@ const REFUSALS = new Set([
   'agent_unavailable',
   'session_locked',
   'over_budget',
+  'storage_damaged', // of the conversation: if it is of the task, the decision cannot be stored either
 ]);
 
 export function isRefusal(error: unknown): error is ThroughlineError {

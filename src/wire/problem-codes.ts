@@ -19,3 +19,6 @@ export function errorCodeOf(code: ProblemCode): ErrorCode {
 }
 
 export const PROBLEM_TYPE = 'application/problem+json';
+
+/** The name of a message that ends a stream, whose data is a problem: reconnecting would not help. */
+export const PROBLEM_EVENT = 'problem';

@@ -1,4 +1,4 @@
-import { type Failure, ThroughlineError } from '../../core/errors.ts';
+import { type Failure, isDamage, ThroughlineError } from '../../core/errors.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
@@ -19,14 +19,12 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const { owner, id } = held.conversation;
   const processEnded = turn.sent?.process ? await processes.end(turn.sent.process) : 'ended';
   const agent = agents.get(turn.agent)?.agent;
-  const sessions = await store.sessions(owner, id, { agent: turn.agent, limit: 20 });
+  const sessions = await unlessDamaged(store.sessions(owner, id, { agent: turn.agent, limit: 20 }), []);
   const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
   if (session?.process) await processes.end(session.process);
 
   const seen = new PartsBuilder();
-  for await (const event of eventsOfTurn(store, owner, turn.id)) {
-    if (event.kind === 'turn.update') seen.add(event.payload.update);
-  }
+  await unlessDamaged(addSeen(seen, eventsOfTurn(store, owner, turn.id)), undefined);
   const reopens = agent !== undefined && (await canReopen(agent).catch(() => false));
   const readable = reopens && (await agent.traits()).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
@@ -52,6 +50,20 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
     untaken: false,
     session: session && { ref: session.ref, effect },
   });
+}
+
+async function addSeen(seen: PartsBuilder, events: ReturnType<typeof eventsOfTurn>): Promise<void> {
+  for await (const event of events) if (event.kind === 'turn.update') seen.add(event.payload.update);
+}
+
+/** What is stored of it may be damaged, and the turn must end anyway (R4). */
+async function unlessDamaged<T>(read: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isDamage(error)) return otherwise;
+    throw error;
+  }
 }
 
 type Told = Pick<SessionEffect, 'was' | 'dropped' | 'omitted' | 'closeReason'>;

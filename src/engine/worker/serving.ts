@@ -1,8 +1,9 @@
-import { isStorageFault, isTransientFault } from '../../core/errors.ts';
+import { DamagedRows, isDamage, isStorageFault, isTransientFault } from '../../core/errors.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
+import { SetAside } from '../../leases/set-aside.ts';
 import type { Claim, ClaimRequest, NextClaim } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Held } from './held.ts';
@@ -31,6 +32,8 @@ export class Serving {
   readonly slots: Slots;
   /** The turns that this process waits for. */
   readonly wanted = new Wanted();
+  /** The conversations that cannot be continued now, because what is stored of them is damaged. */
+  readonly aside: SetAside;
   readonly #parts: EngineParts;
   readonly #listing: Listing;
   readonly #holder: Holder;
@@ -41,6 +44,7 @@ export class Serving {
     this.#parts = parts;
     this.#listing = listing;
     this.#holder = holder;
+    this.aside = new SetAside('conversation', parts);
     const { maxRunning: parallel, maxRunningPerOwner: perOwner } = parts.settings;
     this.slots = new Slots({ parallel, perOwner }, (freed) => {
       parts.onSlots?.({ parallel, ...this.slots.load });
@@ -66,10 +70,24 @@ export class Serving {
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
-  claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
+  async claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
     this.#holder.starts();
-    const held = which.conversation === undefined && { held: [...this.#holder.held.keys()] };
-    return this.#parts.store.claim({ ...this.#request(), ...which, ...held });
+    const { store } = this.#parts;
+    const request = { ...this.#request(), ...which };
+    if (which.conversation !== undefined) return store.claim(request);
+    return this.#unlessDamaged({ ...request, held: [...this.#holder.held.keys()] }, (one) => store.claim(one));
+  }
+
+  /** One whose rows are damaged is set aside, and the next one looked for. */
+  async #unlessDamaged<T>(request: ClaimRequest, look: (request: ClaimRequest) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await look({ ...request, held: [...(request.held ?? []), ...this.aside.ids()] });
+      } catch (error) {
+        if (!(error instanceof DamagedRows)) throw error;
+        this.aside.add(error.id, error);
+      }
+    }
   }
 
   /** Why an open turn that this process can run has not begun; null: it has, or is about to, or others run it. */
@@ -93,7 +111,7 @@ export class Serving {
       }
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
-      else if (isTransientFault(error)) this.#parts.onTrouble(error);
+      else if (isTransientFault(error) || isDamage(error)) this.#parts.onTrouble(error);
       // A notification or the heartbeat wakes us again.
     }
     this.slots.served();
@@ -109,7 +127,8 @@ export class Serving {
     const due = held.values().filter(({ isDue }) => isDue);
     // `all` finds its own among all.
     const isAll = this.#parts.settings.claims === 'all';
-    const own = isAll ? [] : this.wanted.firsts((id) => held.has(id) || tried.has(id));
+    const aside = this.aside.ids();
+    const own = isAll ? [] : this.wanted.firsts((id) => held.has(id) || tried.has(id) || aside.includes(id));
     return this.slots.choose<Waiting>([
       ...due.map((one) => ({ owner: one.conversation.owner, conversation: one.conversation.id, due: one })),
       ...[...own].map((one) => ({ ...one, isOwn: true })),
@@ -122,7 +141,8 @@ export class Serving {
     this.#holder.starts();
     const idleMs = this.#parts.settings.claims === 'left' ? TAKE_UP_MS : 0;
     const held = [...this.#holder.held.keys(), ...tried];
-    return this.#parts.store.next({ ...this.#request(), idleMs, share: this.slots.share, held });
+    const request = { ...this.#request(), idleMs, share: this.slots.share, held };
+    return this.#unlessDamaged(request, (one) => this.#parts.store.next(one));
   }
 
   async #serve({ owner, conversation, due, isOwn }: Waiting, tried: Set<string>): Promise<void> {
@@ -137,8 +157,12 @@ export class Serving {
       const claim = isOpen && !this.#holder.held.has(conversation) ? await this.claim({ conversation }) : null;
       if (claim !== null) return this.#holder.take(claim, slot);
     } catch (error) {
-      slot.free({ quietly: true });
-      throw error;
+      // Damage to one of them must not keep the others waiting.
+      if (isDamage(error)) this.aside.add(conversation, error);
+      else {
+        slot.free({ quietly: true });
+        throw error;
+      }
     }
     slot.free({ quietly: true });
   }

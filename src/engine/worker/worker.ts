@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
+import { type Failure, failureOf, isDamage, isStorageFault, ThroughlineError } from '../../core/errors.ts';
 import { type Delayed, leavesFirst } from '../../core/limits/slots.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
@@ -106,6 +106,12 @@ export class Worker {
     return this.#serving.whyDelayed(standing);
   }
 
+  /** Throws for a conversation whose turns do not run, because what is stored of it is damaged. */
+  checkRuns(conversation: string): void {
+    const why = this.#serving.aside.why(conversation);
+    if (why !== null) throw why;
+  }
+
   /** Whether it is recording the end of a turn that an earlier holder left. */
   isRecovering(conversation: string): boolean {
     return this.#recovering.has(conversation);
@@ -142,7 +148,8 @@ export class Worker {
         } catch (error) {
           const refusal = forCaller(error);
           if (refusal !== null) return reject(refusal);
-          resolve(null);
+          if (isDamage(error)) reject(error);
+          else resolve(null);
           throw error;
         }
       };
@@ -236,6 +243,7 @@ export class Worker {
         // The next turn gets the same slot, or another one's turn does.
         if (!rested) held.freeSlot();
       }
+      this.#serving.aside.remove(held.conversation.id);
     } catch (error) {
       return this.#drop(held, 'running turns', error);
     }
@@ -272,13 +280,15 @@ export class Worker {
     return held.slot === null ? undefined : held.errands.shift();
   }
 
-  /** A fault of this program ends the turn as failed: it must not come back for ever. */
+  /** A fault of this program, or damage to what is stored, ends the turn as failed: it must not come back for ever. */
   async #failTurn(held: Held, turn: Turn, error: unknown): Promise<void> {
-    if (held.lease.lost.aborted || isStorageFault(error)) throw error;
-    this.#parts.onBug(error, `turn ${turn.id}`);
+    const damaged = isDamage(error);
+    if (held.lease.lost.aborted || (isStorageFault(error) && !damaged)) throw error;
+    if (!damaged) this.#parts.onBug(error, `turn ${turn.id}`);
     const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
+    const bug: Failure = { code: 'internal', message: 'Throughline failed; its log says why.' };
     if (now?.sent) await recover(held, now);
-    else await endUnsent(held, turn, { code: 'internal', message: 'Throughline failed; its log says why.' }, null);
+    else await endUnsent(held, turn, damaged ? failureOf(error) : bug, null);
   }
 
   #isWanted({ conversation: { owner, id } }: Held): boolean {
@@ -334,6 +344,7 @@ export class Worker {
     const cause = lost.aborted ? lost.reason : error;
     const bug = !isStorageFault(cause);
     if (bug) this.#parts.onBug(cause, where);
+    if (isDamage(cause)) this.#serving.aside.add(held.conversation.id, cause);
     this.#forget(held);
     await held.killAll();
     // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.

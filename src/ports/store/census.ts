@@ -51,3 +51,11 @@ export interface CensusTask {
   /** Tasks it waits for that will not finish by themselves. */
   readonly blockedBy: readonly string[];
 }
+
+/** What is damaged in the storage itself. */
+export interface Inspection {
+  /** What the storage's own check found, in its words; empty: all is well. */
+  readonly faults: readonly string[];
+  /** The conversations of which something cannot be read. Only looked for when there are faults. */
+  readonly damaged: readonly { readonly owner: string; readonly id: string; readonly key: string | null }[];
+}

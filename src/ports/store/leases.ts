@@ -11,7 +11,8 @@ export interface LeaseStore {
   /**
    * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the
    * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. Sessions that an earlier holder left as living become dormant. A turn of an earlier epoch that was not sent is queued again first;
-   * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim.
+   * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim. Throws `DamagedRows`
+   * for one whose rows are damaged: the caller names it in `held` and claims others.
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
   /**
@@ -78,7 +79,10 @@ export interface ClaimRequest {
   readonly share?: Share;
   /** No turn is begun. If no conversation is named: only one with a turn that its last holder left in the middle. */
   readonly settle?: boolean;
-  /** What this worker holds already; never claimed, even when its lease has expired because the worker was suspended. */
+  /**
+   * What this worker holds already, or has set aside: not claimed, and not read. Even when its lease has expired because the worker was
+   * suspended.
+   */
   readonly held?: readonly string[];
 }
 

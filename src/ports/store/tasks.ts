@@ -103,6 +103,8 @@ export interface TaskClaimRequest {
   readonly only?: readonly string[];
   /** What this runner holds already; never claimed, even when its lease has expired. */
   readonly held?: readonly string[];
+  /** What this runner has set aside because it is damaged: not claimed, not counted, and not read. */
+  readonly aside?: readonly string[];
 }
 
 export interface TaskClaim {

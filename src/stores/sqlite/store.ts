@@ -33,6 +33,7 @@ import { openDatabase } from './file/open.ts';
 import type { Tx, WriteQueue } from './file/write-queue.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
 import { census } from './reading/census.ts';
+import { inspect } from './reading/inspect.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { taskStore } from './tasks/task-store.ts';
@@ -109,6 +110,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
     census: () => access.read((db) => census(db, access.clock.monotonic())),
+    inspect: access.reading(inspect),
     tasks: taskStore(access),
     listen(listener) {
       access.checkOpen();
@@ -162,7 +164,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if (queue.isEmpty && (await access.read((db) => beginnable(db, fence, agents))) === null) return null;
       return access.write((tx) => begin(tx, fence, agents));
     },
-    renew: access.writing(renew),
+    renew: access.renewing(renew),
     release: access.writing(release),
     workers: access.reading(workers),
     processesOf: access.reading(processesOf),

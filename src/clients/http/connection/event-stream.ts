@@ -1,8 +1,9 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { LOG_HEADER } from '../../../wire/operations/operation.ts';
+import { PROBLEM_EVENT } from '../../../wire/problem-codes.ts';
 import { createBackoff } from './backoff.ts';
 import type { Connection, Request, Stop } from './connection.ts';
-import { ServerAway } from './faults.ts';
+import { errorIn, ServerAway } from './faults.ts';
 import type { Incoming } from './transport.ts';
 
 /** Yielded after a reconnect: messages without a number may have been missed. */
@@ -34,6 +35,7 @@ export async function* messages(
       isReconnect = true;
       for await (const message of messagesOf(answer, connection, stop, (ms) => backoff.limit(ms))) {
         backoff.reset();
+        if (message.event === PROBLEM_EVENT) throw errorIn(message.data);
         lastId = message.id ?? lastId;
         yield message;
       }
@@ -66,13 +68,18 @@ async function* messagesOf(
   const parser = createParser({ onEvent: (message) => waiting.push(message), onRetry });
   const decoder = new TextDecoder();
   const chunks = answer.chunks()[Symbol.asyncIterator]();
-  for (;;) {
-    // Only while we wait for the server: the caller may take as long as it likes.
-    stop.limit(connection.timing.silenceMs, 'it sent nothing any more');
-    const { done, value } = await connection.orAway(stop, () => chunks.next());
-    stop.noLimit();
-    if (done) return;
-    parser.feed(decoder.decode(value, { stream: true }));
-    yield* waiting.splice(0);
+  try {
+    for (;;) {
+      // Only while we wait for the server: the caller may take as long as it likes.
+      stop.limit(connection.timing.silenceMs, 'it sent nothing any more');
+      const { done, value } = await connection.orAway(stop, () => chunks.next());
+      stop.noLimit();
+      if (done) return;
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* waiting.splice(0);
+    }
+  } finally {
+    // An answer that ends while nobody reads it would fail with nobody to tell when the request is aborted.
+    await chunks.return?.();
   }
 }

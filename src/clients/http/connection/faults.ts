@@ -28,11 +28,18 @@ export async function checkAnswer(answer: Incoming, { where }: Transport): Promi
   }
   if (spoken !== INTERFACE) throw otherInterface(where, spoken);
   if (answer.status < 300) return;
-  const { code, detail, hint } = problemIn(await answer.text());
+  const text = await answer.text();
+  const { code } = problemIn(text);
   if (code === 'closed') throw new ServerAway('it is stopping', { nothingDone: true });
   if (code === 'too_many') throw new ServerAway('it has too many readers', { nothingDone: true });
   if (code === 'unauthenticated') throw unknownToken(where);
-  throw new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
+  throw errorIn(text);
+}
+
+/** The error that a problem stands for. */
+export function errorIn(text: string): ThroughlineError {
+  const { code, detail, hint } = problemIn(text);
+  return new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
 }
 
 function otherInterface(where: string, spoken: string): ThroughlineError {

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import { jsonLine } from '../../../core/input/visible.ts';
+import { problem } from '../../../wire/problem.ts';
+import { PROBLEM_EVENT } from '../../../wire/problem-codes.ts';
 
 /*
  * A stream of server-sent events with bounded memory. Up to 64 KiB wait in the buffer of the connection; then nothing more is
@@ -57,6 +59,11 @@ export function encodeFrame(data: object, id?: number): Buffer {
   return bytes;
 }
 
+/** The last message of a stream that cannot go on. */
+function encodeProblem({ code, message, hint }: ThroughlineError): string {
+  return `event: ${PROBLEM_EVENT}\ndata: ${jsonLine(problem(code, message, hint))}\n\n`;
+}
+
 /**
  * Writes the stream until it ends; its headers have been sent. Writes to Node's connection directly, with its buffer and its
  * timeout: a web stream in between would cost more than all the rest.
@@ -83,7 +90,9 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
   } catch (error) {
     // When the server stops, its readers have received everything: that is a normal end.
     if (gone === null && !(error instanceof ThroughlineError && error.code === 'closed')) {
-      cut('left');
+      // What does not pass is said: a reader that was only cut off would come back again and again.
+      if (isDamage(error)) outgoing.end(encodeProblem(error));
+      else cut('left');
       return { why: 'failed', error };
     }
   } finally {

@@ -32,7 +32,7 @@ export interface Stamp {
 
 const LEASE = 'SELECT l.*, c.id FROM leases l JOIN conversations c ON c.no = l.conv';
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
-const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
+export const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;

@@ -1,4 +1,5 @@
-import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import { isDamage, isTransientFault, RESTORE_HINT, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import type { Reason } from '../../../core/health.ts';
 import { LOSS_CAUSE, lossInWords } from '../../../core/loss.ts';
 import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -97,7 +98,9 @@ export class Access {
         return look(this.#db);
       }, this.#busyMs);
     } catch (error) {
-      throw storageFault(error) ?? error;
+      const fault = storageFault(error);
+      if (isDamage(fault ?? error)) this.#writing.fails(fault ?? (error as ThroughlineError));
+      throw fault ?? error;
     } finally {
       this.#pace.passOn();
     }
@@ -159,6 +162,24 @@ export class Access {
     };
   }
 
+  /** A verb that renews leases. One whose row is damaged counts as lost, and does not keep the others from being renewed. */
+  renewing<F>(renew: (tx: Tx, fences: readonly F[], leaseMs: number) => F[]) {
+    return async (fences: readonly F[], leaseMs: number): Promise<F[]> => {
+      try {
+        return await this.write((tx) => renew(tx, fences, leaseMs));
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+      }
+      const lost = fences.map((fence) =>
+        this.write((tx) => renew(tx, [fence], leaseMs)).catch((error: unknown) => {
+          if (isDamage(error)) return [fence];
+          throw error;
+        }),
+      );
+      return (await Promise.all(lost)).flat();
+    };
+  }
+
   checkOpen(): void {
     if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
   }
@@ -183,8 +204,16 @@ const CHANGES = 'SELECT total_changes() AS n';
 const TRY_MS = 5_000;
 const LOOK_MS = 1_000;
 
+/** It stays until the process ends: a page that was damaged once is not trusted again. */
+const DAMAGED: Reason = {
+  code: 'storage_damaged',
+  message: 'A part of the database is damaged. What is in it cannot be read or continued; the rest goes on.',
+  hint: `"throughline doctor" says what is damaged. ${RESTORE_HINT}`,
+  unready: false,
+};
+
 /**
- * Reports while the file cannot be written, and looks by itself whether that has begun or passed: a server without work writes
+ * Reports damage, and while the file cannot be written. It looks by itself whether that has begun or passed: a server without work writes
  * nothing. A commit without a change needs no space, and proves nothing.
  */
 class WriteHealth {
@@ -213,6 +242,7 @@ class WriteHealth {
   }
 
   fails(fault: ThroughlineError): void {
+    if (isDamage(fault)) this.#health?.report('damage', DAMAGED);
     if (fault.code === 'storage_newer') this.#ends(fault);
     if (this.#health === undefined || !isTransientFault(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);

@@ -62,8 +62,14 @@ export class Database {
   }
 
   /** Row by row, for callers that may stop early. */
-  each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
-    return this.#statement(sql).iterate(...values) as Iterable<Row>;
+  *each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
+    try {
+      yield* this.#statement(sql).iterate(...values) as Iterable<Row>;
+    } catch (error) {
+      // It would fail once more with the same error, for whoever uses it next.
+      this.#statements.delete(sql);
+      throw error;
+    }
   }
 
   run(sql: string, ...values: SQLInputValue[]): { changes: number; no: number } {

@@ -25,6 +25,10 @@ test.each([
   expect(isBusy(error)).toBe(code === 'storage_busy');
 });
 
+test('a stored value that is not JSON is damage', () => {
+  expect(storageFault(new SyntaxError('Unexpected token'))).toMatchObject({ code: 'storage_damaged' });
+});
+
 test('what is no fault of the storage stays what it is', () => {
   expect(storageFault(sqliteError(1))).toBeNull();
   expect(storageFault(sqliteError(19))).toBeNull();

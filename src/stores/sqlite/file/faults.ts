@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ErrorCode, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import { type ErrorCode, isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 
 // Primary result codes of SQLite.
 const BUSY = 5;
@@ -38,7 +38,10 @@ const WORDS = {
     message: 'Cannot write the database.',
     hint: 'Make the file and its directory writable for this user.',
   },
-  storage_damaged: { message: 'The database is damaged.', hint: RESTORE_HINT },
+  storage_damaged: {
+    message: 'A part of the database is damaged.',
+    hint: `"throughline doctor" says which. ${RESTORE_HINT}`,
+  },
   storage_busy: {
     message: 'Another process kept the database locked for too long.',
     hint: 'Try again. If it happens again, look for a process that hangs.',
@@ -47,18 +50,22 @@ const WORDS = {
 
 /** The error for the caller; null: not a storage fault, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
+  // A row that can be read, whose JSON cannot: nothing else is parsed in here.
+  if (error instanceof SyntaxError) return fault('storage_damaged', error);
   const number = resultCode(error);
   if (number === null) return null;
   const primary = number & 0xff;
   const code = primary === IOERR ? (IO_CODES[number >> 8] ?? 'storage_damaged') : CODES[primary];
-  if (code === undefined) return null;
-  const { message, hint } = WORDS[code];
-  return new ThroughlineError(code, message, { hint, cause: error });
+  return code === undefined ? null : fault(code, error);
 }
 
 export function diskFull(cause?: unknown): ThroughlineError {
-  const { message, hint } = WORDS.storage_full;
-  return new ThroughlineError('storage_full', message, { hint, cause });
+  return fault('storage_full', cause);
+}
+
+function fault(code: StorageCode, cause: unknown): ThroughlineError {
+  const { message, hint } = WORDS[code];
+  return new ThroughlineError(code, message, { hint, cause });
 }
 
 export function isBusy(error: unknown): boolean {
@@ -79,6 +86,16 @@ export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T
       if (performance.now() - start >= limitMs) throw storageFault(error);
     }
     await sleep(1 + Math.random() * Math.min(2 * tries, 20));
+  }
+}
+
+/** What `look` gives; `otherwise`, when it meets a damaged page. */
+export function unlessDamaged<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (isDamage(storageFault(error))) return otherwise;
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { HighWater } from '../loss/high-water.ts';
 import { raiseMark, recordLoss } from '../loss/losses.ts';
 import { adoptBoot } from '../turns/leases.ts';
@@ -130,12 +130,22 @@ export function checkDatabase(db: Database, file: string): void {
 /** True: the high-water mark does not agree with the database. What it shows to be missing has been recorded. */
 function firstTransaction(db: Database, options: OpenOptions, highWater: HighWater | null): boolean {
   const { file, boot, monotonic } = options;
-  return inTransaction(db, () => {
+  const prepare = () => {
     checkSchema(db, file);
     migrate(db); // a new one; of several processes, one does it
     adoptBoot(db, boot, monotonic);
-    return recordLoss(db, highWater?.read() ?? null, Date.now());
-  });
+  };
+  try {
+    return inTransaction(db, () => {
+      prepare();
+      return recordLoss(db, highWater?.read() ?? null, Date.now());
+    });
+  } catch (error) {
+    if (!isDamage(storageFault(error))) throw error;
+    // What the mark would be compared with is damaged. The rest can be used, and whoever meets the damage says so.
+    inTransaction(db, prepare);
+    return false;
+  }
 }
 
 function inTransaction<T>(db: Database, work: () => T): T {

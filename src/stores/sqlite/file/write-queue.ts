@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { CommitWatch } from '../loss/commit-watch.ts';
 import type { MarkedEvent } from '../loss/high-water.ts';
@@ -36,6 +36,8 @@ interface Waiting {
   readonly verb: (tx: Tx) => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
+  /** In a transaction of its own. */
+  alone?: boolean;
 }
 
 /** A batch takes no more verbs after this long, so that it does not block the event loop. */
@@ -126,10 +128,17 @@ export class WriteQueue {
         this.#waiting.unshift(...taken);
         throw error;
       }
-      this.#refuse(taken, error);
+      if (isDamage(storageFault(error) ?? error) && taken.length > 1) this.#apart(taken);
+      else this.#refuse(taken, error);
       return;
     }
     this.#options.committed(news);
+  }
+
+  /** One of them met a damaged page, and SQLite writes nothing more in that transaction. The others are not at fault: each gets its own. */
+  #apart(taken: Waiting[]): void {
+    for (const waiting of taken) waiting.alone = true;
+    this.#waiting.unshift(...taken);
   }
 
   /** Some faults roll back by themselves. If the rollback fails now, it is done before the next transaction. */
@@ -146,7 +155,9 @@ export class WriteQueue {
     const now = this.#options.clock.now();
     const monotonic = this.#monotonic();
     const answers: (() => void)[] = [];
-    while (this.#waiting.length > 0 && (taken.length === 0 || this.#monotonic() - monotonic < BATCH_MS)) {
+    const fits = () =>
+      taken.length === 0 || (!taken[0]?.alone && !this.#waiting[0]?.alone && this.#monotonic() - monotonic < BATCH_MS);
+    while (this.#waiting.length > 0 && fits()) {
       const waiting = this.#waiting.shift() as Waiting;
       taken.push(waiting);
       answers.push(this.#inSavepoint(waiting, { db: this.#db, now, monotonic }, news));
@@ -169,7 +180,7 @@ export class WriteQueue {
     return this.#options.clock.monotonic();
   }
 
-  /** An error of the verb undoes only that verb. A storage fault concerns all, and is thrown. */
+  /** An error of the verb undoes only that verb. A storage fault concerns the whole transaction, and is thrown. */
   #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
     const moves: Parameters<Tx['moved']>[] = [];
     const before = news.isWithoutEvents ? this.#changes() : 0;
@@ -181,7 +192,7 @@ export class WriteQueue {
       if (news.isWithoutEvents && this.#changes() !== before) news.changedOtherwise = true;
       return () => resolve(value as never);
     } catch (error) {
-      if (storageFault(error) !== null || !this.#db.inTransaction) throw error;
+      if (storageFault(error) !== null || isDamage(error) || !this.#db.inTransaction) throw error;
       this.#db.run('ROLLBACK TO verb');
       this.#db.run('RELEASE verb');
       return () => reject(error);

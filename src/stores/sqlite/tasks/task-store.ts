@@ -21,7 +21,7 @@ export function taskStore(access: Access): TaskStore {
       if ((await access.read((db) => claimableTask(db, request, access.clock.monotonic()))) === null) return null;
       return access.write((tx) => claimTask(tx, request));
     },
-    renew: access.writing(renewTasks),
+    renew: access.renewing(renewTasks),
     release: access.writing(releaseTask),
     holders: access.reading(taskHolders),
     forgetHolder: access.writing(forgetHolder),

@@ -1,10 +1,11 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { Ledger, leaseUnder } from '../conversations/ledger.ts';
+import { LEASE_BY_NO, type LeaseRow, Ledger, leaseUnder } from '../conversations/ledger.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
+import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
@@ -18,12 +19,17 @@ const NEXT_STATE = NEXT_AGENT.replace('t.agent', 't.state');
 const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
 const READY = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
-  WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ? AND l.place IN (?, 'any') AND ${KNOWN_AGENT}
-    AND c.id NOT IN (SELECT value FROM json_each(?))`;
+  WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ?
+    -- In this order: the rows of one that is set aside may be damaged, and must not be read.
+    AND CASE WHEN l.conv IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?))) THEN 0
+        ELSE l.place IN (?, 'any') AND ${KNOWN_AGENT} END`;
 const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at LIMIT 1`;
-const LEFT = `${READY} AND ${NEXT_STATE} <> 'queued' LIMIT 1`;
+const LEFT = `${READY.replace(/END$/, `AND ${NEXT_STATE} <> 'queued' END`)} LIMIT 1`;
 const NEXT_OWNER = `
   SELECT owner FROM leases WHERE driver = ? AND pending > 0 AND owner > ? AND owner <= ? ORDER BY owner LIMIT 1`;
+/** Read from indexes alone, which are other pages than those of the rows. */
+const WAITING = 'SELECT conv FROM leases WHERE driver = ? AND pending > 0 AND ready_at <= ?';
+const ID_OF = 'SELECT id FROM conversations INDEXED BY sqlite_autoindex_conversations_1 WHERE no = ?';
 const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
@@ -36,7 +42,8 @@ const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? W
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
   const { driver, place, conversation, settle = false } = request;
   if (conversation === undefined) {
-    const found = settle ? db.one<ReadyRow>(LEFT, ...readiness(request, monotonic)) : nextReady(db, request, monotonic);
+    const left = () => db.one<ReadyRow>(LEFT, ...readiness(request, monotonic));
+    const found = settle ? naming(db, request, monotonic, left) : nextReady(db, request, monotonic);
     return found?.conv ?? null;
   }
   const agents = JSON.stringify(request.agents);
@@ -48,7 +55,7 @@ interface ReadyRow extends NextClaim {
 }
 
 function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number) {
-  return [driver, monotonic - idleMs, place, JSON.stringify(agents), JSON.stringify(held)] as const;
+  return [driver, monotonic - idleMs, JSON.stringify(held), place, JSON.stringify(agents)] as const;
 }
 
 /**
@@ -57,11 +64,13 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
  */
 export function nextReady(db: Database, request: ClaimRequest, monotonic: number): ReadyRow | null {
   const ready = readiness(request, monotonic);
-  for (const owner of ownersInTurn(db, request)) {
-    const found = db.one<ReadyRow>(READY_OF, ...ready, owner);
-    if (found !== undefined) return found;
-  }
-  return null;
+  return naming(db, request, monotonic, () => {
+    for (const owner of ownersInTurn(db, request)) {
+      const found = db.one<ReadyRow>(READY_OF, ...ready, owner);
+      if (found !== undefined) return found;
+    }
+    return null;
+  });
 }
 
 /** For SQLite, a blob is greater than every text. */
@@ -84,9 +93,44 @@ function* ownersInTurn(db: Database, { driver, share }: ClaimRequest): Generator
   yield* busy;
 }
 
+/** A look at all that waits. When it meets a damaged page, `DamagedRows` names the conversation. */
+function naming<T>(db: Database, { driver, held = [] }: ClaimRequest, monotonic: number, look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (!isDamage(storageFault(error))) throw error;
+    for (const { conv } of db.all<{ conv: number }>(WAITING, driver, monotonic)) {
+      const id = db.one<{ id: string }>(ID_OF, conv)?.id ?? '';
+      if (!held.includes(id)) orDamaged(db, conv, () => readWhole(db, conv));
+    }
+    throw error;
+  }
+}
+
+/** What a claim reads. */
+function readWhole(db: Database, conv: number): void {
+  const row = db.one<LeaseRow>(LEASE_BY_NO, conv);
+  if (row !== undefined) conversationRow(db, row.owner, row.id);
+  const oldest = db.one<TurnRow>(OLDEST_OPEN, conv);
+  if (oldest !== undefined) turnOf(db, oldest);
+}
+
+function orDamaged<T>(db: Database, conv: number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const fault = storageFault(error);
+    const id = isDamage(fault) ? db.one<{ id: string }>(ID_OF, conv)?.id : undefined;
+    throw isDamage(fault) && id !== undefined ? new DamagedRows(id, fault) : error;
+  }
+}
+
 export function claim(tx: Tx, request: ClaimRequest): Claim | null {
   const conv = claimable(tx.db, request, tx.monotonic);
-  if (conv === null) return null;
+  return conv === null ? null : orDamaged(tx.db, conv, () => take(tx, request, conv));
+}
+
+function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   const ledger = Ledger.byNo(tx, conv);
   const { row } = ledger;
   const before = row.worker;

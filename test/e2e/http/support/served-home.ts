@@ -64,6 +64,7 @@ export class ServedHome {
       engine: { claims: 'all', ...engine },
       telemetry: this.metrics,
       onBug: (err) => log.error({ err }, 'internal error'),
+      onTrouble: ({ code, message }) => log.warn({ code, message }, 'trouble'),
       health: new ProcessHealth(({ code }, gone) => log.error({ code, gone }, 'health')),
     });
     this.#tasks = await this.#composed.tasks();

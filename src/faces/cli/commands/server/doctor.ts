@@ -14,10 +14,10 @@ export function define(command: Command, cli: Cli): void {
     .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
     about:
-      'Looks for leases, turns, sessions, sandboxes, processes and tasks that no living process holds, and asks the running\n' +
-      'server what does not work. Says which stored data is missing. Without an option nothing is changed. Directories are moved aside, not deleted, unless\n' +
-      '"throughline erase --sandbox" was to delete them. Exit code 1: something remains to be repaired. What erased\n' +
-      'conversations have left is listed, and not counted.\n' +
+      'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no\n' +
+      'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories\n' +
+      'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains\n' +
+      'to be repaired. What erased conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json'],
   });
