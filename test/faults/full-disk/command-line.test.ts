@@ -26,6 +26,7 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
     ['search', 'osprey'],
     ['follow', 'chat', '--until-idle'],
     ['verify', 'chat'],
+    ['export', 'chat'],
   ]) {
     expect(await run(...args), args.join(' ')).toMatchObject({ code: 0, stderr: '' });
   }

@@ -10,7 +10,7 @@ import { Aside } from '../reading/aside.ts';
 import type { AsideVerb } from '../reading/thread.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
-import { diskFull, storageFault, whileBusy } from './faults.ts';
+import { diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
 import { reopenForWriting } from './open.ts';
 import { checkStillOurs } from './upgrade.ts';
 import { type Tx, WriteQueue } from './write-queue.ts';
@@ -70,7 +70,7 @@ export class Access {
       },
       refused: (fault) => this.#writing.fails(fault),
     });
-    if (db.onlyReads) this.#writing.fails(diskFull());
+    if (db.onlyReads) this.#writing.fails(db.isUnwritable ? unwritableFile() : diskFull());
     else this.#watchCommits();
     this.#sayLosses();
   }

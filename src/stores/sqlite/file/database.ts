@@ -1,6 +1,7 @@
 // The one file of the store that knows Node's SQLite module: a newer Node renames its class.
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
@@ -21,17 +22,25 @@ export class Database {
   readonly isCopy: boolean;
   readonly #statements = new Map<string, StatementSync>();
   #connection: DatabaseSync;
-  #onlyReads = false;
+  #onlyReads: boolean;
+  #unwritable: boolean;
 
-  constructor(file: string, { isCopy = false }: { isCopy?: boolean } = {}) {
+  /** `unwritable`: the file or its directory cannot be written, by its permissions or because the disk is mounted read-only. */
+  constructor(file: string, { isCopy = false, unwritable = false }: { isCopy?: boolean; unwritable?: boolean } = {}) {
     this.#file = file;
     this.isCopy = isCopy;
+    this.#unwritable = unwritable;
+    this.#onlyReads = unwritable;
     this.#connection = this.#connect();
   }
 
-  /** It was opened on a full disk, and can only be read. */
+  /** It was opened on a disk that is full or cannot be written, and can only be read. */
   get onlyReads(): boolean {
     return this.#onlyReads;
+  }
+
+  get isUnwritable(): boolean {
+    return this.#unwritable;
   }
 
   /**
@@ -40,6 +49,7 @@ export class Database {
    */
   reconnect({ onlyReads = false, alone = false }: ConnectOptions): void {
     this.close();
+    this.#unwritable = false;
     this.#connection = this.#connect();
     this.#onlyReads = onlyReads;
     if (onlyReads || alone) this.script('PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY');
@@ -98,7 +108,7 @@ export class Database {
   }
 
   #connect(): DatabaseSync {
-    const connection = connect(this.#file);
+    const connection = this.#unwritable ? connectToRead(this.#file) : connect(this.#file);
     OPEN.set(this, identity(this.#file));
     return connection;
   }
@@ -130,11 +140,29 @@ function identity(file: string): string | null {
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
+const OPTIONS = {
+  timeout: LOCK_WAIT_MS,
+  enableForeignKeyConstraints: true,
+  enableDoubleQuotedStringLiterals: false,
+  allowExtension: false,
+};
+
 function connect(file: string): DatabaseSync {
-  return new DatabaseSync(file, {
-    timeout: LOCK_WAIT_MS,
-    enableForeignKeyConstraints: true,
-    enableDoubleQuotedStringLiterals: false,
-    allowExtension: false,
-  });
+  return new DatabaseSync(file, OPTIONS);
+}
+
+/**
+ * For a file that cannot be written. What is in the log beside it is read as well, in the way in which SQLite can: by the shared index,
+ * if it is there, because a process has the file open or was killed; else by an index in memory, without locks, because nobody else
+ * can have it open. Without a log the file has everything.
+ */
+function connectToRead(file: string): DatabaseSync {
+  const size = (end: string) => statSync(`${file}${end}`, { throwIfNoEntry: false })?.size ?? 0;
+  const isShared = size('-shm') > 0;
+  const url = pathToFileURL(file);
+  url.search = size('-wal') > 0 ? 'vfs=unix-none&mode=ro' : 'immutable=1';
+  const connection = new DatabaseSync(isShared ? file : url, { ...OPTIONS, readOnly: true });
+  if (!isShared) connection.exec('PRAGMA locking_mode = EXCLUSIVE');
+  connection.exec('PRAGMA temp_store = MEMORY');
+  return connection;
 }

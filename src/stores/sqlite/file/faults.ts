@@ -63,6 +63,10 @@ export function diskFull(cause?: unknown): ThroughlineError {
   return fault('storage_full', cause);
 }
 
+export function unwritableFile(cause?: unknown): ThroughlineError {
+  return fault('storage_readonly', cause);
+}
+
 function fault(code: StorageCode, cause: unknown): ThroughlineError {
   const { message, hint } = WORDS[code];
   return new ThroughlineError(code, message, { hint, cause });

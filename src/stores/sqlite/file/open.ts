@@ -22,11 +22,12 @@ export interface OpenOptions {
 }
 
 /**
- * Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. On a full disk
- * an existing database can still be read (`onlyReads`).
+ * Opens or creates the database. Any number of processes may do so at once. A file of another program is not changed. On a disk that is
+ * full or cannot be written, an existing database can still be read (`onlyReads`).
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  prepareFile(options.file);
+  const refusal = prepareFile(options.file);
+  if (refusal !== null) return openToRead(options, refusal);
   let db: Database | undefined;
   try {
     db = new Database(options.file);
@@ -39,9 +40,29 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   }
 }
 
+/** Opens a database that cannot be written. Throws why that is so, if it cannot be read either. */
+async function openToRead(options: OpenOptions, refusal: ThroughlineError): Promise<Database> {
+  const { file, busyMs } = options;
+  const db = new Database(file, { unwritable: true });
+  try {
+    const copy = await lookedAt(db, options);
+    if (copy !== null) return copy;
+    await whileBusy(() => checkDatabase(db, file), busyMs);
+    if (schemaVersion(db) === CURRENT) return db;
+  } catch (error) {
+    db.close();
+    const fault = storageFault(error) ?? error;
+    throw fault instanceof ThroughlineError && fault.code === 'storage_readonly' ? refusal : fault;
+  }
+  db.close();
+  throw refusal;
+}
+
 /** Makes a database that can only be read writable again. Throws `storage_full` while the disk is full. */
 export async function reopenForWriting(db: Database, options: OpenOptions): Promise<void> {
   if (db.isCopy) throw onlyLookedAt();
+  const refusal = db.isUnwritable ? unwritable(options.file) : null;
+  if (refusal !== null) throw refusal;
   try {
     db.reconnect({ onlyReads: false });
     await makeReady(db, options);
@@ -198,9 +219,13 @@ function checkVersion(db: Database): void {
 
 const MAGIC = 'SQLite format 3\0';
 
-/** Creates the directory and the file, readable for this user alone. Refuses other files before SQLite opens them. */
-function prepareFile(file: string): void {
-  if (isOpenHere(file)) return;
+/**
+ * Creates the directory and the file, readable for this user alone. Refuses other files before SQLite opens them. Returns why an existing
+ * database can only be read; null: it can be written.
+ */
+function prepareFile(file: string): ThroughlineError | null {
+  if (isOpenHere(file)) return unwritable(file);
+  let refusal: ThroughlineError | null = null;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, 'a', 0o600));
@@ -210,16 +235,42 @@ function prepareFile(file: string): void {
     if (code === 'ENOSPC' || code === 'EDQUOT') {
       throw diskFull(error);
     }
-    throw new ThroughlineError('storage_readonly', `Cannot open ${file} for writing (${code}).`, {
-      hint: 'Make the file and its directory writable for this user, or set another file.',
-      cause: error,
-    });
+    refusal = notWritable(file, error);
   }
-  const start = firstBytes(file);
-  if (start === '' || start === MAGIC) return;
+  const start = refusal === null ? firstBytes(file) : orRefuse(refusal, () => firstBytes(file));
+  if (start === MAGIC || (start === '' && refusal === null)) return refusal;
+  if (start === '' && refusal !== null) throw refusal;
   throw new ThroughlineError('storage_damaged', `${file} is not a database.`, {
     hint: 'Set another file; this one was not changed.',
   });
+}
+
+/** Without opening it: closing it again would give up the locks of this process. */
+function unwritable(file: string): ThroughlineError | null {
+  try {
+    accessSync(file, constants.W_OK);
+    accessSync(dirname(file), constants.W_OK);
+    return null;
+  } catch (error) {
+    return notWritable(file, error);
+  }
+}
+
+function notWritable(file: string, cause: unknown): ThroughlineError {
+  return new ThroughlineError(
+    'storage_readonly',
+    `Cannot open ${file} for writing (${(cause as NodeJS.ErrnoException).code}).`,
+    { hint: 'Make the file and its directory writable for this user, or set another file.', cause },
+  );
+}
+
+/** There is no file, or it cannot even be read. */
+function orRefuse<T>(refusal: ThroughlineError, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw refusal;
+  }
 }
 
 function firstBytes(file: string): string {

@@ -113,7 +113,7 @@ test('a process whose database a newer version has upgraded writes and reads no 
   newer.exec(`PRAGMA user_version = ${CURRENT + 1}`);
   expect(await codeOf(newConversation(store))).toBe('storage_newer');
   await expect.poll(() => codeOf(store.findConversation(ANN, id))).toBe('storage_newer');
-  expect(reasons[0]).toMatchObject({ code: 'storage_newer', unready: true });
+  expect(reasons.find((reason) => reason !== null)).toMatchObject({ code: 'storage_newer', unready: true });
   expect(newer.prepare('SELECT count(*) AS n FROM conversations').get()).toEqual({ n: 1 });
   newer.close();
 });

@@ -1,0 +1,121 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { compose } from '../../../src/compose.ts';
+import { codeOf } from '../../contracts/store/world.ts';
+import { until } from '../harness/until.ts';
+
+const SETTINGS = { agents: { scripted: { adapter: 'scripted' } }, defaultAgent: 'scripted' };
+const PROGRAM = fileURLToPath(new URL('../../../bin/throughline.js', import.meta.url));
+
+/** A disk of its own that can be made read-only, where that is allowed. */
+function disk(context: TestContext): { path: string; makeReadOnly(): void; makeWritable(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', path], { stdio: 'pipe' });
+  } catch {
+    rmSync(path, { recursive: true });
+    return context.skip('a disk cannot be mounted here: that needs root on Linux');
+  }
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', path]);
+    rmSync(path, { recursive: true, force: true });
+  });
+  const remount = (how: string) => () => void execFileSync('mount', ['-o', `remount,${how}`, path], { stdio: 'pipe' });
+  return { path, makeReadOnly: remount('ro'), makeWritable: remount('rw') };
+}
+
+/** A conversation of two turns. `left`: the files that its process leaves: all that are there while it runs, or after its end. */
+async function told(home: string, left: (file: string) => void = () => {}): Promise<void> {
+  const { engine } = await compose({ home, settings: SETTINGS, engine: { maxWarm: 0, leaseMs: 1_000 } });
+  for (const words of ['The codeword is osprey', 'And the other is heron']) {
+    const { turn } = await engine.submit('notes', words);
+    await until('it has ended', async () => (await engine.turn(turn.id)).endedAt);
+  }
+  left(join(home, 'throughline.db'));
+  await engine.close();
+}
+
+/** Puts the files back as they were while the process ran: as a kill leaves them. */
+function asAfterKill(ends: readonly string[], home: string): { keep(file: string): void; putBack(): void } {
+  const kept = mkdtempSync(join(tmpdir(), 'throughline-kept-'));
+  onTestFinished(() => rmSync(kept, { recursive: true, force: true }));
+  return {
+    keep: (file) => {
+      for (const end of ends) copyFileSync(`${file}${end}`, join(kept, `db${end}`));
+    },
+    putBack: () => {
+      for (const end of ends) copyFileSync(join(kept, `db${end}`), join(home, `throughline.db${end}`));
+    },
+  };
+}
+
+const CASES: readonly (readonly [string, readonly string[]])[] = [
+  ['was closed', []],
+  ['was killed, and its log is there', ['', '-wal']],
+  ['was killed, and its log and the index of that are there', ['', '-wal', '-shm']],
+];
+
+for (const [what, ends] of CASES) {
+  test(`on a read-only disk everything can be read after the last process ${what}, and nothing written`, async (context) => {
+    const { path, makeReadOnly, makeWritable } = disk(context);
+    const home = join(path, 'home');
+    const files = asAfterKill(ends, home);
+    await told(home, files.keep);
+    files.putBack();
+    makeReadOnly();
+    const before = readdirSync(home);
+    const { engine, parts } = await compose({ home, settings: SETTINGS });
+    expect((await engine.list()).map(({ key, head }) => [key, head])).toEqual([['notes', 2]]);
+    expect((await engine.show('notes')).turns.map(({ reply }) => reply)).toEqual([
+      'Noted: The codeword is osprey',
+      'Noted: And the other is heron',
+    ]);
+    expect((await engine.export('notes')).records).toHaveLength(2);
+    expect(await engine.search('heron')).toHaveLength(1);
+    expect((await engine.verify('notes')).broken).toBeNull();
+    expect(await engine.turns('notes')).toHaveLength(2);
+    for await (const { kind, payload } of engine.follow('notes')) if (kind === 'turn.ended' && 'n' in payload) break;
+    expect(await codeOf(engine.submit('notes', 'And now?'))).toBe('storage_readonly');
+    expect(await codeOf(engine.ensure({ key: 'other' }))).toBe('storage_readonly');
+    expect(parts.health.reasons()).toMatchObject([{ code: 'storage_readonly', unready: false }]);
+    expect(readdirSync(home)).toEqual(before);
+    // It becomes writable while the process runs.
+    makeWritable();
+    const { turn } = await engine.submit('notes', 'Which codewords have you seen?');
+    await until('it has ended', async () => (await engine.turn(turn.id)).endedAt);
+    expect((await engine.answerOf(turn.id)).reply).toContain('osprey');
+    expect(parts.health.reasons()).toEqual([]);
+    await engine.close();
+  });
+}
+
+test('the command line reads a data home that it must not write, and says why it does not write', async (context) => {
+  if (process.getuid?.() !== 0) return context.skip('another user can only be acted for by root');
+  const path = mkdtempSync(join(tmpdir(), 'throughline-locked-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const home = join(path, 'home');
+  await told(home);
+  const uid = 65_534;
+  const env = { PATH: process.env.PATH ?? '', HOME: path, THROUGHLINE_HOME: home };
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [PROGRAM, ...args], { uid, gid: uid, env, cwd: path, encoding: 'utf8' });
+  for (const name of ['', ...readdirSync(home, { recursive: true, encoding: 'utf8' })]) {
+    const found = join(home, name);
+    chownSync(found, uid, uid);
+    chmodSync(found, statSync(found).isDirectory() ? 0o500 : 0o400);
+  }
+  chmodSync(path, 0o755);
+  if (run('--version').status !== 0) return context.skip('another user cannot read the program here');
+  expect(run('list').stdout).toMatch(/^notes {2}2 turns/);
+  expect(run('show', 'notes').stdout).toContain('Noted: And the other is heron');
+  expect(JSON.parse(run('export', 'notes').stdout).records).toHaveLength(2);
+  const refused = run('send', 'notes', 'hello');
+  expect([refused.status, refused.stderr]).toEqual([
+    1,
+    expect.stringMatching(/Cannot open .* for writing \(EACCES\)\. Make/),
+  ]);
+});
