@@ -82,6 +82,7 @@ test('a long conversation is imported, forked and erased in steps, and others wr
 
   const [{ id: turn = '' } = {}] = await store.turns(ANN, fork.id, { after: TURNS - 1, limit: 1 });
   const erasing = store.eraseConversation(ANN, fork.id);
+  await until('it is hidden', async () => (await store.findConversation(ANN, 'copy')) === null);
   const gone = async () => [
     ...[await store.findConversation(ANN, 'copy'), await store.findTurn(ANN, turn)].filter((found) => found !== null),
     ...(await store.search(ANN, 'swordfish', 9_999)).filter((hit) => hit.conversation === fork.id),

@@ -144,6 +144,14 @@ const MERGE = "INSERT INTO words (words, rank) VALUES ('merge', ?)";
 const MERGED = 100;
 const CHANGES = 'SELECT total_changes() AS changes';
 
+/** Otherwise the index rewrites itself while turns are deleted, in one step for seconds. */
+const NO_MERGE = "INSERT INTO words (words, rank) VALUES ('deletemerge', 0)";
+
+function keepWords(db: Database): null {
+  db.run(NO_MERGE);
+  return null;
+}
+
 /**
  * The index keeps no texts, so it cannot delete the words of one: rewriting all of it removes them. A negative number begins that, a
  * positive one continues it; less than two changes is the end. An index in one part is not rewritten, so it gets another one.
@@ -166,6 +174,7 @@ const STEPS: readonly Step[] = [
   rowsOf('receipts'),
   mirrors,
   rowsOf('sessions'),
+  keepWords,
   turns,
   events,
   words,
