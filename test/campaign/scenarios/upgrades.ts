@@ -40,7 +40,7 @@ export const upgrades: Scenario = {
       figures['kills during an upgrade'] += world.kills;
       for (const { owner, key, turns, seq } of before) {
         figures['turns before'] += turns;
-        const { status, body } = await world.caller(owner).get(`/conversations/${key}/view`);
+        const { status, body } = await world.caller(owner).get(`/conversations/${encodeURIComponent(key)}/view`);
         if (status !== 200) {
           fault(`${key} is answered with ${status}`);
           continue;
@@ -48,7 +48,7 @@ export const upgrades: Scenario = {
         figures['turns found again'] += body.turns.length;
         if (body.turns.length !== turns) fault(`${key} had ${turns} turns and has ${body.turns.length}`);
         if (body.conversation.lastSeq < seq) fault(`${key} had ${seq} events and has ${body.conversation.lastSeq}`);
-        const { broken } = await world.caller(owner).ok('GET', `/conversations/${key}/verify`);
+        const { broken } = await world.caller(owner).ok('GET', `/conversations/${encodeURIComponent(key)}/verify`);
         if (broken !== null) fault(`verify of ${key}: ${JSON.stringify(broken)}`);
       }
       const { turn } = await world
