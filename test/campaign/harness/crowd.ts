@@ -118,12 +118,15 @@ export class Crowd {
 
   /** Ends everything, and checks it. */
   async outcome(): Promise<Outcome> {
-    await Promise.all(this.#talks.flatMap(({ readers }) => readers.map(({ close }) => close())));
     const all: Facts[] = [];
     for (const { owner, key, acknowledged, readers } of this.#talks) {
       const shown = await factsOf(this.#world, owner, key);
       all.push({ ...shown, acknowledged: [...acknowledged.values()], told: readers });
+      // Also after the last turn something may happen: a session is put away.
+      const behind = () => readers.some(({ events }) => events.length < shown.texts.length);
+      await until(`the readers of ${key}`, () => !behind(), { ms: 20_000 }).catch((error) => this.#violated(error));
     }
+    await Promise.all(this.#talks.flatMap(({ readers }) => readers.map(({ close }) => close())));
     const violations = [
       ...this.#violations,
       ...all.flatMap((facts) => violationsOf(facts, this.#options)),

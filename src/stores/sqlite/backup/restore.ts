@@ -6,6 +6,7 @@ import { Database } from '../file/database.ts';
 import { storageFault, whileBusy } from '../file/faults.ts';
 import { becomeAlone, migrate, syncToDisk } from '../file/upgrade.ts';
 import { asRestored } from '../loss/losses.ts';
+import { sql as LEFT_LIVING } from '../migrations/0019-left-living.ts';
 
 /*
  * A backup becomes the database of a data home. It is a copy of something that may still run elsewhere, so it takes nothing over from
@@ -18,7 +19,8 @@ const FORGET_PROCESSES = `
   DELETE FROM workers WHERE no NOT IN (SELECT worker FROM leases WHERE worker IS NOT NULL);
   UPDATE sessions SET process = NULL WHERE process IS NOT NULL;
   UPDATE turns SET sent = json_set(sent, '$.process', json('null')) WHERE ended_at IS NULL AND sent ->> '$.process' IS NOT NULL;
-  UPDATE tasks SET gate = NULL WHERE gate IS NOT NULL;`;
+  UPDATE tasks SET gate = NULL WHERE gate IS NOT NULL;
+  ${LEFT_LIVING}`;
 const ELSEWHERE = "place NOT IN (?, 'any') AND driver = 'worker'";
 const HOMES_ELSEWHERE = `
   SELECT coalesce(f.value, c.place) AS home, count(*) AS conversations FROM conversations c
