@@ -193,6 +193,7 @@ async function restored(tried: Tried): Promise<void> {
   const { world } = tried;
   await tried.work(4);
   const before = tried.turns.length;
+  const [key] = tried.seqs.keys();
   const file = join(world.home.path, 'backup.db');
   const [made] = await Promise.all([world.home.run('backup', file), tried.work(2)]);
   if (made.code !== 0) tried.violations.push(`backup ended with ${made.code}: ${made.stderr}`);
@@ -208,7 +209,7 @@ async function restored(tried: Tried): Promise<void> {
   }
   const reasons = await tried.reasons();
   if (reasons.length > 0) tried.violations.push(`after a restore, healthz says ${reasons}`);
-  const { status } = await tried.caller.get(`/conversations/a/events?after=${told + 1_000}`);
+  const { status } = await tried.caller.get(`/conversations/${key}/events?after=${told + 1_000}`);
   if (status !== 409) tried.violations.push(`a reader from beyond the end was answered with ${status}`);
   await tried.work(2);
   tried.violations.push(...(await world.leftOver()));
