@@ -18,28 +18,19 @@ export class Pace {
     this.#afterThisTurn = afterThisTurn;
   }
 
-  /** Whether the slice of this turn is used up. Then wait for `next()` before doing more. */
+  /**
+   * Whether the slice of this turn is used up, or others wait already: nobody overtakes them. Then wait for `next()` before doing
+   * more.
+   */
   get isOver(): boolean {
-    const now = this.#now();
-    if (this.#since === null) this.#begin(now);
-    return now - (this.#since ?? now) >= SLICE_MS;
-  }
-
-  /** Whether to wait for `next()` first: the slice is used up, or others came before and wait, whom nobody may overtake. */
-  get mustWait(): boolean {
-    return this.#waiting.length > 0 || this.isOver;
-  }
-
-  /** Short work that had waited is done: the next one comes in the same turn, if the slice is not used up. */
-  passOn(): void {
-    if (this.#waiting.length > 0 && !this.isOver) this.#waiting.shift()?.();
+    return this.#waiting.length > 0 || this.#isUsedUp();
   }
 
   /** Resolves in a later turn of the event loop, with a slice of it. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      if (this.#since === null) this.#begin(this.#now());
+      if (this.#since === null) this.#begin();
     });
   }
 
@@ -52,13 +43,23 @@ export class Pace {
     }
   }
 
-  #begin(now: number): void {
-    this.#since = now;
-    this.#afterThisTurn(() => {
-      this.#since = null;
-      const resume = this.#waiting.shift();
-      if (this.#waiting.length > 0 || resume !== undefined) this.#begin(this.#now());
-      resume?.();
-    });
+  #isUsedUp(): boolean {
+    if (this.#since === null) this.#begin();
+    return this.#now() - (this.#since as number) >= SLICE_MS;
+  }
+
+  #begin(): void {
+    this.#since = this.#now();
+    this.#afterThisTurn(() => void this.#resume());
+  }
+
+  /** Of those that wait, as many as fit into the slice, and always one. */
+  async #resume(): Promise<void> {
+    this.#since = null;
+    while (this.#waiting.length > 0 && !this.#isUsedUp()) {
+      this.#waiting.shift()?.();
+      // It does its work before this goes on.
+      await undefined;
+    }
   }
 }

@@ -89,7 +89,7 @@ export class Access {
   /** At once; or, when reads have taken long in this turn of the event loop, in a later one. Always in the order of the calls. */
   async read<T>(look: (db: Database) => T): Promise<T> {
     try {
-      if (this.#pace.mustWait) await this.#pace.next();
+      if (this.#pace.isOver) await this.#pace.next();
       // Whoever waits for that writes; a reader needs only its end.
       if (this.#reopening !== null) await this.#reopening.catch(() => {});
       return await whileBusy(() => {
@@ -101,8 +101,6 @@ export class Access {
       const fault = storageFault(error);
       if (isDamage(fault ?? error)) this.#writing.fails(fault ?? (error as ThroughlineError));
       throw fault ?? error;
-    } finally {
-      this.#pace.passOn();
     }
   }
 

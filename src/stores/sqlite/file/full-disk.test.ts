@@ -51,7 +51,8 @@ test('a store that is opened on a full disk reads, also what was not yet moved o
   expect(await again.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(1);
   rmSync(filler);
   const [turns, added] = await Promise.all([again.turns(ANN, id, { after: 0, limit: 9 }), enqueue(again, id)]);
-  expect([turns.length, added.n]).toEqual([1, 2]);
+  expect(added.n).toBe(2);
+  expect([1, 2]).toContain(turns.length); // read before it, or after it
   const other = await openAt(file); // it does not keep others out any more
   expect(await other.turns(ANN, id, { after: 0, limit: 9 })).toHaveLength(2);
   expect((await other.verify(ANN, id)).broken).toBeNull();
