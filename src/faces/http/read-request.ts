@@ -12,12 +12,22 @@ const DEEPEST = 64;
 
 /** The parts of a request, checked by the schemas of its operation. */
 export async function readRequest(operation: Operation, request: Request, params: Record<string, string>) {
-  const search = new URL(request.url).searchParams;
+  const { searchParams: search, pathname } = new URL(request.url);
+  checkEscapes(pathname);
   return {
     params: checked(PathParameters, params, 'path'),
     query: checked(operation.query, fieldsOf(search), 'query'),
     body: checked(operation.body, await readBody(operation, request), 'body'),
   };
+}
+
+/** The router leaves a malformed escape as it is, and it would be taken for a name. */
+function checkEscapes(path: string): void {
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw invalid('path: an escape (%) is not followed by two hexadecimal digits of UTF-8');
+  }
 }
 
 function checked(schema: z.ZodType | undefined, value: object, where: string): unknown {

@@ -57,6 +57,14 @@ describe('what is not understood is refused, and nothing is stored', () => {
     expect(await send(home, '{"key":"a"}', { 'content-type': type })).toMatchObject({ status: 415 });
   });
 
+  test.each(['%zz', '%', '%c3', 'a%ff'])('the malformed escape %s in a path', async (name) => {
+    const authorization = `Bearer ${TOKEN}`;
+    const init = { method: 'POST', headers: { authorization, ...JSON_TYPE }, body: '{"prompt":"Hello."}' };
+    const path = `/v1/conversations/${name}/turns`;
+    const { status, body } = await read('POST', path, await fetch(`${home.url}${path}`, init));
+    expect([status, body]).toMatchObject([400, { code: 'invalid' }]);
+  });
+
   test('a body that is compressed', async () => {
     const zipped = new Uint8Array(gzipSync('{"key":"a"}'));
     expect(await send(home, zipped, { ...JSON_TYPE, 'content-encoding': 'gzip' })).toMatchObject({
