@@ -26,10 +26,10 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
     ['search', 'osprey'],
     ['follow', 'chat', '--until-idle'],
     ['verify', 'chat'],
-    ['export', 'chat'],
   ]) {
     expect(await run(...args), args.join(' ')).toMatchObject({ code: 0, stderr: '' });
   }
+  expect(await run('export', 'chat')).toMatchObject({ code: 0, stderr: 'exported 1 turn\n' });
   expect((await run('list')).stdout).toMatch(/^chat {2}1 turn, /);
   const sent = await run('send', 'chat', 'Hello.');
   expect(sent).toMatchObject({ code: 1, stdout: '' });

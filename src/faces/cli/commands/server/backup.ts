@@ -31,7 +31,6 @@ export function define(command: Command, cli: Cli): void {
       'throughline backup /backups/throughline-$(date +%F).db',
       'throughline backup everything.tar --sandboxes',
       'throughline backup --server https://agents.example.org copy.db --force --json',
-      'throughline restore copy.db',
     ],
   });
 }
