@@ -1,5 +1,5 @@
 import { type ContentBlock, type ImageBlock, isObject, promptText } from '../turn/content.ts';
-import { quoted, quotedBytes, restOfLine } from '../turn/quoted.ts';
+import { indentOfRest, quoted, quotedBytes, restOfLine } from '../turn/quoted.ts';
 import { DIFF_BEGINS, type RecordPart, replyText, type ToolPart, type TurnRecord } from '../turn/record.ts';
 import { byteLength, isShortened, leftOutMark, SHORTEST, shorten } from '../turn/shorten.ts';
 import { addLeftOut, type LeftOut, NOTHING_OMITTED, type Omissions } from './receipt.ts';
@@ -183,7 +183,7 @@ const LONGEST_REFUSED = 1_000;
 function ofRefused(record: TurnRecord): TurnRecord {
   if (record.failure?.code !== 'too_long') return record;
   const text = promptText(record.prompt);
-  const short = shorten(text, LONGEST_REFUSED);
+  const short = shorten(text, LONGEST_REFUSED, indentOfRest);
   return short === text ? record : { ...record, prompt: [{ type: 'text', text: short }] };
 }
 
@@ -195,7 +195,7 @@ function withoutDetails(record: TurnRecord): TurnRecord {
 }
 
 function named({ mimeType }: ImageBlock): ContentBlock {
-  return { type: 'text', text: `[image ${mimeType}, left out]` };
+  return { type: 'text', text: restOfLine(`[image ${mimeType}, left out]`) };
 }
 
 function noDetails({ output }: ToolPart): Pick<ToolPart, 'input' | 'output'> {
@@ -225,13 +225,14 @@ function shortenTurn(record: TurnRecord, room: number): TurnRecord | null {
   const half = Math.floor(left / 2);
   const [a, b] = [quotedBytes(prompt), quotedBytes(reply)];
   const forPrompt = b <= half ? left - b : Math.min(a, half);
-  return only(shortenQuoted(prompt, forPrompt), shortenQuoted(reply, left - Math.min(a, forPrompt)));
+  const said = shortenQuoted(prompt, forPrompt, quotedBytes, indentOfRest);
+  return only(said, shortenQuoted(reply, left - Math.min(a, forPrompt)));
 }
 
 /** The same as `shorten`, for a text that is indented where it is told. */
-function shortenQuoted(text: string, bytes: number, told = quotedBytes): string {
+function shortenQuoted(text: string, bytes: number, told = quotedBytes, lead?: typeof indentOfRest): string {
   for (let room = bytes; ; ) {
-    const short = shorten(text, room);
+    const short = shorten(text, room, lead);
     const over = told(short) - bytes;
     if (over <= 0 || room < 0) return short;
     room -= over;

@@ -7,7 +7,7 @@ import { byteLength } from './shorten.ts';
  */
 
 /** The ends of a line, as Unicode and Python have them. */
-const BREAKS = '\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029';
+const BREAKS = '\n\v\f\r\u001c\u001d\u001e\u0085\u2028\u2029';
 const LINE_BEGINS = new RegExp(`(^|\\r\\n|[${BREAKS}])(?=[^${BREAKS}])`, 'g');
 const LINE_BREAKS = new RegExp(`[${BREAKS}]`);
 const INDENT = '  ';
@@ -20,6 +20,15 @@ export function quoted(text: string): string {
 /** UTF-8 length of the text when it is quoted. */
 export function quotedBytes(text: string): number {
   return byteLength(text) + (text.match(LINE_BEGINS)?.length ?? 0) * INDENT.length;
+}
+
+/**
+ * The indentation for the rest of a line whose beginning was left out, if that line was indented, or named a file: otherwise what others
+ * wrote would pass for the words around it. `before`: all that was before the rest.
+ */
+export function indentOfRest(before: string): string {
+  const begin = Math.max(...[...BREAKS].map((end) => before.lastIndexOf(end))) + 1;
+  return /^[ ["]/.test(before.slice(begin)) ? INDENT : '';
 }
 
 export function isOneLine(text: string): boolean {

@@ -34,14 +34,18 @@ export const UNSPACED_MARK = /\[…\d+charactersleftout…\]/g;
 /** The least that a text can be shortened to: the mark, and a little before and after it. */
 export const SHORTEST = 100;
 
-/** The text, or its beginning and its end with the mark between them: at most `bytes` long, if that is `SHORTEST` or more. */
-export function shorten(text: string, bytes: number): string {
+/**
+ * The text, or its beginning and its end with the mark between them: at most `bytes` long, if that is `SHORTEST` or more. `lead` gives
+ * what the end needs before it (and adds to the length), from all that was before it in the text.
+ */
+export function shorten(text: string, bytes: number, lead: (before: string) => string = () => ''): string {
   // No character has more than three bytes a unit.
   if (text.length * 3 <= bytes || (text.length <= bytes && byteLength(text) <= bytes)) return text;
   const room = bytes - byteLength(leftOutMark(text.length)) - 2;
   const head = text.slice(0, unitsFromStart(text, Math.ceil((room * 2) / 3)));
   const tail = text.slice(text.length - unitsFromEnd(text, Math.floor(room / 3)));
-  return `${head}\n${leftOutMark(text.length - head.length - tail.length)}\n${tail}`;
+  const mark = leftOutMark(text.length - head.length - tail.length);
+  return `${head}\n${mark}\n${lead(text.slice(0, text.length - tail.length))}${tail}`;
 }
 
 /** How many units at the beginning of a text have at most so many bytes. Pairs stay whole. */
