@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { ThroughlineError } from '../core/errors.ts';
 import { systemClock } from './clock.ts';
-import { bugReport, reportTrouble, seldom } from './report.ts';
+import { bugReport, reportLoss, reportTrouble, seldom } from './report.ts';
 
 const error = new Error('said \u001b[2J\u009b1m\u0007\nand more');
 const FULL = new ThroughlineError('storage_full', 'The disk is full.', { hint: 'Free some space.' });
@@ -16,6 +16,14 @@ test('the stack is for those who ask for it', () => {
   const report = bugReport(error, 'claiming', true);
   expect(report).toContain('\nand more\n    at ');
   expect(report).not.toMatch(/[^\P{Cc}\n]/u);
+});
+
+test('nothing that is reported can steer a terminal, or reorder what is seen', () => {
+  const message = 'Cannot open \u202egnp.\u001b[31m\u009b2Jdb\u2028.';
+  const shown = 'Cannot open \\u{202e}gnp.[31m2Jdb\\u{2028}.';
+  expect(bugReport(new Error(message), 'x', false)).toContain(shown);
+  expect(writtenBy(() => reportTrouble(new ThroughlineError('storage_full', message)))).toContain(shown);
+  expect(writtenBy(() => reportLoss({ code: 'storage_lost', message, hint: 'Look.' }, false))).toContain(shown);
 });
 
 test('anything may be thrown', () => {

@@ -1,4 +1,5 @@
 import type { Failure, ThroughlineError } from '../core/errors.ts';
+import { escapedChar, withoutInvisible } from '../core/input/visible.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** What a process says on stderr when nobody else listens: faults of this program, and storage that cannot be written. */
@@ -8,11 +9,18 @@ export function reportBug(error: unknown, where: string): void {
   process.stderr.write(bugReport(error, where, Boolean(process.env.THROUGHLINE_DEBUG)));
 }
 
-/** An error may quote what an agent said, so control characters are removed: they could steer the terminal. */
 export function bugReport(error: unknown, where: string, withStack: boolean): string {
   const stack = withStack && error instanceof Error ? error.stack : undefined;
   const detail = stack ?? String(error).replaceAll('\n', ' ');
-  return `${`throughline: Internal error while ${where}: ${detail}`.replaceAll(CONTROLS, '')}\n`;
+  return line(`Internal error while ${where}: ${detail}`);
+}
+
+/**
+ * What is said may quote an agent, or the name of a file. So control characters are removed, and invisible ones are shown: they could
+ * steer the terminal.
+ */
+function line(text: string): string {
+  return `throughline: ${withoutInvisible(text.replaceAll(CONTROLS, ''), escapedChar)}\n`;
 }
 
 /** All control characters but newline and tab. */
@@ -20,12 +28,12 @@ const CONTROLS = /[^\P{Cc}\n\t]/gu;
 
 /** The storage cannot be written just now; accepted turns wait for it. */
 export function reportTrouble({ message, hint }: ThroughlineError): void {
-  process.stderr.write(`throughline: Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}\n`);
+  process.stderr.write(line(`Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}`));
 }
 
 /** Stored data is missing. Whatever else does not work is told to whoever needs it. */
 export function reportLoss({ code, message, hint }: Failure, gone: boolean): void {
-  if (code === 'storage_lost' && !gone) process.stderr.write(`throughline: ${message} ${hint}\n`);
+  if (code === 'storage_lost' && !gone) process.stderr.write(line(`${message} ${hint}`));
 }
 
 /** Tells an error at once, and repeats it only every `everyMs` while it lasts. A listener that throws stops nothing. */

@@ -28,15 +28,15 @@ export function escapedChar(char: string): string {
   return `\\u{${char.codePointAt(0)?.toString(16)}}`;
 }
 
-/** A text without invisible characters. */
-export function withoutInvisible(text: string): string {
+/** A text without invisible characters, or with something in the place of each. */
+export function withoutInvisible(text: string, instead: (char: string) => string = () => ''): string {
   if (!INVISIBLE.test(text)) return text;
   let before = '';
   let seen = '';
   for (const char of text) {
-    if (isInvisible(char, before)) continue;
-    seen += char;
-    before = char;
+    const unseen = isInvisible(char, before);
+    seen += unseen ? instead(char) : char;
+    if (!unseen) before = char;
   }
   return seen;
 }
@@ -56,8 +56,13 @@ const UNSAFE =
  * terminal.
  */
 export function jsonLine(value: unknown): string {
+  return harmlessJson(JSON.stringify(value));
+}
+
+/** The same for JSON that is written already. */
+export function harmlessJson(json: string): string {
   // JSON has these characters only inside strings, so escaping them keeps the value.
-  return JSON.stringify(value).replace(UNSAFE, jsonEscape);
+  return json.replace(UNSAFE, jsonEscape);
 }
 
 /** Every unit of a character as JSON escapes it. */

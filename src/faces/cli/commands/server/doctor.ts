@@ -19,7 +19,7 @@ export function define(command: Command, cli: Cli): void {
       'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains\n' +
       'to be repaired. What erased conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
-    examples: ['throughline doctor', 'throughline doctor --fix --json'],
+    examples: ['throughline doctor', 'throughline doctor --fix --json', 'throughline doctor --accept-loss'],
   });
 }
 

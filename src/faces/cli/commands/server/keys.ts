@@ -44,8 +44,8 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their\n' +
-      'questions, "admin" gives access to the machine: directories, native sessions, metrics. Never give an agent a key with\n' +
-      '"approve".',
+      'questions, "admin" erases, and gives access to the machine: directories, native sessions, logins, metrics, health. For the\n' +
+      'owner that the server was started for, it also gets backups of all owners. Never give an agent a key with "approve".',
     examples: ['throughline keys', 'throughline keys create "the dashboard" --scopes read'],
   });
 }

@@ -37,7 +37,7 @@ export function define(command: Command, cli: Cli): void {
     examples: [
       'throughline serve',
       'throughline serve --port 8080 --demo',
-      'throughline serve --public-url https://agents.example.org --json',
+      'throughline serve --public-url https://agents.example.org --trust-proxy --json',
     ],
   });
 }

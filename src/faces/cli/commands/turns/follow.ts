@@ -24,7 +24,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--after <n>', 'start after the event of this number', wholeNumber, 0)
-    .option('--log <id>', 'the log that the number is from ("logId" of "show --json"); fail if it is another now')
+    .option('--log <id>', 'the log that the number is from ("logId" of "show --json"); fail if the log has changed')
     .option('--until-idle', 'end when the conversation has no open turn')
     .action((key: string, flags: FollowFlags) => follow(key, flags, cli));
   addHelp(command, {
