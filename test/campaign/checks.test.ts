@@ -58,6 +58,22 @@ describe('the checker of the campaign is able to fail', () => {
     'an event is missing': { events: WELL.events.filter(({ seq }) => seq !== 5) },
     'an event is there twice': { events: [...WELL.events.slice(0, 5), ...WELL.events.slice(4)] },
     'a tool ran twice': { ran: ['w1', 'w2', 'w2', 'w3'] },
+    'a tool of a turn that was never sent ran': {
+      turns: changedTurn(3, { state: 'cancelled', record: null }),
+      sent: WELL.sent.slice(0, 2),
+    },
+    'a tool of no turn ran': { ran: ['w1', 'w2', 'w3', 'other'] },
+    'tools ran in another order than their turns': { ran: ['w2', 'w1', 'w3'] },
+    'a turn has another number than was said': {
+      acknowledged: WELL.acknowledged.map((one) => (one.n === 2 ? { ...one, n: 3 } : one)),
+    },
+    'a turn ran before an earlier one': {
+      events: WELL.events.map((one) => ({ ...one, n: [2, 1, 3][(one.n ?? 1) - 1] ?? null })),
+    },
+    'a turn was queued again after it was sent': { events: changedEvent(11, { kind: 'turn.requeued' }) },
+    'a receipt is of another attempt': {
+      receipts: WELL.receipts.map((one) => (one.turn === 3 ? { ...one, attempt: 2 } : one)),
+    },
     'a completed turn whose tool did not run': { ran: ['w1', 'w3'] },
     'a tool that was denied ran': { ran: ['w1', 'denied-w2', 'w2', 'w3'] },
     'an answer lacks a part of the history': {
