@@ -182,9 +182,10 @@ async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: str
   const contents = await checkCopy(draft, request);
   if (contents.broken.length === 0 || request.force) return contents;
   const [{ conversation = '', event = 0 } = {}] = contents.broken;
+  const some = contents.broken.length;
   throw new ThroughlineError(
     'storage_damaged',
-    `In ${contents.broken.length} conversations of ${request.file} an event was changed: in ${conversation}, event ${event}.`,
+    `In ${request.file}, events of ${some === 1 ? 'one conversation' : `${some} conversations`} were changed: in ${conversation}, event ${event}.`,
     { hint: 'Use another backup, or restore this one all the same with --force. Nothing was changed.' },
   );
 }

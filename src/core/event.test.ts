@@ -9,8 +9,8 @@ test.each([
   [{ after: 41, log: 'this' }, null],
   [{ after: 42 }, 'There is no event 42 to continue after: the last one is 41.'],
   [{ after: 42, log: 'this' }, 'There is no event 42 to continue after: the last one is 41.'],
-  [{ after: 3, log: 'other' }, 'The log "other" is not there any more; this is another one.'],
-  [{ after: 0, log: 'other' }, 'The log "other" is not there any more; this is another one.'],
+  [{ after: 3, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
+  [{ after: 0, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
 ])('whether %j is a place in the log', (place, message) => {
   const refused = () => checkPlace(place, LOG);
   if (message === null) expect(refused).not.toThrow();

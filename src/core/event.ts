@@ -101,7 +101,7 @@ export function checkPlace(
   const hint =
     'Stored events were lost, or a backup was restored. Read again from the first event ("after" 0), and forget what you have.';
   if (log !== undefined && log !== known.logId) {
-    throw new ThroughlineError('log_changed', `The log ${shown(log)} is not there any more; this is another one.`, {
+    throw new ThroughlineError('log_changed', `The log ${shown(log)} no longer exists. There is another one now.`, {
       hint,
     });
   }

@@ -65,7 +65,7 @@ export function howToAllow(reason: string): string {
   if (reason.startsWith(UNANSWERABLE)) return 'Update the agent, or report this to its makers.';
   return (
     'Let somebody answer: onPermission in the library, permissions "ask" with the turn, --permissions ask on the command line; ' +
-    'permissions.waitSeconds in the settings says how long it is waited for. ' +
+    'permissions.waitSeconds in the settings says how long a question waits. ' +
     'Or let the agent do it without asking, in its own settings.'
   );
 }
