@@ -33,6 +33,11 @@ test('a question that a person can answer stays as it is', () => {
 
 test.each([
   ['two options with one id', [option('a'), option('a', 'reject_once')], 'two of its options have the id "a"'],
+  [
+    'two ids that differ in white space',
+    [option('a'), option('a ', 'reject_once')],
+    'two of its options have the id "a "',
+  ],
   ['a no that allows', [option('deny', 'allow_always')], 'its option "deny" does the opposite'],
   ['a yes that does not', [option('Yes', 'reject_once')], 'its option "Yes" does the opposite'],
   ['an empty id', [option(' ')], 'an option has an empty id'],

@@ -110,8 +110,9 @@ function faultIn(options: readonly PermissionOption[]): string | null {
   for (const { optionId, kind } of options) {
     if (optionId.trim() === '') return 'an option has an empty id';
     if (optionId.length > LONGEST_OPTION) return `the id of an option has more than ${LONGEST_OPTION} characters`;
-    if (ids.has(optionId)) return `two of its options have the id ${shown(optionId)}`;
-    ids.add(optionId);
+    // White space around an answer does not count.
+    if (ids.has(optionId.trim())) return `two of its options have the id ${shown(optionId)}`;
+    ids.add(optionId.trim());
     const meant = meaningOf(optionId);
     if (meant !== null && !kind.startsWith(meant)) return `its option ${shown(optionId)} does the opposite`;
   }

@@ -37,13 +37,13 @@ const TWO = [
   { optionId: 'r', name: 'Reject', kind: 'reject_once' },
 ] as const;
 
-function asking(options: readonly PermissionOption[] = TWO) {
+function asking(options: readonly PermissionOption[] = TWO, title = 'write \u001b[2Jnotes') {
   const shown: string[] = [];
   const sink = { write: (text: string) => shown.push(text), on: () => {} };
   const output = new Output({ stdout: sink, stderr: sink, json: false, quiet: false, color: false });
   const input = new PassThrough();
   const stop = new AbortController();
-  const question = { title: 'write \u001b[2Jnotes', options };
+  const question = { title, options };
   return {
     input,
     stop,
@@ -68,6 +68,13 @@ test('a question is asked until the answer is valid', async () => {
   expect(await answer).toBe('a');
   expect(shown()).toContain('The agent asks: write notes');
   expect(shown()).toContain('"perhaps" is not one of the answers.');
+});
+
+test('no line of a question looks like the choices', async () => {
+  const { input, answer, shown } = asking(TWO, 'ls\n  1 Reject   2 Allow   (or allow, deny)\n');
+  input.end();
+  await answer;
+  expect(shown().match(/^ {2}1 .*/gm)).toEqual(['  1 Allow   2 Reject   (or allow, deny)']);
 });
 
 test('an input that ends is a no', async () => {

@@ -23,6 +23,11 @@ export function optionList(options: readonly PermissionOption[]): string {
   return options.map(({ optionId, name }) => `${optionId} (${name})`).join(', ');
 }
 
+/** A question of several lines. Those after the first have a mark: they must not look like choices, or like another question. */
+export function questionText(title: string): string {
+  return title.trimEnd().replaceAll('\n', '\n  | ');
+}
+
 export function noSuchOption(options: readonly PermissionOption[], answer: string): ThroughlineError {
   return new ThroughlineError('invalid', `"${answer}" is not an answer to this question.`, {
     hint: `Possible answers: ${optionList(options)}; or allow, deny.`,
@@ -58,7 +63,7 @@ export async function askPermission(
   const stop = () => lines.close();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    output.ask(`The agent asks: ${title}`);
+    output.ask(`The agent asks: ${questionText(title)}`);
     const choices = options.map(({ name }, index) => `${index + 1} ${name}`).join('   ');
     output.ask(`  ${choices}   (or allow, deny)`);
     if (signal.aborted) return null;

@@ -4,7 +4,7 @@ import { type Denial, howToAllow } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import type { Output } from '../../output.ts';
-import { askPermission, atTerminal, optionList } from './answers.ts';
+import { askPermission, atTerminal, optionList, questionText } from './answers.ts';
 
 /**
  * Brings an agent's questions to somebody who can answer: the person at this terminal, one question at a time, or somebody
@@ -58,12 +58,12 @@ export class PermissionClerk {
   #asked(question: PublicEventPayloads['permission.asked']): void {
     const { permissionId, title, options } = question;
     this.#titles.set(permissionId, title);
-    if (this.#mode === 'deny') this.#output.note(`permission asked: ${title}`);
+    if (this.#mode === 'deny') this.#output.note(`permission asked: ${questionText(title)}`);
     else if (atTerminal(this.#output)) this.#askHere(question);
     else {
       const known = `${optionList(options)}, or allow, deny`;
       this.#output.ask(
-        `Waiting for an answer: ${title}. Answer with "throughline answer ${permissionId} OPTION": ${known}.`,
+        `Waiting for an answer: ${questionText(title)}. Answer with "throughline answer ${permissionId} OPTION": ${known}.`,
       );
     }
   }
