@@ -57,7 +57,7 @@ function checkSize(text: string, name: string): void {
     else if (type === 'double-quoted-scalar' || type === 'single-quoted-scalar')
       quotedLines += token.split('\n').length - 1;
     if (tokens > MOST_TOKENS) throw tooLarge(name, `${MOST_TOKENS} parts`, 'Split it into several files.');
-    if (aliases > MOST_ALIASES) throw tooLarge(name, `${MOST_ALIASES} aliases`, 'Write the values out.');
+    if (aliases > MOST_ALIASES) throw tooLarge(name, `${MOST_ALIASES} anchors and aliases`, 'Write the values out.');
     if (quotedLines > MOST_QUOTED_LINES)
       throw tooLarge(
         name,

@@ -39,7 +39,7 @@ describe('the campaign', () => {
       if (why !== null) context.skip(why);
       const start = performance.now();
       const outcome = await scenario.run({ seed, random: new Random(seed), long: LONG });
-      const result = { ...outcome, scenario, seed, seconds: (performance.now() - start) / 1000 };
+      const result = { ...outcome, scenario, seed, long: LONG, seconds: (performance.now() - start) / 1000 };
       ran.push(result);
       console.log(lineOf(result));
       expect(outcome.violations).toEqual([]);

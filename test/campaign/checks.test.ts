@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
-import { inWords, withFigures } from './harness/figures.ts';
+import { inWords, lineOf, withFigures } from './harness/figures.ts';
 
 const KINDS = ['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'turn.ended'];
 const TURNS = [1, 2, 3];
@@ -135,4 +135,11 @@ test('figures are written between the marks of the page, and nothing else of it 
     'before\n<!-- figures -->\n1,064 server kills, 2 requests $&\n<!-- end of figures -->\nafter',
   );
   expect(() => withFigures('no marks', text)).toThrow('no place for the figures');
+});
+
+test('the line of a scenario repeats it: a slice as a slice, all of it as all of it', () => {
+  const scenario = { name: 'kills', does: '', run: async () => ({ figures: {}, violations: [] }) };
+  const ran = { scenario, seed: 7, seconds: 1, figures: { kills: 3 }, violations: [] };
+  expect(lineOf({ ...ran, long: false })).toContain('(THROUGHLINE_SEED=7 npm test -- campaign -t kills)');
+  expect(lineOf({ ...ran, long: true })).toContain('(THROUGHLINE_SEED=7 npm run test:long -- campaign -t kills)');
 });

@@ -28,9 +28,8 @@ export interface Scenario {
   run(run: Run): Promise<Outcome>;
 }
 
-export interface Ran extends Outcome {
+export interface Ran extends Outcome, Pick<Run, 'seed' | 'long'> {
   readonly scenario: Scenario;
-  readonly seed: number;
   readonly seconds: number;
 }
 
@@ -44,9 +43,9 @@ export function tableOf(ran: readonly Ran[]): string {
 }
 
 /** One line for whoever watches, with what repeats it. */
-export function lineOf({ scenario, seed, seconds, figures, violations }: Ran): string {
+export function lineOf({ scenario, seed, long, seconds, figures, violations }: Ran): string {
   const result = violations.length === 0 ? 'no violation' : `${violations.length} VIOLATIONS`;
-  const again = `THROUGHLINE_SEED=${seed} npm test -- test/campaign -t ${scenario.name}`;
+  const again = `THROUGHLINE_SEED=${seed} npm ${long ? 'run test:long' : 'test'} -- campaign -t ${scenario.name}`;
   return `${scenario.name}: ${inWords(figures)}; ${result}; ${seconds.toFixed(0)} s (${again})`;
 }
 
