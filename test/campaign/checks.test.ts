@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
+import { bugReport } from '../../src/host/report.ts';
+import { bugsIn, type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
 import { inWords, lineOf, withFigures } from './harness/figures.ts';
 
 const KINDS = ['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'turn.ended'];
@@ -125,6 +126,12 @@ describe('the checker of the campaign is able to fail', () => {
     expect(ownersApart('ann', [{ id: '1', key: 'c' }], ['c'], 'w1', ['secret-of-bob'])).toEqual([]);
     expect(ownersApart('ann', listed, ['c'], shown, ['secret-of-bob'])).toHaveLength(1);
   });
+});
+
+test('a fault that the program noticed itself is found, in the log and on stderr', () => {
+  expect(bugsIn('{"level":40,"msg":"failed authentication"}\n')).toEqual([]);
+  expect(bugsIn(`{"level":50,"err":{},"msg":"internal error"}\n`)).toHaveLength(1);
+  expect(bugsIn(`said\n${bugReport(new Error('no such column'), 'claiming', false)}`)).toHaveLength(1);
 });
 
 test('figures are written between the marks of the page, and nothing else of it changes', () => {

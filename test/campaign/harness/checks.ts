@@ -101,3 +101,9 @@ export function ownersApart(
     ...foreign.filter((word) => shown.includes(word)).map((word) => `${owner} is shown "${word}", which is another's`),
   ];
 }
+
+/** Faults of the program that it has noticed itself: of a server in its log, of a command or a server that dies of one on stderr. */
+export function bugsIn(log: string): string[] {
+  const bugs = log.split('\n').filter((line) => /internal error/i.test(line));
+  return bugs.map((line) => `the log: ${line.slice(0, 500)}`);
+}

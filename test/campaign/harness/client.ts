@@ -69,6 +69,7 @@ export class Client {
     const args = ['send', key, prompt, '--request-id', name, ...agent, '--permissions', 'deny', '--json'];
     const how = this.way === 'embedded' ? ['--embedded'] : [];
     const { code, stdout, stderr } = await this.#world.command(this.owner, ...how, ...args).ended;
+    this.#world.log += stderr;
     for (const line of parseLines(stdout)) {
       if (line.kind === 'result') return { name, turn: line.turn.id, n: line.turn.n };
       if (line.kind !== 'turn.queued' || line.payload.requestId !== name) continue;

@@ -8,6 +8,7 @@ import { settingsFor } from '../../faults/harness/agents.ts';
 import { endMarked, MARK, marked } from '../../faults/harness/marked.ts';
 import { until } from '../../faults/harness/until.ts';
 import { lastingPort } from '../../faults/server/lasting-port.ts';
+import { bugsIn } from './checks.ts';
 
 export const OWNERS = ['ann', 'bob', 'cid'] as const;
 export const ALL_SCOPES = 'read,prompt,approve,admin';
@@ -35,7 +36,7 @@ export class World {
   agentKills = 0;
   freezes = 0;
   agentFreezes = 0;
-  /** What all servers have said on stderr. */
+  /** What all servers, and commands that submit, have said on stderr. */
   log = '';
   readonly #keys = new Map<string, string>();
   #server: Running | null = null;
@@ -190,8 +191,7 @@ export class World {
     const looked = await this.home.run('doctor', '--json');
     const found = parseLines(looked.stdout).filter(({ check, isNote }) => check !== 'agents' && isNote !== true);
     for (const { check, subject, problem } of found) violations.push(`doctor: ${check}: ${subject}: ${problem}`);
-    const bugs = this.log.split('\n').filter((line) => line.includes('internal error'));
-    return [...violations, ...bugs.map((line) => `the log: ${line.slice(0, 500)}`)];
+    return [...violations, ...bugsIn(this.log)];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
