@@ -81,7 +81,8 @@ async function checkFile({ store }: DoctorParts): Promise<Finding[]> {
   const conversations = damaged.map(({ owner, id, key }) => ({
     ...found,
     subject: `conversation ${key ?? id}${owner === '' || owner === 'local' ? '' : ` of ${owner}`}`,
-    problem: 'A part of what is stored of it is damaged. It cannot be continued; the others can.',
+    problem:
+      'A part of what is stored of it is damaged. It may not be possible to read or continue it; the others go on.',
   }));
   const problem = `It is damaged: ${first}${more}. ${RESTORE_HINT} Without one, export what can still be read.`;
   return [{ ...found, subject: 'database', problem }, ...conversations];

@@ -22,21 +22,43 @@ const PARTS = [
   'SELECT c.* FROM turns t JOIN content_links l ON l.turn = t.no JOIN contents c ON c.no = l.content WHERE t.conv = ?',
 ];
 
-/** Rows that SQLite can read, and we cannot: a check of pages does not notice them. */
+/** The columns that hold JSON. SQLite can read a row of which we cannot: a check of pages does not notice it. */
+const JSON_OF_CONVERSATIONS = {
+  conversations: ['restore', 'limits', 'parent'],
+  turns: ['prompt', 'options', 'sent', 'failure', 'usage'],
+  records: ['body'],
+  events: ['payload'],
+  sessions: ['process', 'usage', 'omitted'],
+  receipts: ['body'],
+  permissions: ['tool_call', 'options'],
+  totals: ['usage', 'day_spent'],
+};
+const JSON_OF_OTHERS = {
+  contents: ['body'],
+  workers: ['process', 'takes'],
+  usage_days: ['usage'],
+  tasks: ['spec', 'progress', 'process', 'gate'],
+  task_events: ['payload'],
+  task_usage: ['usage'],
+  keys: ['scopes'],
+};
+
+/** NULL is neither valid nor not, and so does not count. */
+function unreadableIn(columns: Readonly<Record<string, readonly string[]>>, conv: (table: string) => string) {
+  return Object.entries(columns).map(([of, names]) => {
+    const valid = names.map((name) => `json_valid(${name})`).join(' AND ');
+    return { of, sql: `SELECT ${conv(of)} AS conv FROM ${of} WHERE NOT (${valid})` };
+  });
+}
+
 const UNREADABLE = [
-  {
-    of: 'turns',
-    sql: 'SELECT conv FROM turns WHERE NOT (json_valid(prompt) AND json_valid(options) AND json_valid(usage))',
-  },
-  { of: 'records', sql: 'SELECT conv FROM records WHERE NOT json_valid(body)' },
-  { of: 'events', sql: 'SELECT conv FROM events WHERE payload IS NOT NULL AND NOT json_valid(payload)' },
-  { of: 'sessions', sql: 'SELECT conv FROM sessions WHERE NOT json_valid(usage)' },
-  { of: 'receipts', sql: 'SELECT conv FROM receipts WHERE NOT json_valid(body)' },
+  ...unreadableIn(JSON_OF_CONVERSATIONS, (table) => (table === 'conversations' ? 'no' : 'conv')),
+  ...unreadableIn(JSON_OF_OTHERS, () => 'NULL'),
 ];
 
 export function inspect(db: Database): Inspection {
   const unreadable = UNREADABLE.flatMap(({ of, sql }) =>
-    unlessDamaged(() => db.all<{ conv: number }>(sql), []).map(({ conv }) => ({ of, conv })),
+    unlessDamaged(() => db.all<{ conv: number | null }>(sql), []).map(({ conv }) => ({ of, conv })),
   );
   const faults = [...faultsIn(db), ...new Set(unreadable.map(({ of }) => `a row of ${of} is not JSON`))];
   if (faults.length === 0) return { faults, damaged: [] };

@@ -59,13 +59,13 @@ export async function receipts(
   const ofTurn = (db: Database) => read(db.all(OF_TURN, conversationNo(db, owner, id), turn ?? null));
   if (turn !== undefined) return access.read(ofTurn);
   const all: Receipt[] = [];
-  const page = (last: ReceiptRow) =>
-    access.read((db) => db.all<ReceiptRow>(ALL, conversationNo(db, owner, id), last.turn, last.warm, last.attempt));
-  for (let last: ReceiptRow | undefined = BEFORE_ALL; last !== undefined; ) {
-    const rows: ReceiptRow[] = await page(last);
-    all.push(...read(rows));
-    last = rows.length < PAGE ? undefined : rows.at(-1);
-  }
+  const page = ({ turn, warm, attempt }: ReceiptRow) =>
+    access.read((db) => {
+      const rows = db.all<ReceiptRow>(ALL, conversationNo(db, owner, id), turn, warm, attempt);
+      all.push(...read(rows));
+      return rows.length < PAGE ? undefined : rows.at(-1);
+    });
+  for (let last: ReceiptRow | undefined = BEFORE_ALL; last !== undefined; ) last = await page(last);
   return all;
 }
 
