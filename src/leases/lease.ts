@@ -30,6 +30,7 @@ export class Lease {
   #waiting: Group[] = [];
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
+  #isHurried = false;
 
   constructor(fence: Fence, parts: LeaseParts) {
     this.fence = fence;
@@ -71,6 +72,11 @@ export class Lease {
   /** The lease was found to be lost by a heartbeat. */
   lose(reason: ThroughlineError): void {
     if (!this.#lost.signal.aborted) this.#lost.abort(reason);
+  }
+
+  /** From here on nothing waits for the storage: the process ends, and the next one finds out what is not written. */
+  hurry(): void {
+    this.#isHurried = true;
   }
 
   async #drain(): Promise<void> {
@@ -127,7 +133,8 @@ export class Lease {
         await store.commit(this.fence, counter, writes);
         return;
       } catch (error) {
-        if (!isTransientFault(error) || clock.monotonic() - started > storageMs) throw error;
+        const isOver = this.#isHurried || clock.monotonic() - started > storageMs;
+        if (!isTransientFault(error) || isOver) throw error;
         onTrouble(error);
         await delay(wait);
       }

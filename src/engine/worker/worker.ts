@@ -167,6 +167,7 @@ export class Worker {
     await Promise.all([this.#firstLook, this.#serving.close(), this.#settling?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
+    for (const { lease } of this.#held.values()) lease.hurry();
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
     await Promise.all(this.#leaving);
     this.#keeper.stop();
