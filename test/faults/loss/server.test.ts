@@ -1,4 +1,4 @@
-import { copyFileSync, renameSync, statSync, truncateSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, parseLines } from '../../e2e/cli-process.ts';
@@ -57,6 +57,36 @@ test('a data file that is taken away from a running server: nothing is acknowled
   server.running.kill('SIGKILL');
   await server.running.ended;
   expect((await home.show('notes')).turns).toHaveLength(2);
+});
+
+test('while the data file is away, who looks leaves its log alone', async () => {
+  const server = await serveProcess(home);
+  const { caller } = server;
+  await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'The osprey.' })).turn);
+  renameSync(data(), `${data()}.kept`);
+  expect(await caller.ok('GET', '/search?q=osprey')).toMatchObject({ hits: [{}] });
+  for (const command of [['doctor'], ['list', '--embedded'], ['backup', 'copy.db']]) {
+    expect((await home.run(...command)).code).not.toBe(0);
+  }
+  renameSync(`${data()}.kept`, data());
+  await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'Two.' })).turn);
+  server.running.kill('SIGKILL');
+  await server.running.ended;
+  expect((await home.show('notes')).turns).toHaveLength(2);
+});
+
+test('a server whose log was deleted stops soon when it is asked to, and nothing is missing', async () => {
+  const server = await serveProcess(home);
+  const { caller } = server;
+  await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'One.' })).turn);
+  rmSync(`${data()}-wal`);
+  const { body } = await caller.post('/conversations/notes/turns', { prompt: 'Two.' });
+  expect(body).toMatchObject({ code: 'storage_gone', hint: expect.stringContaining('Stop normally') });
+  const asked = performance.now();
+  server.running.kill('SIGTERM');
+  await server.running.ended;
+  expect(performance.now() - asked).toBeLessThan(15_000);
+  expect((await home.show('notes')).turns).toHaveLength(1);
 });
 
 test('a log that was cut after a kill: server, verify and doctor say what is missing until it is accepted', async () => {

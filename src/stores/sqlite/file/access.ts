@@ -154,8 +154,8 @@ export class Access {
   ): (owner: string, ...args: A) => Promise<T> {
     return async (owner, ...args) => {
       this.checkOpen();
-      // No other connection can use the database then.
-      if (this.#db.onlyReads) return this.read((db) => look(db, owner, ...args));
+      // No other connection can use the database then, or would find it: it would open, or make, another file at that path.
+      if (this.#db.onlyReads || this.#watch?.fault()) return this.read((db) => look(db, owner, ...args));
       return this.#aside.ask(owner, verb, [owner, ...args]);
     };
   }

@@ -43,6 +43,11 @@ export class Database {
     return this.#unwritable;
   }
 
+  /** Another file is at its path now than the one that was opened. */
+  get wasReplaced(): boolean {
+    return identity(this.#file) !== OPEN.get(this);
+  }
+
   /**
    * Opens it anew. `onlyReads`: without the shared index of the log, a file for which a full disk has no space. The index is then in
    * memory, and no other process can use the database meanwhile.
@@ -147,8 +152,11 @@ const OPTIONS = {
   allowExtension: false,
 };
 
+/** Never makes a file: beside an empty one, SQLite deletes the log of the one that was there. */
 function connect(file: string): DatabaseSync {
-  return new DatabaseSync(file, OPTIONS);
+  const url = pathToFileURL(file);
+  url.search = 'mode=rw';
+  return new DatabaseSync(url, OPTIONS);
 }
 
 /**

@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, type TestContext, test, vi } from 'vitest';
@@ -34,6 +43,21 @@ test.each([
   expect(await codeOf(openAt(file))).toBe('storage_damaged');
   expect(readFileSync(file, 'utf8')).toBe(content);
   expect(readdirSync(folder)).toEqual(['notes.txt']);
+});
+
+test('a file that was put in its place while it was being opened is the one that is used', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  await (await openAt(file)).close();
+  const restored = await openAt(`${file}.new`);
+  const id = await newConversation(restored);
+  await restored.close();
+  const restoring = new Database(file);
+  restoring.reconnect({ alone: true });
+  restoring.script('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+  const opening = openAt(file);
+  renameSync(`${file}.new`, file);
+  restoring.close();
+  expect((await (await opening).findConversation(ANN, id))?.id).toBe(id);
 });
 
 test('a damaged database is refused', async () => {

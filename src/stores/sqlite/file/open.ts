@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, readSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { HighWater } from '../loss/high-water.ts';
@@ -74,7 +74,7 @@ export async function reopenForWriting(db: Database, options: OpenOptions): Prom
 
 async function makeReady(db: Database, options: OpenOptions): Promise<Database> {
   const { file, busyMs } = options;
-  await whileBusy(() => checkDatabase(db, file), busyMs);
+  await checkFirst(db, options);
   if (isOlder(db)) await upgrade(db, file);
   await whileBusy(() => configure(db), busyMs);
   const highWater = HighWater.open(file);
@@ -88,15 +88,26 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
   return db;
 }
 
+/** While it waited, a backup may have been restored: then the file that was opened is no longer at its path. */
+async function checkFirst(db: Database, { file, busyMs }: OpenOptions): Promise<void> {
+  await whileBusy(() => {
+    checkDatabase(db, file);
+    if (!db.wasReplaced) return;
+    db.reconnect({});
+    checkDatabase(db, file);
+  }, busyMs);
+}
+
 function isOlder(db: Database): boolean {
   const version = schemaVersion(db);
   return version > 0 && version < CURRENT;
 }
 
 /** A copy, if only looking is asked for and the database is older; null: it can be used itself. */
-async function lookedAt(db: Database, { file, busyMs, looks }: OpenOptions): Promise<Database | null> {
+async function lookedAt(db: Database, options: OpenOptions): Promise<Database | null> {
+  const { busyMs, looks } = options;
   if (looks === undefined) return null;
-  await whileBusy(() => checkDatabase(db, file), busyMs);
+  await checkFirst(db, options);
   if (!isOlder(db)) return null;
   const copy = await whileBusy(() => copyToLookAt(db), busyMs);
   const version = schemaVersion(db);
@@ -225,6 +236,7 @@ const MAGIC = 'SQLite format 3\0';
  */
 function prepareFile(file: string): ThroughlineError | null {
   if (isOpenHere(file)) return unwritable(file);
+  checkNotMissing(file);
   let refusal: ThroughlineError | null = null;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -245,8 +257,19 @@ function prepareFile(file: string): ThroughlineError | null {
   });
 }
 
+/** SQLite would delete a log that is beside a new file. What was committed last may be in it alone. */
+function checkNotMissing(file: string): void {
+  const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size(file) > 0 || size(`${file}-wal`) === 0) return;
+  throw new ThroughlineError('storage_gone', `The data file ${file} is missing, but its log ${file}-wal is there.`, {
+    hint:
+      'It was deleted or moved. Put it back, or restore a backup with "throughline restore FILE". To begin anew without it, move the ' +
+      'log away.',
+  });
+}
+
 /** Without opening it: closing it again would give up the locks of this process. */
-function unwritable(file: string): ThroughlineError | null {
+export function unwritable(file: string): ThroughlineError | null {
   try {
     accessSync(file, constants.W_OK);
     accessSync(dirname(file), constants.W_OK);

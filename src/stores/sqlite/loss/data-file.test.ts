@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
@@ -50,6 +50,21 @@ test('it goes on when the same file is back, and says of another one that a rest
     message: expect.stringContaining('Another file'),
     hint: expect.stringContaining('Restart'),
   });
+  renameSync(`${file}.kept`, file);
+  expect((await enqueue(store, id)).n).toBe(1);
+});
+
+test('who looks while the data file is away makes no new one, and leaves its log alone', async () => {
+  const { file, store, id } = await used();
+  const log = statSync(`${file}-wal`);
+  renameSync(file, `${file}.kept`);
+  expect(await store.search(ANN, 'osprey', 9)).toEqual([]);
+  expect(await refusal(openAt(file))).toMatchObject({
+    code: 'storage_gone',
+    message: expect.stringContaining('is missing, but its log'),
+  });
+  expect(existsSync(file)).toBe(false);
+  expect(statSync(`${file}-wal`)).toMatchObject({ ino: log.ino, size: log.size });
   renameSync(`${file}.kept`, file);
   expect((await enqueue(store, id)).n).toBe(1);
 });
