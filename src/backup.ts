@@ -44,6 +44,7 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
   const setup = readSetup(request);
   const source = storeFile(setup);
   checkTarget(file, request.force);
+  checkNotTheData(file, source);
   if (!existsSync(source)) {
     throw new ThroughlineError('not_found', `There is no data in ${setup.home}.`, {
       hint: 'Name the data home with --home, or set THROUGHLINE_HOME.',
@@ -100,8 +101,8 @@ async function synced(path: string): Promise<void> {
 }
 
 function cannotWrite(file: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof ThroughlineError || code === undefined) return error;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof ThroughlineError || syscall === undefined) return error;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
   return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
     ...(full && { hint: 'Free some space there, or name a file on another disk.' }),
@@ -119,6 +120,15 @@ function checkTarget(file: string, force: boolean): void {
   });
 }
 
+/** Replacing it would take the data away from a server that runs, and leave its log beside a file that it does not belong to. */
+function checkNotTheData(file: string, source: string): void {
+  const taken = ['', '-wal', '-shm', '.highwater'].map((end) => `${source}${end}`);
+  if (!existsSync(file) || !taken.some((path) => existsSync(path) && realpathSync(path) === realpathSync(file))) return;
+  throw new ThroughlineError('conflict', `${file} belongs to the data that is to be copied.`, {
+    hint: 'Name another file, best on another disk.',
+  });
+}
+
 /** A backup that a server has made: written to a file like one that is made here, and checked again. */
 export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<Uint8Array>): Promise<BackupMade> {
   const { file, force, sandboxes } = request;
@@ -131,7 +141,7 @@ export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<
   return whole(file, async (draft) => {
     await pipeline(read, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
     const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
-    return { file, sandboxes, ...(await checkCopy(draft, request)) };
+    return { file, sandboxes, ...(await checkCopy(draft, 'What the server sent', request)) };
   });
 }
 
@@ -142,6 +152,7 @@ export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<
 export async function restoreHome(request: Home & RestoreRequest): Promise<Restored> {
   const setup = readSetup(request);
   const kind = backupKind(request.file);
+  checkWholeInItself(request.file);
   createHome(setup.home);
   const configured = storeFile(setup);
   const to = existsSync(configured) ? realpathSync(configured) : configured;
@@ -160,7 +171,7 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
     const contents = await checkedCopy(request, kind, draft);
     const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
     const own = makeOwn(draft, placeOf(setup.home), request);
-    const unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
+    using unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
     const kept = await replaceDatabase(to, draft, aside(to));
     kept.push(...(unpacked?.replace() ?? []));
     return { from: request.file, to, kept, sandboxes: kind === 'archive', ...contents, ...own };
@@ -179,7 +190,7 @@ async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: str
     throw cannotWrite(draft, error);
   }
   const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
-  const contents = await checkCopy(draft, request);
+  const contents = await checkCopy(draft, request.file, request);
   if (contents.broken.length === 0 || request.force) return contents;
   const [{ conversation = '', event = 0 } = {}] = contents.broken;
   const some = contents.broken.length;
@@ -208,12 +219,23 @@ function backupKind(file: string): BackupKind {
   });
 }
 
+/** The newest part of a database that is in use, or whose process was killed, is in a file beside it. */
+function checkWholeInItself(file: string): void {
+  const beside = ['-wal', '-journal'].map((end) => `${file}${end}`);
+  const log = beside.find((path) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  if (log === undefined) return;
+  throw new ThroughlineError('invalid', `${file} is not a backup: a part of its data is in ${log}.`, {
+    hint: 'Make a backup of its data home with "throughline backup FILE --home DIR", and restore that. Nothing was changed.',
+  });
+}
+
 /** Beside the directory that they replace, because a rename cannot cross disks. */
-async function unpackSandboxes(file: string, root: string): Promise<{ replace(): string[] }> {
+async function unpackSandboxes(file: string, root: string): Promise<Disposable & { replace(): string[] }> {
   mkdirSync(dirname(root), { recursive: true, mode: 0o700 });
   const folder = mkdtempSync(join(dirname(root), '.restore-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
   await unpack(file, folder, ['--exclude', DATABASE]).catch((error) => {
-    rmSync(folder, { recursive: true, force: true });
+    remove();
     throw error;
   });
   return {
@@ -223,9 +245,9 @@ async function unpackSandboxes(file: string, root: string): Promise<{ replace():
       mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
       if (wasThere) renameSync(root, kept);
       for (const name of readdirSync(folder).slice(0, 1)) renameSync(join(folder, name), root);
-      rmSync(folder, { recursive: true, force: true });
       return wasThere ? [kept] : [];
     },
+    [Symbol.dispose]: remove,
   };
 }
 

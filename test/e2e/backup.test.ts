@@ -107,6 +107,17 @@ test('a file that exists is not replaced without being asked to, and a failed ba
   expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
 });
 
+test('the data itself is never replaced by its backup', async () => {
+  const { home } = await backedUp();
+  const tl = await openHome(home);
+  await tl.conversation('notes').ask('The codeword is wren');
+  for (const name of ['throughline.db', 'throughline.db-wal', 'throughline.db.highwater']) {
+    const request = { home, file: join(home, name), force: true, sandboxes: false };
+    expect(await codeOf(backupHome(request))).toBe('conflict');
+  }
+  await tl.conversation('notes').ask('It goes on');
+});
+
 test('damaged data is not called a backup', async () => {
   const { folder, home } = await backedUp();
   const data = join(home, 'throughline.db');
@@ -241,6 +252,8 @@ test('nothing is restored while a program or a server uses the data home', async
 test.each([
   ['text', (file: string) => writeFileSync(file, 'no backup'), 'invalid'],
   ['a missing file', () => {}, 'not_found'],
+  ['an empty database', emptyDatabase, 'invalid'],
+  ['a database whose log is beside it', withLog, 'invalid'],
   ['a damaged backup', damaged, 'storage_damaged'],
   ['a backup that ends early', cut, 'storage_damaged'],
   ['one of a newer version', newer, 'storage_newer'],
@@ -258,6 +271,20 @@ test.each([
   expect(contents(join(home, 'throughline.db'))).toBe(data);
   expect(readdirSync(home).filter((name) => name !== 'server')).toEqual(before);
 });
+
+function emptyDatabase(file: string): void {
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA journal_mode = WAL; VACUUM');
+  db.close();
+}
+
+/** As a killed process leaves it. */
+function withLog(file: string): void {
+  const db = new DatabaseSync(`${file}.used`);
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE any (a)');
+  for (const end of ['', '-wal']) copyFileSync(`${file}.used${end}`, `${file}${end}`);
+  db.close();
+}
 
 /** In an index that nothing else reads here: only the check of all pages finds it. */
 function damaged(file: string): void {
@@ -278,6 +305,13 @@ function newer(file: string): void {
   db.exec('PRAGMA user_version = 999');
   db.close();
 }
+
+test('nothing is left of an archive that may not be restored now', async () => {
+  const { home, file } = await backedUp({ sandboxes: true });
+  await openHome(home);
+  expect(await codeOf(restore(home, file))).toBe('conflict');
+  expect(readdirSync(home).filter((name) => name.startsWith('.restore'))).toEqual([]);
+});
 
 test('damaged data is replaced by a backup, and kept', async () => {
   const { home, file } = await backedUp();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { backupHome } from '../../../src/backup.ts';
 import { compose } from '../../../src/compose.ts';
 import { codeOf } from '../../contracts/store/world.ts';
 import { until } from '../harness/until.ts';
@@ -68,6 +69,10 @@ for (const [what, ends] of CASES) {
     files.putBack();
     makeReadOnly();
     const before = readdirSync(home);
+    const folder = mkdtempSync(join(tmpdir(), 'throughline-backup-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const request = { home, file: join(folder, 'copy.db'), force: false, sandboxes: false };
+    expect(await backupHome(request)).toMatchObject({ conversations: 1, turns: 2, broken: [] });
     const { engine, parts } = await compose({ home, settings: SETTINGS });
     expect((await engine.list()).map(({ key, head }) => [key, head])).toEqual([['notes', 2]]);
     expect((await engine.show('notes')).turns.map(({ reply }) => reply)).toEqual([

@@ -15,16 +15,16 @@ const LOOK_MS = 250;
  */
 export async function copyDatabase(source: string, target: string, options: BackupOptions): Promise<BackupContents> {
   try {
-    return await inThread({ source, target, busyMs: BUSY_MS }, options);
+    return await inThread({ source, target, called: source, busyMs: BUSY_MS }, options);
   } catch (error) {
     for (const end of ['', '-journal', '-wal', '-shm']) rmSync(`${target}${end}`, { force: true });
     throw error;
   }
 }
 
-/** Checks a backup, or a copy of one. Needs a directory in which SQLite may write. */
-export function checkCopy(file: string, options: BackupOptions): Promise<BackupContents> {
-  return inThread({ source: null, target: file, busyMs: BUSY_MS }, options);
+/** Checks a copy of a backup, or one that is being received. `called`: its name in errors. Needs a directory in which SQLite may write. */
+export function checkCopy(file: string, called: string, options: BackupOptions): Promise<BackupContents> {
+  return inThread({ source: null, target: file, called, busyMs: BUSY_MS }, options);
 }
 
 /** SQLite cannot be interrupted: when the signal aborts, the thread ends with its present step. */

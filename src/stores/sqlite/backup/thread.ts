@@ -6,13 +6,15 @@ import type { BackupContents, BackupProgress } from '../../../ports/store/backup
 import { firstBroken } from '../conversations/verify.ts';
 import { Database } from '../file/database.ts';
 import { storageFault, whileBusy } from '../file/faults.ts';
-import { checkDatabase } from '../file/open.ts';
+import { checkDatabase, unwritable } from '../file/open.ts';
 import { schemaVersion, syncToDisk } from '../file/upgrade.ts';
 
 export interface CopyWork {
   /** Null: `target` is there already, and is only checked. */
   readonly source: string | null;
   readonly target: string;
+  /** What errors call the data that was copied. */
+  readonly called: string;
   readonly busyMs: number;
 }
 
@@ -24,10 +26,11 @@ export type CopyMessage =
 
 if (parentPort !== null) void work(workerData as CopyWork, (message) => parentPort?.postMessage(message));
 
-async function work({ source, target, busyMs }: CopyWork, say: (message: CopyMessage) => void): Promise<void> {
+async function work(asked: CopyWork, say: (message: CopyMessage) => void): Promise<void> {
+  const { source, target, busyMs } = asked;
   try {
     if (source !== null) await copy(source, target, busyMs, say);
-    say({ contents: await readBack(target, busyMs, (progress) => say({ progress })) });
+    say({ contents: await readBack(asked, (progress) => say({ progress })) });
   } catch (error) {
     const fault = error instanceof ThroughlineError ? error : storageFault(error);
     if (fault === null) throw error;
@@ -45,7 +48,7 @@ async function copy(
   busyMs: number,
   say: (message: CopyMessage) => void,
 ): Promise<void> {
-  const db = new Database(source);
+  const db = new Database(source, { unwritable: unwritable(source) !== null });
   try {
     await whileBusy(() => checkDatabase(db, source), busyMs);
     say({ copying: usedBytes(db) });
@@ -72,11 +75,12 @@ const COUNTS = `
     (SELECT count(*) FROM events) AS events, (SELECT max(updated_at) FROM conversations) AS lastAt`;
 
 /** Checks every page, every reference and the chain of every conversation. Throws `storage_damaged`. */
-async function readBack(file: string, busyMs: number, say: (progress: BackupProgress) => void) {
-  const db = new Database(file);
+async function readBack({ target, called, busyMs }: CopyWork, say: (progress: BackupProgress) => void) {
+  const db = new Database(target);
   try {
-    await whileBusy(() => checkDatabase(db, file), busyMs);
-    checkPages(db, file);
+    await whileBusy(() => checkDatabase(db, called), busyMs);
+    checkHasData(db, called);
+    checkPages(db, called);
     const all = db.all<{ no: number; id: string; last: number }>(CONVERSATIONS);
     const broken: { conversation: string; event: number }[] = [];
     for (const [done, { no, id, last }] of all.entries()) {
@@ -89,6 +93,11 @@ async function readBack(file: string, busyMs: number, say: (progress: BackupProg
   } finally {
     db.close();
   }
+}
+
+function checkHasData(db: Database, file: string): void {
+  if (schemaVersion(db) > 0) return;
+  throw new ThroughlineError('invalid', `There is no data in ${file}: it is an empty database.`);
 }
 
 function checkPages(db: Database, file: string): void {
