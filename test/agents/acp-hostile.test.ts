@@ -153,9 +153,12 @@ describe('an agent that ends when it should not', () => {
   });
 });
 
-test('an agent that acts outside of its turns may read, and nothing else', async () => {
+test.each([
+  ['whose turn ends with its answer', {}],
+  ['whose own record is read after its answer', { agent: 'pi' }],
+])('an agent that acts outside of its turns may read, and nothing else: one %s', async (_, options) => {
   const eager = ['honest', JSON.stringify({ eager: 'touch ran' })] as const;
-  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, eager) });
+  await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, eager, options) });
   const cwd = home.directory('work');
   writeFileSync(join(cwd, 'notes'), 'read me');
   const reads = () => readFileSync(join(cwd, 'read'), 'utf8').trim().split('\n');

@@ -155,7 +155,7 @@ export function runAgent(behaviour: Behaviour): void {
         throw RequestError.internalError(undefined, (error as Error).message);
       } finally {
         keep(session);
-        setTimeout(() => void act(session.cwd), 20);
+        setImmediate(() => void act(session.cwd));
       }
       return { stopReason: session.abort.signal.aborted ? 'cancelled' : 'end_turn' };
     })

@@ -58,7 +58,7 @@ export class AcpSession implements AgentSession {
       sandbox,
       directories: program.options.directories,
       mark: child.identity.mark,
-      inTurn: () => this.state.flight !== null,
+      inTurn: () => this.state.kind === 'prompting',
       toolsAllowed: () => this.tools === 'allowed',
       taken: () => this.connection.taken(),
       onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
@@ -212,7 +212,7 @@ export class AcpSession implements AgentSession {
   async #asked(method: string, params: unknown): Promise<unknown> {
     if (method !== 'session/request_permission') return this.client.handle(method, params);
     const { flight } = this.state;
-    const nobody = flight === null || flight.stopped || this.tools !== 'allowed';
+    const nobody = flight === null || this.state.kind !== 'prompting' || flight.stopped || this.tools !== 'allowed';
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
 }
