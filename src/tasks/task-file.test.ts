@@ -57,6 +57,11 @@ test('aliases that multiply are refused, and do not fill the memory', () => {
   expect(faultOf(() => read(rows.join('\n')))).toMatchObject({ code: 'invalid' });
 });
 
+test('what is nested without end is said in words of ours', () => {
+  const fault = faultOf(() => read(`tasks: ${'['.repeat(20_000)}`));
+  expect(fault?.message).toMatch(/^tasks\.yaml, line 1: It is nested too deep\.$/);
+});
+
 test.each([
   ['brackets in brackets without end', `tasks: ${'['.repeat(20_000)}`],
   ['an alias of what it is in', 'tasks: &all [*all]'],

@@ -28,7 +28,7 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
   const wrong =
     fault === undefined
       ? understood(name, () => doubleKey(document))
-      : { offset: fault.pos[0], message: fault.message };
+      : { offset: fault.pos[0], message: STACK_FULL.test(fault.message) ? 'It is nested too deep' : fault.message };
   if (wrong !== null) {
     const { line } = lines.linePos(wrong.offset);
     throw new ThroughlineError('invalid', `${name}, line ${line}: ${asSentence(wrong.message)}`, {
@@ -41,6 +41,9 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
   };
   return { plan: understood(name, () => document.toJS({ maxAliasCount: 100 })), locate };
 }
+
+/** What the YAML reader passes on of Node, of brackets in brackets without end. */
+const STACK_FULL = /call stack/;
 
 /** More than a plan of the largest size has: 1,000 tasks with every field. */
 const MOST_TOKENS = 150_000;
