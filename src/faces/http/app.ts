@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { failureOf, type ThroughlineError } from '../../core/errors.ts';
 import { type HealthReport, healthReport } from '../../core/health.ts';
@@ -184,6 +185,8 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
         const call = await readCall(c, parts, name, operation, principal, readers);
         const answer = await HANDLERS[name](call as never);
         if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c.env.begin);
+        // Whoever has gone reads nothing: then the answer is neither read to its end nor cancelled.
+        if (operation.heavy) addAbortListener(c.req.raw.signal, leave);
         const type = { 'content-type': 'application/json' };
         return c.body(writeJson(answer, leave), (operation.status ?? 200) as 200, type);
       } catch (error) {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -75,8 +75,8 @@ const SHARED_MS = 10_000;
  * to another process, and a small one sends it back. If that does not work, there is one handle. Never rejects.
  */
 export async function shareListening(all: readonly Sharing[], signal: AbortSignal): Promise<void> {
-  const env = { ...process.env, NODE_OPTIONS: '' };
-  const child = spawn(process.execPath, ['-e', ECHO], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env });
+  const child = startEcho();
+  if (child === null) return;
   const left = all.map(({ others }) => [...others]);
   await new Promise<void>((resolve) => {
     AbortSignal.any([signal, AbortSignal.timeout(SHARED_MS)]).addEventListener('abort', () => resolve());
@@ -94,6 +94,18 @@ export async function shareListening(all: readonly Sharing[], signal: AbortSigna
   });
   child.removeAllListeners('message');
   child.kill('SIGKILL');
+}
+
+/** Null: there is no room for another process. */
+function startEcho(): ChildProcess | null {
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  try {
+    const child = spawn(process.execPath, ['-e', ECHO], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env });
+    // For want of file numbers it has nothing to send by, and says so in a moment.
+    return child.on('error', () => {}).connected ? child : null;
+  } catch {
+    return null;
+  }
 }
 
 function listening(server: Server, listen: () => void, where: string): Promise<void> {

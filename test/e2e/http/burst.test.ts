@@ -56,3 +56,21 @@ test('a server that stops while its sockets are being shared stops at once, and 
   await home[Symbol.asyncDispose]();
   await expect(fetch(`${url}/healthz`)).rejects.toThrow();
 });
+
+/** Uses up all file numbers before the sockets are shared. */
+const CROWDED = `
+  import { openSync } from 'node:fs';
+  import { createServer } from 'node:http';
+  import { listenOnPort, shareListening } from ${JSON.stringify(new URL('../../../src/faces/http/listen.ts', import.meta.url))};
+  const listener = createServer();
+  await listenOnPort(listener, '127.0.0.1', 0);
+  try { for (;;) openSync('/dev/null'); } catch {}
+  await shareListening([{ listener, others: [createServer()] }], new AbortController().signal);
+  console.log(listener.listening);
+  process.exit();`;
+
+test('a server that has no room for the process that shares its sockets goes on without', async () => {
+  const args = ['-c', 'ulimit -n 60; exec "$0" --input-type=module -e "$1"', process.execPath, CROWDED];
+  const child = spawn('sh', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  expect(await text(child.stdout)).toBe('true\n');
+});

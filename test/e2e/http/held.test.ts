@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HeavyServer, heavyCalls } from '../../../bench/support/heavy-server.ts';
 import { until } from '../../faults/harness/until.ts';
@@ -26,5 +27,16 @@ test('an owner has only a few such requests at once, and the next when one has e
   const endless = Array.from({ length: 4 }, () => server.begin('POST', '/v1/imports', '{"exported":['));
   await until('too many are there', async () => (await exported()) === 429);
   for (const request of endless) request.destroy();
+  await until('they have gone', async () => (await exported()) === 200);
+});
+
+test('whoever leaves before the answer begins does not count any more', async () => {
+  const exported = () => server.call('GET', '/v1/conversations/long/export');
+  for (let i = 0; i < 4; i += 1) {
+    const request = server.begin('GET', '/v1/conversations/long/export', '').end();
+    await once(request, 'finish');
+    request.destroy();
+    await new Promise((resolve) => request.once('close', resolve));
+  }
   await until('they have gone', async () => (await exported()) === 200);
 });

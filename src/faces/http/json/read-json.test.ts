@@ -13,9 +13,9 @@ function read(json: string | Uint8Array, { run = 4, bounds = BOUNDS } = {}): unk
   return reader.end();
 }
 
-function codeOf(json: string | Uint8Array, bounds?: JsonBounds): string {
+function codeOf(json: string | Uint8Array, options: Parameters<typeof read>[1] = {}): string {
   try {
-    read(json, bounds && { bounds });
+    read(json, options);
     return 'none';
   } catch (error) {
     return error instanceof ThroughlineError ? error.code : String(error);
@@ -58,10 +58,12 @@ test('what JSON.parse refuses is refused, wherever it is cut', () => {
     'null',
     '[]',
     '{"b":1}',
+    '\u00a0',
+    '\ufeff',
   ];
   const parses = (json: string) => {
     try {
-      return { value: JSON.parse(json) };
+      return { value: JSON.parse(json.replace(/^\ufeff/, '')) };
     } catch {
       return 'invalid';
     }
@@ -73,7 +75,7 @@ test('what JSON.parse refuses is refused, wherever it is cut', () => {
       (some, run) => {
         const json = some.join('');
         const expected = parses(json);
-        if (expected === 'invalid') expect(codeOf(json), json).toBe('invalid');
+        if (expected === 'invalid') expect(codeOf(json, { run }), json).toBe('invalid');
         else expect({ value: read(json, { run }) }, json).toEqual(expected);
       },
     ),
@@ -100,6 +102,7 @@ describe('what is not JSON', () => {
       '[1}',
     ],
     ...['[1][2]', '1,2', '"a', '[[1,2,3],]', '{"a":{"b":1},}', '{{"a":1}}', '{[1]:2}', '[{"a":1} x]', 'x[1]', '[1]x'],
+    ...['[\u00a0[1]]', '[[1]\u00a0]', '{\u00a0"a":[1]}', '{"a":\u00a0[1]}', '{"a"[1]}', '{"a":1[1]}'],
     new Uint8Array([0x5b, 0x22, 0xff, 0xfe, 0x22, 0x5d]),
   ])('%s', (json) => {
     expect(codeOf(json)).toBe('invalid');
@@ -124,8 +127,11 @@ test.each([
 });
 
 test('a mark of the encoding before it is left out', () => {
-  expect(read('\ufeff{"a":1}', { run: 9 })).toEqual({ a: 1 });
-  expect(codeOf('[\ufeff1]')).toBe('invalid');
+  for (const run of [1, 2, 3, 4, 9]) {
+    expect(read('\ufeff{"a":1}', { run })).toEqual({ a: 1 });
+    for (const json of ['\ufeff', '\ufeff\ufeff1', '[\ufeff1]', '[[1]\ufeff]'])
+      expect(codeOf(json, { run })).toBe('invalid');
+  }
 });
 
 test('what is too much is refused when it comes, before the rest is there', () => {

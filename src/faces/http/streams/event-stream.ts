@@ -72,10 +72,13 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
   const { feed, stop, heartbeatMs, stallMs, retryMs } = options;
   const { signal } = stop;
   let gone: 'left' | 'slow' | null = null;
-  outgoing.on('close', () => {
+  const left = () => {
     gone ??= 'left';
     stop.abort();
-  });
+  };
+  outgoing.on('close', left);
+  // It may have been closed while the request was read.
+  if (outgoing.destroyed) left();
   outgoing.on('timeout', () => cut('slow'));
   const heart = setInterval(() => {
     if (!signal.aborted && !outgoing.writableNeedDrain) outgoing.write(HEARTBEAT);

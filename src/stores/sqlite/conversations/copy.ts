@@ -44,46 +44,40 @@ interface Copied {
 
 /** Makes a conversation of turns that ended elsewhere, page by page: a short one in one transaction. Nobody sees it before its end. */
 async function copyInPages(access: Access, owner: string, { spec, named, pages, finish }: Copied) {
-  let conv: number | null = null;
+  let isHidden = false;
   const store = (add: (ledger: Ledger) => void, isLast: boolean) =>
     access.write((tx) => {
-      const ledger = conv === null ? insertConversation(tx, owner, spec, named) : resumed(tx, conv);
-      const no = ledger.row.conv;
+      const ledger = isHidden ? Ledger.byNo(tx, markGrowing(tx, spec.id)) : insertConversation(tx, owner, spec, named);
       add(ledger);
       if (isLast) finish(ledger);
       ledger.save();
-      if (isLast && conv !== null) reveal(tx, no, owner, spec);
-      else if (!isLast && conv === null) hide(tx, no);
-      return { no, made: isLast ? conversationOf(conversationRow(tx.db, owner, spec.id)) : null };
+      if (isLast && isHidden) reveal(tx, ledger.row.conv, owner, spec);
+      else if (!isLast && !isHidden) hide(tx, ledger.row.conv, spec);
+      return isLast ? conversationOf(conversationRow(tx.db, owner, spec.id)) : null;
     });
   try {
     for await (const { value, isLast } of withLast(pages)) {
-      const { no, made } = await store(value, isLast);
+      const made = await store(value, isLast);
       if (made !== null) return made;
-      conv = no;
+      isHidden = true;
     }
     throw new Error('There was no page.');
   } catch (error) {
     // If that fails, too, it is done when the store is opened next.
-    if (conv !== null) await giveUp(access, conv).catch(() => {});
+    if (isHidden) await giveUp(access, spec.id).catch(() => {});
     throw error;
   }
 }
 
-function hide(tx: Tx, conv: number): void {
+function hide(tx: Tx, conv: number, { id }: NewConversation): void {
   tx.db.run(HIDE, conv);
-  markUnfinished(tx, conv, 'copy');
+  markUnfinished(tx, id, 'copy', conv);
 }
 
-function resumed(tx: Tx, conv: number): Ledger {
-  markGrowing(tx, conv);
-  return Ledger.byNo(tx, conv);
-}
-
-function reveal(tx: Tx, conv: number, owner: string, { key }: NewConversation): void {
+function reveal(tx: Tx, conv: number, owner: string, { id, key }: NewConversation): void {
   checkKeyIsFree(tx.db, owner, key);
   tx.db.run(REVEAL, owner, key, tx.now, conv);
-  markFinished(tx, conv);
+  markFinished(tx, id);
 }
 
 async function* withLast<T>(values: AsyncIterable<T>): AsyncGenerator<{ value: T; isLast: boolean }> {

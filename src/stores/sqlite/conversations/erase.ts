@@ -43,21 +43,21 @@ export async function eraseConversation(
   id: string,
   options: { sandbox?: string } = {},
 ): Promise<Erasure> {
-  const { conv, outside } = await access.write((tx) => hide(tx, owner, id, options.sandbox));
-  await forget(access, conv);
+  const outside = await access.write((tx) => hide(tx, owner, id, options.sandbox));
+  await forget(access, id);
   return outside;
 }
 
 /** What was erased before is not refused, so that its sandbox can be deleted. */
-function hide(tx: Tx, owner: string, id: string, sandbox: string | undefined): { conv: number; outside: Erasure } {
+function hide(tx: Tx, owner: string, id: string, sandbox: string | undefined): Erasure {
   const before = sandbox === undefined ? undefined : tx.db.one<ErasedRow>(NOTED, owner, id);
   if (before === undefined) return hideNow(tx, owner, id, sandbox);
   checkUnused(tx.db, before.no, sandbox);
   tx.db.run(NOTE_SANDBOX, owner, id);
-  return { conv: before.no, outside: { cwd: null, sessions: [] } };
+  return { cwd: null, sessions: [] };
 }
 
-function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined): { conv: number; outside: Erasure } {
+function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined): Erasure {
   const { db, now } = tx;
   const { row } = Ledger.of(tx, owner, id);
   checkUnused(db, row.conv, sandbox);
@@ -71,9 +71,9 @@ function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined)
   for (const statement of HIDE) db.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(db, row.worker);
   db.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
-  markUnfinished(tx, row.conv, 'erase');
+  markUnfinished(tx, id, 'erase', row.conv);
   tx.moved(id, null);
-  return { conv: row.conv, outside };
+  return outside;
 }
 
 function outsideOf(db: Database, conv: number): Erasure {

@@ -20,8 +20,9 @@ class Home {
   readonly file = join(temporaryFolder(), 'store.db');
   now = 1_000_000;
 
-  async open(): Promise<Store> {
-    const clock = { ...CLOCK, now: () => this.now };
+  /** `ahead`: its clock is so much later. */
+  async open(ahead = 0): Promise<Store> {
+    const clock = { ...CLOCK, now: () => this.now + ahead };
     const store = await openSqliteStore({ file: this.file, clock, boot: 'boot-1' });
     onTestFinished(() => store.close());
     return store;
@@ -125,6 +126,17 @@ test('what was not copied to its end is removed, but not while it may still grow
     0, 0, 0, 0,
   ]);
   expect(await later.importConversation(ANN, spec({ key: 'long' }), HISTORY)).toMatchObject({ head: TURNS });
+});
+
+test('a copy that is given up while it grows ends, and leaves nothing', async () => {
+  const home = new Home();
+  const store = await home.open();
+  const importing = codeOf(store.importConversation(ANN, spec({ key: 'long' }), HISTORY));
+  await until('it is unfinished', () => home.unfinished === 1);
+  await home.open(3_600_000);
+  expect(await importing).toBe('interrupted');
+  await until('it is removed', () => home.unfinished === 0);
+  expect([home.count('turns'), home.count('sessions'), home.count('conversations')]).toEqual([0, 0, 0]);
 });
 
 test('what was not erased to its end is erased by the next process that opens the store', async () => {

@@ -10,11 +10,18 @@ import { payloadDigest } from './chain.ts';
  * another way (a turn by its id, a word) counts only if that row has the same owner.
  *
  *   copy:   hidden ──pages──▶ the last page: revealed        erase:   hidden ──steps──▶ done
- *              └─ crash: erased later                                     └─ crash: continued later
+ *              └─ crash: given up later                                   └─ crash: continued later
  *
- * A fact in the database names what is unfinished. The next process that opens it ends that.
+ * A fact in the database names what is unfinished. The next process that opens it ends that. Every step looks whether the fact is still
+ * there: another process may have come to the end first, and the number of a conversation that is removed is given to the next one.
  */
-type Kind = 'copy' | 'erase';
+type Kind = 'copy' | 'give-up' | 'erase';
+
+interface Mark {
+  readonly kind: Kind;
+  readonly conv: number;
+  readonly at: number;
+}
 
 /** A copy that has not grown for so long is given up: its process is gone. */
 const ABANDONED_MS = 600_000;
@@ -24,60 +31,76 @@ const MARK = `
 const MARKED = "SELECT value FROM facts WHERE owner = '' AND name = 'unfinished:' || ?";
 const UNMARK = "DELETE FROM facts WHERE owner = '' AND name = 'unfinished:' || ?";
 const ALL_MARKED = `
-  SELECT CAST(substr(name, 12) AS INTEGER) AS conv, value FROM facts
-  WHERE owner = '' AND name >= 'unfinished:' AND name < 'unfinished;'`;
+  SELECT substr(name, 12) AS id FROM facts WHERE owner = '' AND name >= 'unfinished:' AND name < 'unfinished;'`;
 
-export function markUnfinished({ db, now }: Tx, conv: number, kind: Kind): void {
-  db.run(MARK, conv, JSON.stringify({ kind, at: now }));
+export function markUnfinished({ db, now }: Tx, id: string, kind: Kind, conv: number): void {
+  db.run(MARK, id, JSON.stringify({ kind, conv, at: now } satisfies Mark));
 }
 
-export function markFinished({ db }: Tx, conv: number): void {
-  db.run(UNMARK, conv);
+export function markFinished({ db }: Tx, id: string): void {
+  db.run(UNMARK, id);
 }
 
-/** Marks again that the copy goes on. Throws when it was given up: this process slept for long. */
-export function markGrowing(tx: Tx, conv: number): void {
-  if (tx.db.one(MARKED, conv) === undefined) {
+function markOf(db: Database, id: string): Mark | null {
+  const row = db.one<{ value: string }>(MARKED, id);
+  return row === undefined ? null : JSON.parse(row.value);
+}
+
+/** Marks again that the copy goes on. Throws when it was given up, or is being given up: this process slept for long. */
+export function markGrowing(tx: Tx, id: string): number {
+  const mark = markOf(tx.db, id);
+  if (mark?.kind !== 'copy') {
     throw new ThroughlineError('interrupted', 'The copy took too long and was given up.', { hint: 'Try again.' });
   }
-  markUnfinished(tx, conv, 'copy');
+  markUnfinished(tx, id, 'copy', mark.conv);
+  return mark.conv;
 }
 
 /** Ends what a crash has left. Another process may do the same at the same time. */
 export async function endUnfinished(access: Access): Promise<void> {
-  const marked = await access.read((db) => db.all<{ conv: number; value: string }>(ALL_MARKED));
-  for (const { conv, value } of marked) {
-    const { kind, at } = JSON.parse(value) as { kind: Kind; at: number };
-    if (kind === 'erase') await forget(access, conv);
-    else if (access.clock.now() - at > ABANDONED_MS) await giveUp(access, conv);
+  for (const { id } of await access.read((db) => db.all<{ id: string }>(ALL_MARKED))) {
+    const mark = await access.read((db) => markOf(db, id));
+    if (mark?.kind === 'erase') await forget(access, id);
+    else if (mark?.kind === 'give-up') await remove(access, id);
+    else if (mark !== null && access.clock.now() - mark.at > ABANDONED_MS) await giveUp(access, id);
   }
 }
 
-/** Erases a copy that was not finished, with all its rows. */
-export async function giveUp(access: Access, conv: number): Promise<void> {
-  await inSteps(access, [...STEPS, REMOVE_TURNS], conv);
+/** Erases a copy that was not finished, with all its rows. From here on it cannot be continued. */
+export async function giveUp(access: Access, id: string): Promise<void> {
   await access.write((tx) => {
-    for (const statement of REMOVE) tx.db.run(statement, conv);
-    markFinished(tx, conv);
+    const mark = markOf(tx.db, id);
+    if (mark?.kind === 'copy') markUnfinished(tx, id, 'give-up', mark.conv);
   });
+  await remove(access, id);
+}
+
+function remove(access: Access, id: string): Promise<void> {
+  return inSteps(access, id, 'give-up', [...STEPS, REMOVE_TURNS, REMOVE]);
 }
 
 /** Deletes what was said in a conversation that is hidden already. Numbers, kinds, times and digests stay. */
-export async function forget(access: Access, conv: number): Promise<void> {
-  await inSteps(access, STEPS, conv);
-  await access.write((tx) => markFinished(tx, conv));
+export function forget(access: Access, id: string): Promise<void> {
+  return inSteps(access, id, 'erase', STEPS);
 }
 
 /** Does a part of the work after a place, and returns the place that it came to; null: there is nothing more. May be repeated. */
 type Step = (db: Database, conv: number, after: number) => number | null;
 
-async function inSteps(access: Access, steps: readonly Step[], conv: number): Promise<void> {
+/** Does nothing when it is finished already. */
+async function inSteps(access: Access, id: string, kind: Kind, steps: readonly Step[]): Promise<void> {
+  const marked = <T>(work: (tx: Tx, conv: number) => T) =>
+    access.write((tx) => {
+      const mark = markOf(tx.db, id);
+      return mark?.kind === kind ? work(tx, mark.conv) : null;
+    });
   for (const step of steps) {
     for (let at: number | null = 0; at !== null; ) {
       const after: number = at;
-      at = await access.write(({ db }) => step(db, conv, after));
+      at = await marked(({ db }, conv) => step(db, conv, after));
     }
   }
+  await marked((tx) => markFinished(tx, id));
 }
 
 /** How many rows a step takes. */
@@ -181,8 +204,12 @@ const STEPS: readonly Step[] = [
 ];
 
 const REMOVE_TURNS: Step = rowsOf('turns');
-const REMOVE = [
+const OF_CONVERSATION = [
   'DELETE FROM totals WHERE conv = ?',
   'DELETE FROM leases WHERE conv = ?',
   'DELETE FROM conversations WHERE no = ?',
 ];
+const REMOVE: Step = (db, conv) => {
+  for (const statement of OF_CONVERSATION) db.run(statement, conv);
+  return null;
+};
