@@ -102,12 +102,14 @@ async function synced(path: string): Promise<void> {
 
 function cannotWrite(file: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'storage_full' || code === 'ENOSPC' || code === 'EDQUOT') {
+    return new ThroughlineError('storage_full', `The disk of ${dirname(file)} is full.`, {
+      hint: 'Nothing was changed. Free some space there, and try again.',
+      cause: error,
+    });
+  }
   if (error instanceof ThroughlineError || syscall === undefined) return error;
-  const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
-    ...(full && { hint: 'Free some space there, or name a file on another disk.' }),
-    cause: error,
-  });
+  return new ThroughlineError('invalid', `Cannot write the file ${file} (${code}).`, { cause: error });
 }
 
 /** Throws `conflict` when it exists. */
@@ -160,8 +162,8 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
   makeServerDirectory(at);
   const lock = lockFile(at.lock);
   if (lock === null) {
-    throw new ThroughlineError('conflict', 'The server of this data home runs.', {
-      hint: 'Stop it, and try again. Nothing was changed.',
+    throw new ThroughlineError('conflict', 'A server of this data home runs, or something is being restored.', {
+      hint: 'Stop the server, or wait, and try again. Nothing was changed.',
     });
   }
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
@@ -187,7 +189,7 @@ async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: str
     if (kind === 'database') copyFileSync(request.file, draft);
     else await unpack(request.file, dirname(draft), [DATABASE]);
   } catch (error) {
-    throw cannotWrite(draft, error);
+    throw cannotWrite(dirname(draft), error);
   }
   const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
   const contents = await checkCopy(draft, request.file, request);

@@ -246,7 +246,7 @@ test('nothing is restored while a program or a server uses the data home', async
   onTestFinished(() => cli.remove());
   await serveProcess(cli);
   const { code, stderr } = await cli.run('restore', file);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('The server of this data home runs.') });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('A server of this data home runs') });
 });
 
 test.each([

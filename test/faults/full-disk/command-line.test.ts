@@ -12,8 +12,30 @@ function homeOn(disk: string) {
   writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: { root: join(home.path, 'sandboxes') } }));
   const env = { THROUGHLINE_HOME: join(disk, 'home') };
   const start = (...args: string[]) => home.start(args, { env });
-  return { start, run: (...args: string[]) => start(...args).ended };
+  return { path: home.path, start, run: (...args: string[]) => start(...args).ended };
 }
+
+test('a backup is made of data on a full disk, and one that finds no space says where', async (context) => {
+  const disk = smallDisk(context);
+  const { run, path } = homeOn(disk);
+  await run('send', 'chat', 'The codeword is osprey');
+  fill(disk);
+  expect(await run('backup', join(path, 'copy.db'))).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('1 turn'),
+  });
+  const refused = {
+    code: 1,
+    stderr: `throughline: The disk of ${disk} is full. Nothing was changed. Free some space there, and try again.\n`,
+  };
+  expect(await run('backup', join(disk, 'copy.db'))).toMatchObject(refused);
+  expect(await run('restore', join(path, 'copy.db'))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(' is full.'),
+  });
+  expect(readdirSync(disk).toSorted()).toEqual(['filler', 'home']);
+  expect((await run('list')).stdout).toMatch(/^chat {2}1 turn, /);
+});
 
 test('on a full disk every look works, and a prompt is refused: nothing was stored, and nothing goes on by itself', async (context) => {
   const disk = smallDisk(context);

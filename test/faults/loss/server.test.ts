@@ -124,7 +124,7 @@ test('a log that was cut after a kill: server, verify and doctor say what is mis
   // Repairing what can be repaired does not hide it.
   expect((await home.run('doctor', '--fix')).stdout).toContain('--accept-loss: Accept it');
 
-  expect(await home.ok('doctor', '--accept-loss')).toContain('repaired: Accept it');
+  expect(await home.ok('doctor', '--accept-loss')).toContain('done: Accept it');
   await until('the server no longer says so', async () => (await caller.get('//healthz')).body.status === 'ok');
   await home.ok('verify', 'notes');
   server.running.kill('SIGTERM');

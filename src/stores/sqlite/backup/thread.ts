@@ -50,7 +50,7 @@ async function copy(
 ): Promise<void> {
   const db = new Database(source, { unwritable: unwritable(source) !== null });
   try {
-    await whileBusy(() => checkDatabase(db, source), busyMs);
+    await whileBusy(() => checkReadable(db, source), busyMs);
     say({ copying: usedBytes(db) });
     closeSync(openSync(target, 'wx', 0o600));
     await whileBusy(() => db.run('VACUUM INTO ?', target), busyMs);
@@ -59,6 +59,17 @@ async function copy(
   }
   chmodSync(target, 0o600);
   syncToDisk(target);
+}
+
+/** On a full disk, without the shared index of the log, for which there may be no space: nobody else has it open then. */
+function checkReadable(db: Database, file: string): void {
+  try {
+    checkDatabase(db, file);
+  } catch (error) {
+    if (storageFault(error)?.code !== 'storage_full') throw error;
+    db.reconnect({ alone: true });
+    checkDatabase(db, file);
+  }
 }
 
 const PAGES =

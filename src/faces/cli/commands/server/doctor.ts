@@ -85,7 +85,8 @@ function show(
     return;
   }
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
-  if (failure === null) output.line(styled('green', `  repaired: ${oneLine(remedy ?? '')}`));
+  const done = repairedBy === '--fix' ? 'repaired' : 'done'; // what is lost stays lost
+  if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
   else if (asked && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
   else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));
 }
