@@ -23,7 +23,7 @@ import type { LastUsage, UsageRow } from './store/usage.ts';
  */
 export interface Engine {
   readonly owner: string;
-  /** The same engine on behalf of another owner. `by`: who acts, as the record has it (answers, cancels); else the owner. */
+  /** The same engine on behalf of another owner. `by`: who acts, as the record has it (answers, cancels); else the owner. It is for owners that were checked before. */
   as(owner: string, by?: string): Engine;
 
   /** Finds the conversation by its key or makes it. `refused` when it exists with other pinned settings (R7, R8). */

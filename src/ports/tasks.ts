@@ -12,7 +12,7 @@ import type { FollowOptions } from './engine.ts';
  */
 export interface Tasks {
   readonly owner: string;
-  /** The same on behalf of another owner. `by`: who acts, as the record has it; else the owner. */
+  /** The same on behalf of another owner. `by`: who acts, as the record has it; else the owner. It is for owners that were checked before. */
   as(owner: string, by?: string): Tasks;
 
   /**

@@ -43,7 +43,7 @@ export class TaskWork {
   /** `stop` aborts with a `StopReason`. */
   constructor(parts: TaskParts, claim: TaskClaim, stop: AbortSignal) {
     this.#parts = parts;
-    this.#engine = parts.engine.as(claim.task.owner);
+    this.#engine = parts.engine.as(claim.task.owner, claim.task.owner);
     this.#fence = claim.fence;
     this.#task = claim.task;
     this.#left = claim.gate;
