@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
@@ -398,6 +398,29 @@ test('a server sends a backup to its operator, and to nobody else', async () => 
     code: 2,
     stderr: expect.stringContaining('A server sends no sandboxes.'),
   });
+});
+
+test('a caller who leaves with the last byte has taken all of it', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  const server = await serveProcess(cli, '--log-level', 'warn');
+  const headers = { authorization: `Bearer ${server.token}` };
+  const take = () =>
+    new Promise((resolve, reject) => {
+      const request = get(`${server.url}/backup`, { headers, agent: false }, (response) => {
+        let left = Number(response.headers['content-length']);
+        response.on('data', (bytes: Buffer) => {
+          left -= bytes.length;
+          if (left === 0) resolve(request.destroy());
+        });
+      });
+      request.on('error', reject);
+    });
+  for (let round = 0; round < 8; round += 1) {
+    await take();
+    await expect.poll(() => existsSync(join(cli.path, 'home', 'backup'))).toBe(false);
+  }
+  expect(server.running.stderr).not.toContain('not taken to its end');
 });
 
 test('a backup that does not arrive completely is no backup', async () => {
