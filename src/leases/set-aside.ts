@@ -35,7 +35,7 @@ export class SetAside {
   add(id: string, { code, message, hint, cause }: ThroughlineError): void {
     const failures = (this.#entries.get(id)?.failures ?? 0) + 1;
     const ms = asideMs(failures);
-    const told = `The ${this.#of} ${id} is set aside for ${ms / 1_000} seconds. ${message}`;
+    const told = `The ${this.#of} ${id} is set aside for ${ms / 1_000} ${ms === 1_000 ? 'second' : 'seconds'}. ${message}`;
     const why = new ThroughlineError(code, told, { ...(hint !== undefined && { hint }), cause });
     this.#entries.set(id, { failures, until: this.#parts.clock.monotonic() + ms, why });
     this.#report();
@@ -61,9 +61,9 @@ export class SetAside {
 
   #report(): void {
     const count = this.#entries.size;
-    const noun = count === 1 ? `${this.#of} is` : `${this.#of}s are`;
-    const message = `${count} ${noun} set aside, because what is stored of them is damaged. The others go on.`;
-    const hint = 'The log names them, and "throughline doctor" says what is damaged.';
+    const [noun, them] = count === 1 ? [`${this.#of} is`, 'it'] : [`${this.#of}s are`, 'them'];
+    const message = `${count} ${noun} set aside, because what is stored of ${them} is damaged. The others go on.`;
+    const hint = 'The log names what is set aside, and "throughline doctor" says what is damaged.';
     const reason = count === 0 ? null : ({ code: 'storage_damaged', message, hint, unready: false } as const);
     this.#parts.health.report(`${this.#of}s set aside`, reason);
   }
