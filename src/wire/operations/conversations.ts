@@ -96,8 +96,8 @@ export const conversations = {
   },
   warm: {
     summary:
-      'Restores the session ahead of a prompt. The receipt is null when another process holds the conversation, or no slot ' +
-      'is free.',
+      'Restores the session ahead of a prompt; while a turn runs, after it. The receipt is null when another process holds the ' +
+      'conversation, or turns may be waiting for a slot.',
     scope: 'prompt',
     body: namedObject('WarmUp', { agent: optional(Id), restore: optional(RestoreOverride) }),
     begins: true,
