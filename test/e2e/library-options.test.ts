@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { connect } from '../../src/client.ts';
 import { compose } from '../../src/compose.ts';
 import { open } from '../../src/index.ts';
+import { Home } from './support/home.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-options-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -63,4 +64,15 @@ test('a time without end is the longest that a timer takes: a longer one would b
   const { parts, engine: made } = await compose({ home, settings, engine });
   await made.close();
   expect(parts.settings).toMatchObject({ permissionMs: 2 ** 31 - 1, idleMs: 2 ** 31 - 1, maxWarm: 8 });
+});
+
+test('an owner that an older version has stored stays within reach, and nobody new gets such a name', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const stored = tl.engine.as('zoe\u0301', 'key 1');
+  await stored.ensure({ key: 'chat' });
+  expect((await stored.list()).map(({ key }) => key)).toEqual(['chat']);
+  expect(await tl.tasks.as('zoe\u0301', 'key 1').run({ goal: 'x', gate: 'true' })).toMatchObject([{ state: 'done' }]);
+  expect(() => tl.as('zoe\u0301')).toThrow('decomposed');
+  expect(() => tl.engine.as('..')).toThrow('An owner must not be ".."');
 });

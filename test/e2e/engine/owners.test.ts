@@ -16,14 +16,3 @@ test.each([[''], [' '], [7], ['ann\ud800'], ['x'.repeat(513)]])(
     expect(fault).toMatchObject({ code: 'invalid', message: expect.stringMatching(/owner/) });
   },
 );
-
-test('an owner that an older version has stored stays within reach, and nobody new gets such a name', async () => {
-  await using home = new Home();
-  const tl = await home.open();
-  const stored = tl.engine.as('zoe\u0301', 'key 1');
-  await stored.ensure({ key: 'chat' });
-  expect((await stored.list()).map(({ key }) => key)).toEqual(['chat']);
-  expect(await tl.tasks.as('zoe\u0301', 'key 1').run({ goal: 'x', gate: 'true' })).toMatchObject([{ state: 'done' }]);
-  expect(() => tl.as('zoe\u0301')).toThrow('decomposed');
-  expect(() => tl.engine.as('..')).toThrow('An owner must not be ".."');
-});
