@@ -11,11 +11,18 @@ test('another process is notified, every time', async () => {
   await listener.line(0);
   const writer = new Child(file, 'enqueue', 'conversation');
   await writer.line(0);
+  let lines = 0;
   for (let i = 1; i <= 30; i += 1) {
     writer.tell();
     await writer.line(i);
     // Nothing else would say so: without the bell this would never come.
-    expect(await listener.line(i)).toEqual({ moved: ['conversation'] });
+    let heard: unknown;
+    do {
+      lines += 1;
+      heard = await listener.line(lines);
+      // A commit in the middle of a look leads to a hint too many: anything may have moved.
+    } while ((heard as { moved: unknown }).moved === null);
+    expect(heard).toEqual({ moved: ['conversation'] });
   }
   await Promise.all([listener.finish(), writer.finish()]);
 });
