@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -34,6 +35,7 @@ const measure: Measure = async ({ quick }) => {
     await delay(5 + Math.random() * 15);
   }
   child.stdin.end();
+  await once(child, 'exit'); // it has the home open until then
   return [
     {
       name: 'an event seen in another process, p50',
