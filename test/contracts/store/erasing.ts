@@ -137,7 +137,7 @@ export function erasing(world: World): void {
       const { erased } = await store.census();
       expect(erased.filter((one) => one.conversation === conversation)).toEqual([]);
     };
-    const other = await newConversation(store, { cwd: `${sandbox}/work/deep` }, 'bob');
+    const other = await newConversation(store, { cwd: `${sandbox}/deep` }, 'bob');
     await refused();
     await store.eraseConversation('bob', other);
     const same = await newConversation(store, { cwd: sandbox });

@@ -97,7 +97,8 @@ test('a loss is recorded once, also if a process dies before the mark is made an
   expect(await (await openAt(copy)).losses()).toEqual(found);
 });
 
-test('an older copy of the data file that is put back is noticed, and is another log', async () => {
+/** A file with a conversation, and a copy (`.old`) of it from before its three turns. */
+async function withOlderCopy() {
   const file = newFile();
   const store = await openAt(file);
   const id = await newConversation(store);
@@ -108,6 +109,11 @@ test('an older copy of the data file that is put back is noticed, and is another
   expect(await later.log()).toBe(log);
   await prompted(later, id, 3);
   await later.close();
+  return { file, log };
+}
+
+test('an older copy of the data file that is put back is noticed, and is another log', async () => {
+  const { file, log } = await withOlderCopy();
   cpSync(`${file}.old`, file);
   const back = await openAt(file);
   expect(await back.losses()).toMatchObject([
@@ -144,16 +150,8 @@ test('a new data file in place of one that is gone says so', async () => {
 });
 
 test('a restored file has lost nothing, and is another log than before', async () => {
-  const file = newFile();
-  const store = await openAt(file);
-  const id = await newConversation(store);
-  const log = await store.log();
-  await store.close();
-  cpSync(file, `${file}.backup`);
-  const later = await openAt(file);
-  await prompted(later, id, 3);
-  await later.close();
-  cpSync(`${file}.backup`, file);
+  const { file, log } = await withOlderCopy();
+  cpSync(`${file}.old`, file);
   asRestored(file);
   const restored = await openAt(file);
   expect(await restored.losses()).toEqual([]);
